@@ -1,0 +1,273 @@
+"""The neutral, frozen view of a conversation that routers and rules read.
+
+The same story told in three wire formats gives the same view. It is read from the caller's
+body once per request and never written back: rewrites work on the body itself.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+__all__ = [
+    "Conversation",
+    "Message",
+    "Opaque",
+    "Part",
+    "Reasoning",
+    "Role",
+    "Text",
+    "ToolCall",
+    "ToolResult",
+    "parse_json",
+]
+
+#: ``developer`` instructions count as ``system``.
+Role = Literal["system", "user", "assistant", "tool"]
+#: ``hosted`` calls run at the provider and never touch the workspace.
+CallKind = Literal["function", "custom", "builtin", "mcp", "hosted"]
+
+
+def parse_json(text: str | bytes) -> Any:
+    """Parse JSON as leniently as a provider might: any number, any depth Python can hold.
+
+    Returns:
+        The tree; numbers beyond the range of a float become infinities.
+
+    Raises:
+        ValueError: The text is not JSON, or nested too deeply to be read.
+    """
+    try:
+        return json.loads(text)
+    except RecursionError:
+        msg = "nested too deeply"
+        raise ValueError(msg) from None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Text:
+    """Visible text of a message, decoded when somebody reads it.
+
+    Args:
+        source: JSON of the string.
+    """
+
+    source: bytes
+
+    @cached_property
+    def text(self) -> str:
+        """The text; ``""`` when the source is no string."""
+        value = parse_json(self.source)
+        return value if isinstance(value, str) else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reasoning:
+    """A model's reasoning: what of it can be read, and whether an opaque form is attached."""
+
+    text: str
+    opaque: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opaque:
+    """A part that routing does not read: images, files, unknown item types."""
+
+    type: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolCall:
+    """A tool call as it stands in the request.
+
+    Args:
+        id: Id that the result refers to, ``""`` when the call has none.
+        name: Tool name; for calls without one the item type (``shell_call``,
+            ``apply_patch_call``); ``""`` when a function call names no tool.
+        namespace: Namespace of the tool, if the wire format gives one.
+        server: MCP server of the tool, if the wire format gives one.
+        kind: How the call was made.
+        source: What the model wrote, not parsed yet: JSON text (``str`` or ``bytes``), or the
+            raw text of a free-form call (``kind="custom"``), or a mapping.
+        message: Index of its message in :attr:`Conversation.messages`.
+        path: Wire path, such as ``$.input[6]`` or ``$.messages[2].tool_calls[0]``.
+    """
+
+    id: str
+    name: str
+    namespace: str | None = None
+    server: str | None = None
+    kind: CallKind = "function"
+    source: str | bytes | Mapping[str, Any] = ""
+    message: int = 0
+    path: str = "$"
+
+    @cached_property
+    def arguments(self) -> Any:
+        """The parsed arguments.
+
+        A free-form call gives ``{"input": text}``, text that is no JSON ``{"_raw": text}``,
+        no arguments at all ``{}``.
+        """
+        source = self.source
+        if isinstance(source, Mapping):
+            return source
+        if self.kind == "custom":
+            return {
+                "input": source if isinstance(source, str) else source.decode("utf-8", "replace")
+            }
+        if not source:
+            return {}
+        try:
+            return parse_json(source)
+        except ValueError:
+            text = source if isinstance(source, str) else source.decode("utf-8", "replace")
+            return {"_raw": text}
+
+    def as_document(self) -> dict[str, Any]:
+        """Return the call as it stands in the conversation document that JSONPath rules read."""
+        return {
+            "type": "tool_call",
+            "id": self.id,
+            "name": self.name,
+            "namespace": self.namespace,
+            "server": self.server,
+            "kind": self.kind,
+            "arguments": self.arguments,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolResult:
+    """A tool's answer; ``name`` only where the wire format repeats the tool's name in it."""
+
+    call_id: str
+    name: str | None = None
+    is_error: bool = False
+    path: str = "$"
+
+
+Part = Text | Reasoning | ToolCall | ToolResult | Opaque
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """One turn: a run of wire items that the same side made.
+
+    Args:
+        role: Who made it; tool results are ``tool`` in every wire format.
+        content: Its parts, in order.
+        first: Index of its first wire item in the history (``messages`` or ``input``).
+        last: Index of its last wire item, inclusive.
+    """
+
+    role: Role
+    content: tuple[Part, ...]
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conversation:
+    """The history of one request.
+
+    Args:
+        messages: In order; equal neighbours of role ``assistant`` or ``tool`` are one message.
+        tools: Names of the tools that the request offers.
+    """
+
+    messages: tuple[Message, ...]
+    tools: tuple[str, ...] = ()
+    _cache: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    @cached_property
+    def calls(self) -> tuple[ToolCall, ...]:
+        """The tool calls that the assistant made and the client ran, oldest first.
+
+        A result that names its tool though its call is missing stands for that call; readers
+        put such a call into the ``tool`` message. A call in a user message is not one.
+        """
+        return tuple(
+            part
+            for message in self.messages
+            if message.role in ("assistant", "tool")
+            for part in message.content
+            if isinstance(part, ToolCall) and part.kind != "hosted"
+        )
+
+    @cached_property
+    def result_ids(self) -> frozenset[str]:
+        """Ids of the calls that have a result."""
+        return frozenset(
+            part.call_id
+            for message in self.messages
+            for part in message.content
+            if isinstance(part, ToolResult)
+        )
+
+    @property
+    def last_assistant(self) -> int | None:
+        """Index of the last assistant message, ``None`` without one."""
+        for index in range(len(self.messages) - 1, -1, -1):
+            if self.messages[index].role == "assistant":
+                return index
+        return None
+
+    @property
+    def ends_with_open_call(self) -> bool:
+        """Whether the last assistant turn has a call that is not answered yet."""
+        index = self.last_assistant
+        if index is None:
+            return False
+        return any(
+            isinstance(part, ToolCall) and part.kind != "hosted" and part.id not in self.result_ids
+            for part in self.messages[index].content
+        )
+
+    def document(self) -> dict[str, Any]:
+        """Return the conversation document: the tree that JSONPath rules run on.
+
+        ``{"messages": [{"role", "content": [{"type": "tool_call", ...}, ...]}], "tools": [...]}``,
+        the same for the three wire formats; built once per request.
+        """
+        if "document" not in self._cache:
+            self._cache["document"] = {
+                "messages": [
+                    {"role": m.role, "content": [_part_document(p) for p in m.content]}
+                    for m in self.messages
+                ],
+                "tools": [{"name": name} for name in self.tools],
+            }
+        document: dict[str, Any] = self._cache["document"]
+        return document
+
+    def parts(self) -> Iterator[tuple[Message, Part]]:
+        """Yield every part with its message, oldest first."""
+        for message in self.messages:
+            for part in message.content:
+                yield message, part
+
+
+def _part_document(part: Part) -> dict[str, Any]:
+    if isinstance(part, ToolCall):
+        return part.as_document()
+    if isinstance(part, ToolResult):
+        return {
+            "type": "tool_result",
+            "call_id": part.call_id,
+            "name": part.name,
+            "is_error": part.is_error,
+        }
+    if isinstance(part, Text):
+        return {"type": "text", "text": part.text}
+    if isinstance(part, Reasoning):
+        return {"type": "reasoning", "text": part.text}
+    return {"type": part.type}
+
+
+def text_of(parts: Sequence[Part]) -> str:
+    """Return the visible text of some parts, joined by line breaks."""
+    return "\n".join(part.text for part in parts if isinstance(part, Text))

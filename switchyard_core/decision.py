@@ -1,0 +1,149 @@
+"""A decision is data: which target, why, which rewrites, which effects.
+
+A router returns one and does nothing; the engine carries it out. So every decision can be
+printed, compared, replayed and tested without a network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from switchyard_core.declarations import Rewrite
+from switchyard_core.identity import Identity
+
+__all__ = [
+    "Decision",
+    "DecisionWarning",
+    "Effect",
+    "Failure",
+    "Latch",
+    "LatchRecord",
+    "Reason",
+    "ReleaseAfterSuccess",
+    "UpdateRecord",
+]
+
+#: Most bytes of :attr:`LatchRecord.data`.
+MAX_RECORD_DATA = 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LatchRecord:
+    """What a latch store keeps for one identity.
+
+    Args:
+        handoff_key: 16-byte digest of the history that carried the handoff, so that a retry
+            of it gets the same body again; ``None`` until a request could carry it.
+        drop_opaque: The provider refused the planner's opaque reasoning once.
+        data: At most 1024 bytes that belong to the router.
+    """
+
+    handoff_key: bytes | None = None
+    drop_opaque: bool = False
+    data: bytes = b""
+
+    def __post_init__(self) -> None:
+        if len(self.data) > MAX_RECORD_DATA:
+            msg = f"a latch record holds at most {MAX_RECORD_DATA} bytes of router data"
+            raise ValueError(msg)
+
+
+@dataclass(frozen=True, slots=True)
+class Latch:
+    """Effect: latch an identity, before any call; refused when the store is full."""
+
+    identity: Identity
+    record: LatchRecord
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateRecord:
+    """Effect: replace the record of a latched identity, before the call."""
+
+    identity: Identity
+    record: LatchRecord
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseAfterSuccess:
+    """Effect: free an identity's slot when its request has succeeded."""
+
+    identity: Identity
+
+
+Effect = Latch | UpdateRecord | ReleaseAfterSuccess
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reason:
+    """Why a target was chosen.
+
+    Args:
+        code: A word of the router, such as ``mutation_in_history``.
+        detail: One sentence for people.
+        facts: What decided, as plain data: rule set, rule, tool, wire path, word.
+    """
+
+    code: str
+    detail: str = ""
+    facts: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecisionWarning:
+    """Something the caller should know though the request goes on."""
+
+    code: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """Where a request goes and what is done to its body.
+
+    Args:
+        target: Name of a target of the policy.
+        reason: Why.
+        phase: A word of the router; ``""`` for routers without phases.
+        rewrites: What the router asks for; the engine adds what the target needs and puts
+            all of them in their order.
+        warnings: Shown in ``x-switchyard-warning`` and the log.
+        effects: What happens to the latch store.
+        route: Name of the route; the engine fills it in.
+        identity: Whom the request belongs to; the engine fills it in.
+        trace: How it came to this, as plain data for ``explain``; the engine and the router
+            add to it.
+    """
+
+    target: str
+    reason: Reason
+    phase: str = ""
+    rewrites: tuple[Rewrite, ...] = ()
+    warnings: tuple[DecisionWarning, ...] = ()
+    effects: tuple[Effect, ...] = ()
+    route: str = ""
+    identity: Identity | None = None
+    trace: Mapping[str, Any] = field(default_factory=dict)
+
+    def with_(self, **changes: Any) -> Decision:
+        """Return a copy with some fields replaced."""
+        return replace(self, **changes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """Why a call failed before any byte reached the caller.
+
+    Args:
+        kind: ``status`` (the provider answered with an error) or ``transport``.
+        status: HTTP status, 0 for ``transport``.
+        code: The provider's error code or type if it could be read, else the transport's kind.
+        body: The first 64 KiB of the error's body.
+    """
+
+    kind: str
+    status: int
+    code: str
+    body: bytes

@@ -1,0 +1,212 @@
+"""What a plugin declares: classes and option models, never instances.
+
+A hook returns declarations; the engine instantiates them for a policy. Everything here is
+plain data without behaviour, so that a plugin can be listed without being run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
+
+from pydantic import AfterValidator, BaseModel, ConfigDict
+
+from switchyard_core.errors import Finding, Severity
+
+if TYPE_CHECKING:
+    from switchyard_core.jsontext import ObjectText
+
+__all__ = [
+    "WIRE_FORMATS",
+    "LabelName",
+    "LatchStoreName",
+    "LatchStoreType",
+    "LintRule",
+    "MutationPack",
+    "Options",
+    "Prompt",
+    "Reference",
+    "Rewrite",
+    "RewriteFunction",
+    "RewriteScope",
+    "RewriteType",
+    "RouteType",
+    "RuleSetName",
+    "TargetName",
+    "WireFormat",
+]
+
+WireFormat = Literal["openai_chat", "openai_responses", "anthropic_messages"]
+
+#: The three wire formats, in the order in which documents list them.
+WIRE_FORMATS: tuple[WireFormat, ...] = ("openai_chat", "openai_responses", "anthropic_messages")
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """Marks an option whose value names something else of the policy.
+
+    The policy check resolves it and reports an unknown name with the nearest known one.
+
+    Args:
+        kind: ``target``, ``rule_set``, ``latch_store`` or ``label``.
+    """
+
+    kind: Literal["target", "rule_set", "latch_store", "label"]
+
+
+def _not_blank(text: str) -> str:
+    if not text.strip():
+        msg = "must not be blank"
+        raise ValueError(msg)
+    return text
+
+
+#: Name of a target of the policy.
+TargetName = Annotated[str, Reference("target")]
+#: Name of a mutation rule set: a pack or one of the policy's own.
+RuleSetName = Annotated[str, Reference("rule_set")]
+#: Name of a latch store type.
+LatchStoreName = Annotated[str, Reference("latch_store")]
+#: One of the five mutation labels.
+LabelName = Annotated[str, Reference("label")]
+#: An instruction for a model; a blank one is a policy error.
+Prompt = Annotated[str, AfterValidator(_not_blank)]
+
+
+class Options(BaseModel):
+    """Base of a route type's options: unknown keys are refused, values are not coerced."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RouteType:
+    """A kind of route: what a policy calls by ``type = "<name>"``.
+
+    Args:
+        name: Unique among all installed plugins, ``[a-z][a-z0-9_]*``.
+        options: Pydantic model of the route's own keys, with ``extra="forbid"``
+            (inherit :class:`Options`).
+        router: Called once per route as ``router(options)``; the result has
+            ``async def route(request, context) -> Decision``.
+        summary: One line for ``switchyard plugins``.
+        kind: ``routes`` decides where a request goes; ``answers`` writes the answer itself.
+    """
+
+    name: str
+    options: type[BaseModel]
+    router: Callable[[Any], Any]
+    summary: str
+    kind: Literal["routes", "answers"] = "routes"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LatchStoreType:
+    """A kind of latch store: what a policy calls by ``latch_store = "<name>"``.
+
+    Args:
+        name: Unique among all installed plugins.
+        factory: Called once per route as ``factory(capacity)``.
+        summary: One line for ``switchyard plugins``.
+        shared: Whether several worker processes may share its state.
+    """
+
+    name: str
+    factory: Callable[[int], Any]
+    summary: str
+    shared: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MutationPack:
+    """A named mutation rule set that a plugin ships as TOML text.
+
+    Args:
+        name: What a policy lists in ``mutation_rules``; unique among all plugins.
+        text: TOML of one rule set: the keys of ``[mutation_rules.<name>]`` at top level.
+        source: Where the text comes from, for error messages.
+    """
+
+    name: str
+    text: str
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rewrite:
+    """A named rewrite and its parameters (a mapping of plain values)."""
+
+    name: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class RewriteScope:
+    """What a rewrite may know besides the body, shared by all rewrites of one request.
+
+    Args:
+        wire_format: Wire format of the body.
+        notes: What the rewrites so far report, per rewrite name, in order.
+        facts: Counters that one rewrite leaves for a later one of the same request,
+            such as ``dropped_reasoning``.
+    """
+
+    wire_format: WireFormat
+    notes: dict[str, list[str]] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+class RewriteFunction(Protocol):
+    """Changes one body in place and says what it changed.
+
+    The body is a lossless tree over the caller's bytes: whatever is not touched keeps its
+    very bytes. The function must be idempotent and must not read clock or randomness.
+    """
+
+    def __call__(self, body: ObjectText, parameters: Any, scope: RewriteScope, /) -> Sequence[str]:
+        """Return one line per change, an empty sequence when nothing had to change."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RewriteType:
+    """A named rewrite: what a decision may list and a target may switch off.
+
+    Args:
+        name: snake_case, unique among all installed plugins.
+        order: Rewrites of one request run in ascending order; the built-in ones use
+            multiples of 100 from 100 to 1300, so others fit between.
+        functions: One function per wire format that the rewrite understands; a body of
+            another format is left alone.
+        summary: One line for ``explain`` and the docs.
+        parameters: Pydantic model of its parameters, or ``None`` when it takes none.
+        switchable: Whether ``rewrites = { name = false }`` of a target may switch it off.
+    """
+
+    name: str
+    order: int
+    functions: Mapping[WireFormat, RewriteFunction]
+    summary: str
+    parameters: type[BaseModel] | None = None
+    switchable: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LintRule:
+    """A check of a whole policy that can be switched off per line.
+
+    Args:
+        code: ``SY`` and three digits for built-in rules, own prefix for a plugin's.
+        name: Named for the bad pattern, kebab-case: ``unused-target``.
+        check: Called with the resolved policy; yields findings.
+        summary: One line.
+        severity: Severity of its findings.
+    """
+
+    code: str
+    name: str
+    check: Callable[[Any], Iterable[Finding]]
+    summary: str
+    severity: Severity = "warning"

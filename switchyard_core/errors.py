@@ -1,0 +1,174 @@
+"""Every error of switchyard, and the finding that a policy check reports.
+
+::
+
+    SwitchyardError
+    ├── PolicyError            a policy cannot be used; carries every finding
+    ├── PluginError            a plugin is broken, claims a taken name, or broke its contract
+    ├── RequestError           this request is refused; carries a status and a code
+    │   ├── BodyError          400  the body is not what its wire format says
+    │   ├── BodyTooLargeError  413  the body is over the limit
+    │   ├── UnknownModelError  404  no route has that model id
+    │   ├── LatchCapacityError 400  a new identity finds the latch store full
+    │   └── RefusedError       400  the policy refuses the request
+    └── UpstreamError          502/504  the provider could not be reached or broke off
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+__all__ = [
+    "BodyError",
+    "BodyTooLargeError",
+    "Finding",
+    "LatchCapacityError",
+    "PluginError",
+    "PolicyError",
+    "RefusedError",
+    "RequestError",
+    "Severity",
+    "SwitchyardError",
+    "UnknownModelError",
+    "UpstreamError",
+]
+
+Severity = Literal["error", "warning"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One problem of a policy: what is wrong, where, and what to do.
+
+    Args:
+        code: ``SY`` and three digits; the first digit names the subject
+            (1 document, 2 clients and targets, 3 routes, 4 mutation rules, 5 plugins).
+        message: One sentence, lower case, no final stop, user input in back-ticks.
+        file: The path as the user gave it.
+        line: 1-based line, 0 when the problem has no place in the file.
+        column: 1-based column counted in characters, 0 when there is none.
+        path: Path in the document, such as ``routes.plan_execute.capable_target``.
+        severity: ``error`` stops the policy from being used, ``warning`` does not.
+        notes: Further lines, such as the names that would have been valid.
+        fix: What to do about it.
+    """
+
+    code: str
+    message: str
+    file: str = ""
+    line: int = 0
+    column: int = 0
+    path: str = ""
+    severity: Severity = "error"
+    notes: tuple[str, ...] = ()
+    fix: str = ""
+
+    def render(self) -> str:
+        """Return the finding as text: one headline, then indented notes and the fix."""
+        place = self.file or "policy"
+        if self.line:
+            place += f":{self.line}:{self.column}"
+        headline = f"{place}: {self.code} {self.message}"
+        if self.severity == "warning":
+            headline = f"{place}: {self.code} warning: {self.message}"
+        if self.path:
+            headline += f" at {self.path}"
+        lines = [headline, *(f"  {note}" for note in self.notes)]
+        if self.fix:
+            lines.append(f"  fix: {self.fix}")
+        return "\n".join(lines)
+
+
+class SwitchyardError(Exception):
+    """Base of all errors that switchyard raises on purpose."""
+
+
+class PolicyError(SwitchyardError):
+    """A policy has errors and cannot be used.
+
+    Args:
+        findings: Every finding of the policy, sorted by position; at least one.
+    """
+
+    def __init__(self, findings: Iterable[Finding]) -> None:
+        self.findings: tuple[Finding, ...] = tuple(findings)
+        super().__init__("\n".join(finding.render() for finding in self.findings))
+
+
+class PluginError(SwitchyardError):
+    """A plugin is broken, claims a name that is taken, or broke its contract.
+
+    Args:
+        message: What happened, naming the plugin.
+        plugin: Entry-point name of the plugin.
+        distribution: Name of the distribution that installed it, if known.
+        version: Its version, if known.
+    """
+
+    def __init__(
+        self, message: str, *, plugin: str = "", distribution: str = "", version: str = ""
+    ) -> None:
+        self.plugin = plugin
+        self.distribution = distribution
+        self.version = version
+        super().__init__(message)
+
+
+@dataclass(eq=False)
+class RequestError(SwitchyardError):
+    """A request is refused before anything was sent to a provider.
+
+    Args:
+        message: For the person who reads the client's screen.
+        code: Machine-readable word, such as ``latch_capacity``.
+        status: HTTP status for the caller.
+        param: Wire path into the request, such as ``messages[3].role``.
+        headers: Extra response headers.
+    """
+
+    message: str
+    code: str = "invalid_request"
+    status: int = 400
+    param: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        super().__init__(self.message)
+
+
+class BodyError(RequestError):
+    """The body is not JSON, or not what its wire format says."""
+
+
+class BodyTooLargeError(RequestError):
+    """The body is larger than the server accepts (413)."""
+
+
+class UnknownModelError(RequestError):
+    """No route of the policy has the model id that was asked for (404)."""
+
+
+class LatchCapacityError(RequestError):
+    """A new identity wants to latch and the store is full (400, not retryable)."""
+
+
+class RefusedError(RequestError):
+    """The policy refuses the request, for example for a missing history."""
+
+
+class UpstreamError(SwitchyardError):
+    """The provider could not be reached, timed out, or broke off before any byte.
+
+    Args:
+        message: What happened; never holds a credential.
+        kind: ``connect``, ``timeout``, ``protocol``, ``closed``, or ``cut`` after a first byte.
+        status: HTTP status for the caller: 502, or 504 for a timeout.
+    """
+
+    def __init__(self, message: str, *, kind: str = "connect", status: int = 502) -> None:
+        self.message = message
+        self.kind = kind
+        self.status = status
+        super().__init__(message)

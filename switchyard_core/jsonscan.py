@@ -1,0 +1,193 @@
+"""Reading JSON bytes leniently: extents of values, parsing, and what is wrong with them.
+
+msgspec finds the extent of each value (it skips values at memory speed); everything that it
+cannot express, such as lone surrogates or duplicate keys, is handled here.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import msgspec
+
+__all__ = [
+    "SPACE",
+    "STRING",
+    "JsonTextError",
+    "cut_array",
+    "cut_object",
+    "encode",
+    "loads",
+    "match_end",
+    "readable",
+    "skip_value",
+]
+
+_OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_ARRAY = msgspec.json.Decoder(list[msgspec.Raw])
+SPACE = re.compile(rb"[ \t\r\n]*")
+STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
+_SCALAR = re.compile(rb"[^,\]}\s]+")
+# A surrogate pair, a lone surrogate (group 1), or any other escape: left to right, so that the
+# second half of an escaped backslash never starts an escape of its own.
+_SURROGATE = re.compile(
+    rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+    rb"|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
+    rb"|\\.",
+    re.DOTALL,
+)
+
+
+class JsonTextError(ValueError):
+    """The bytes are not JSON of the expected kind.
+
+    Args:
+        message: What is wrong, lower case, with line and column where they are known.
+        duplicate: The key that an object has twice, when that is the problem.
+    """
+
+    def __init__(self, message: str, *, duplicate: str | None = None) -> None:
+        self.message = message
+        self.duplicate = duplicate
+        super().__init__(message)
+
+
+def encode(value: Any) -> bytes:
+    """Return compact JSON for a value of ours; key order is kept."""
+    try:
+        return msgspec.json.encode(value)
+    except (UnicodeEncodeError, msgspec.MsgspecError, OverflowError, TypeError):
+        # Lone surrogates and integers beyond 64 bits: the standard library writes both.
+        return json.dumps(value, separators=(",", ":")).encode("ascii")
+
+
+def loads(data: bytes) -> Any:
+    """Parse JSON leniently: any number, lone surrogates, as deep as Python can hold.
+
+    Raises:
+        JsonTextError: The bytes are not JSON.
+    """
+    try:
+        return json.loads(data)
+    except RecursionError:
+        msg = "nested too deeply"
+        raise JsonTextError(msg) from None
+    except ValueError as error:
+        raise JsonTextError(str(error)) from None
+
+
+def readable(data: bytes) -> bytes:
+    """Return bytes of the same length in which lone surrogate escapes are replaced.
+
+    Clients in JavaScript cut emoji in half; msgspec refuses the result, providers accept it.
+    Offsets in the returned bytes are offsets in the argument.
+    """
+
+    def mask(match: re.Match[bytes]) -> bytes:
+        return rb"\ufffd" if match.group(1) else match.group(0)
+
+    return _SURROGATE.sub(mask, data)
+
+
+def _decode(decoder: msgspec.json.Decoder[Any], data: bytes) -> tuple[Any, bytes]:
+    """Return what the decoder finds and the bytes it found it in."""
+    try:
+        return decoder.decode(data), data
+    except RecursionError:
+        msg = "nested too deeply"
+        raise JsonTextError(msg) from None
+    except msgspec.ValidationError as error:
+        raise JsonTextError(_kind_message(data, error)) from None
+    except msgspec.DecodeError:
+        masked = readable(data)
+        if masked != data:
+            try:
+                return decoder.decode(masked), masked
+            except msgspec.ValidationError as error:
+                raise JsonTextError(_kind_message(data, error)) from None
+            except (msgspec.DecodeError, RecursionError):
+                pass
+        raise JsonTextError(_syntax_message(data)) from None
+
+
+def _kind_message(data: bytes, error: Exception) -> str:
+    kind = {ord("["): "an array", ord('"'): "a string", ord("{"): "an object"}
+    first = data.lstrip()[:1]
+    if "object" in str(error):
+        return f"expected a JSON object, found {kind.get(first[0] if first else 0, 'a scalar')}"
+    return f"expected a JSON array, found {kind.get(first[0] if first else 0, 'a scalar')}"
+
+
+def _syntax_message(data: bytes) -> str:
+    """Say where the bytes stop being JSON; only called when they already did."""
+    if not data.strip():
+        return "the body is empty"
+    if data.startswith(b"\xef\xbb\xbf"):
+        return "the body starts with a byte order mark; send plain UTF-8"
+    try:
+        text = data.decode("utf-8")
+        json.loads(text, parse_constant=_refuse_constant)
+    except UnicodeDecodeError as error:
+        return f"not UTF-8: invalid byte at offset {error.start}"
+    except RecursionError:
+        return "nested too deeply"
+    except json.JSONDecodeError as error:
+        return f"not JSON: {error.msg.lower()} at line {error.lineno} column {error.colno}"
+    except ValueError as error:
+        return f"not JSON: {error}"
+    return "not JSON"
+
+
+def _refuse_constant(name: str) -> None:
+    msg = f"`{name}` is not a JSON value"
+    raise ValueError(msg)
+
+
+def skip_value(data: bytes, start: int) -> int:
+    """Return the end of the value that starts at ``start``; the data is known to be valid."""
+    first = data[start : start + 1]
+    if first == b'"':
+        match = STRING.match(data, start)
+        return match.end() if match else len(data)
+    if first not in (b"{", b"["):
+        match = _SCALAR.match(data, start)
+        return match.end() if match else len(data)
+    depth, position = 0, start
+    while match := _TOKEN.search(data, position):
+        position = match.end()
+        token = match.group()
+        if token in (b"{", b"["):
+            depth += 1
+        elif token in (b"}", b"]"):
+            depth -= 1
+            if depth == 0:
+                return position
+    return len(data)
+
+
+def cut_object(data: bytes) -> tuple[dict[str, msgspec.Raw], bytes]:
+    """Return the values of an object, and the bytes (of equal length) that they were cut from.
+
+    Raises:
+        JsonTextError: The bytes are not a JSON object.
+    """
+    return _decode(_OBJECT, data)
+
+
+def cut_array(data: bytes) -> list[msgspec.Raw]:
+    """Return the items of an array.
+
+    Raises:
+        JsonTextError: The bytes are not a JSON array.
+    """
+    items: list[msgspec.Raw] = _decode(_ARRAY, data)[0]
+    return items
+
+
+def match_end(pattern: re.Pattern[bytes], data: bytes, position: int) -> int:
+    """Return where a match at a position ends, the position itself without one."""
+    match = pattern.match(data, position)
+    return match.end() if match else position

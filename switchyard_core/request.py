@@ -1,0 +1,234 @@
+"""One request of a client: wire format, body and headers, with lazy views on them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from hashlib import blake2b
+from typing import Any, Literal, Protocol
+
+from switchyard_core.conversation import Conversation
+from switchyard_core.declarations import WIRE_FORMATS, WireFormat
+from switchyard_core.errors import BodyError
+from switchyard_core.identity import Headers, Mark, read_mark
+from switchyard_core.jsontext import JsonTextError, ObjectText, encode, loads
+
+__all__ = ["Endpoint", "FormatReader", "Request"]
+
+#: ``create`` asks a model; the others are a client's side calls about a conversation.
+Endpoint = Literal["create", "count_tokens", "input_tokens", "compact"]
+
+_FINAL_HEADERS = ("x-switchyard-session-final", "x-dynamo-session-final")
+
+
+class FormatReader(Protocol):
+    """How a wire format is read; the engine hands the right one to each request."""
+
+    def read(self, fields: ObjectText) -> Conversation:
+        """Return the neutral view of the history."""
+        ...
+
+    def history(self, fields: ObjectText) -> bytes:
+        """Return the bytes of the history, ``b""`` where the format admits none.
+
+        Raises:
+            BodyError: It is missing or has the wrong type.
+        """
+        ...
+
+    def continues(self, fields: ObjectText) -> bool:
+        """Return whether the request names an earlier response that it goes on from."""
+        ...
+
+    def offers_tools(self, fields: ObjectText, conversation: Conversation) -> bool:
+        """Return whether the request offers tools."""
+        ...
+
+    def misses_history(self, fields: ObjectText, conversation: Conversation) -> bool:
+        """Return whether the request continues a history that it does not hold."""
+        ...
+
+
+class Request:
+    """A request as a client sent it.
+
+    Args:
+        wire_format: ``openai_chat``, ``openai_responses`` or ``anthropic_messages``.
+        body: The JSON body: bytes as they came, text, or a mapping (which is encoded once and
+            never changed).
+        headers: The client's headers, as a mapping or as pairs.
+        endpoint: Which call of the wire format this is.
+        query: Query string without ``?``; it goes on to the provider.
+        session_final: Whether this is the session's last request; ``None`` reads it from
+            ``x-switchyard-session-final``.
+
+    Raises:
+        ValueError: The wire format is unknown.
+
+    Guarantees:
+        Nothing is decoded until somebody looks, each thing at most once; the body given is
+        never changed.
+    """
+
+    def __init__(
+        self,
+        *,
+        wire_format: WireFormat,
+        body: bytes | str | Mapping[str, Any],
+        headers: Mapping[str, str] | Sequence[tuple[str, str]] = (),
+        endpoint: Endpoint = "create",
+        query: str = "",
+        session_final: bool | None = None,
+    ) -> None:
+        if wire_format not in WIRE_FORMATS:
+            msg = f"unknown wire format `{wire_format}`; known: {', '.join(WIRE_FORMATS)}"
+            raise ValueError(msg)
+        self.wire_format = wire_format
+        self.body = _to_bytes(body)
+        self.headers = headers if isinstance(headers, Headers) else Headers(headers)
+        self.endpoint = endpoint
+        self.query = query
+        self._final = session_final
+        self._reader: FormatReader | None = None
+
+    def attach(self, reader: FormatReader) -> None:
+        """Give the request the reader of its wire format; the engine does this."""
+        if self._reader is None:
+            self._reader = reader
+
+    @cached_property
+    def fields(self) -> ObjectText:
+        """The body's top level, for reading; rewrites get a copy of their own.
+
+        Raises:
+            BodyError: The body is not a JSON object in UTF-8, or has a key twice.
+        """
+        if not self.body.isascii():
+            try:
+                self.body.decode("utf-8")
+            except UnicodeDecodeError as error:
+                message = f"the body is not UTF-8: invalid byte at offset {error.start}"
+                raise BodyError(message=message, code="invalid_json") from None
+        try:
+            return ObjectText(self.body, unique=True)
+        except JsonTextError as error:
+            if error.duplicate is not None:
+                raise BodyError(
+                    message=f"{error.message} in the body; send it once",
+                    code="duplicate_key",
+                    param=error.duplicate,
+                ) from None
+            raise BodyError(message=f"the body is {_unfit(error)}", code="invalid_json") from None
+
+    @cached_property
+    def model(self) -> str:
+        """The model id that the client asked for.
+
+        Raises:
+            BodyError: ``model`` is missing or is not a string.
+        """
+        raw = self.fields.raw("model")
+        model = self.fields.text("model")
+        if model is None:
+            what = "is missing" if raw is None else "must be a string"
+            raise BodyError(message=f"`model` {what}", code="invalid_type", param="model")
+        return model
+
+    @property
+    def stream(self) -> bool:
+        """Whether the client asked for a stream."""
+        return self.fields.raw("stream") == b"true"
+
+    @cached_property
+    def session_final(self) -> bool:
+        """Whether the client marked this as its session's last request."""
+        if self.endpoint != "create":
+            return False
+        if self._final is not None:
+            return self._final
+        return bool(self.headers.flag(*_FINAL_HEADERS))
+
+    @cached_property
+    def mark(self) -> Mark:
+        """What the client's own turn metadata says."""
+        return read_mark(self.headers)
+
+    @cached_property
+    def conversation(self) -> Conversation:
+        """The neutral view of the history.
+
+        Raises:
+            BodyError: The history has the wrong type.
+        """
+        return self._format().read(self.fields)
+
+    @cached_property
+    def history_digest(self) -> bytes:
+        """A 16-byte digest of the history's bytes: equal for a retry, whatever else differs."""
+        return blake2b(self._format().history(self.fields), digest_size=16).digest()
+
+    @cached_property
+    def offers_tools(self) -> bool:
+        """Whether the request offers tools to the model."""
+        return self._format().offers_tools(self.fields, self.conversation)
+
+    @cached_property
+    def misses_history(self) -> bool:
+        """Whether the request continues, by id, a history that it does not hold."""
+        reader = self._format()
+        return reader.continues(self.fields) and reader.misses_history(
+            self.fields, self.conversation
+        )
+
+    def check(self) -> None:
+        """Check the types of the few things that routing reads, without reading the history.
+
+        Raises:
+            BodyError: The body is no JSON object, or its model or history has a wrong type.
+        """
+        _ = self.model
+        self._format().history(self.fields)
+
+    @cached_property
+    def _tree(self) -> Any:
+        return loads(self.body)
+
+    def tree(self) -> Any:
+        """Return the whole body as a tree, built once; only rules that need it ask for it."""
+        try:
+            return self._tree
+        except JsonTextError as error:
+            raise BodyError(message=f"the body is {_unfit(error)}", code="invalid_json") from None
+
+    def user_id(self) -> str | None:
+        """Return ``metadata.user_id`` of a Messages body."""
+        if self.wire_format != "anthropic_messages":
+            return None
+        metadata = self.fields.raw("metadata")
+        if metadata is None or metadata[:1] != b"{":
+            return None
+        return ObjectText(metadata).text("user_id")
+
+    def _format(self) -> FormatReader:
+        if self._reader is None:
+            msg = "a request can be read once an engine has seen it: pass it to decide() first"
+            raise RuntimeError(msg)
+        return self._reader
+
+
+def _to_bytes(body: bytes | str | Mapping[str, Any]) -> bytes:
+    if isinstance(body, bytes):
+        return body
+    if isinstance(body, (bytearray, memoryview)):
+        return bytes(body)
+    if isinstance(body, str):
+        return body.encode("utf-8", "surrogatepass")
+    return encode(dict(body))
+
+
+def _unfit(error: JsonTextError) -> str:
+    text = error.message
+    for prefix in ("the body is ", "not "):
+        if text.startswith(prefix):
+            return text.removeprefix("the body is ")
+    return f"not usable: {text}"

@@ -1,0 +1,213 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from switchyard_core.identity import Headers, Identity, read_identity, read_mark
+
+ROOT = "00000000-root"
+THREAD = "00000000-thread"
+
+
+def identify(headers: dict[str, str], *, user_id: str | None = None) -> Identity | None:
+    found = Headers(headers)
+    return read_identity(found, read_mark(found), user_id=lambda: user_id)
+
+
+def codex(**metadata: object) -> str:
+    return json.dumps({"session_id": ROOT, "thread_id": ROOT, "request_kind": "turn", **metadata})
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "x-switchyard-session-id",
+        "x-claude-code-session-id",
+        "x-nemo-relay-session-id",
+        "x-session-id",
+        "session-id",
+        "session_id",
+    ],
+)
+def test_session_header_alone_gives_the_root(header):
+    identity = identify({header.upper(): f"  {ROOT} "})
+
+    assert identity == Identity(session=ROOT, source=f"header:{header}")
+
+
+def test_first_header_in_order_wins():
+    identity = identify({"session_id": "late", "x-session-id": "early"})
+
+    assert identity is not None
+    assert (identity.session, identity.source) == ("early", "header:x-session-id")
+
+
+def test_blank_header_is_passed_over():
+    identity = identify({"x-switchyard-session-id": "  ", "session-id": "s"})
+
+    assert identity is not None
+    assert identity.session == "s"
+
+
+def test_session_is_case_sensitive():
+    assert identify({"session-id": "A"}) != identify({"session-id": "a"})
+
+
+@pytest.mark.parametrize("value", ["é", "x" * 8193], ids=["not_ascii", "too_long"])
+def test_unfit_session_is_no_identity_even_with_a_later_header(value):
+    assert identify({"x-session-id": value, "session-id": "fine"}) is None
+
+
+def test_codex_metadata_gives_session_and_root():
+    identity = identify({"x-codex-turn-metadata": codex(), "thread-id": ROOT, "session-id": ROOT})
+
+    assert identity == Identity(session=ROOT, source="header:x-codex-turn-metadata")
+
+
+def test_codex_spawned_thread_is_a_subagent():
+    metadata = codex(
+        thread_id=THREAD,
+        thread_source="subagent",
+        parent_thread_id=ROOT,
+        subagent_kind="thread_spawn",
+    )
+    identity = identify({"x-codex-turn-metadata": metadata, "x-openai-subagent": "collab_spawn"})
+
+    assert identity is not None
+    assert identity.key == (ROOT, THREAD)
+    assert identity.agent_source == "header:x-codex-turn-metadata"
+
+
+@pytest.mark.parametrize("kind", ["compact", "memory_consolidation"])
+def test_codex_upkeep_counts_as_the_root(kind):
+    identity = identify({"session-id": ROOT, "thread-id": THREAD, "x-openai-subagent": kind})
+
+    assert identity is not None
+    assert identity.agent is None
+
+
+def test_codex_review_is_a_subagent():
+    identity = identify({"session-id": ROOT, "thread-id": THREAD, "x-openai-subagent": "review"})
+
+    assert identity is not None
+    assert identity.agent == THREAD
+
+
+def test_compaction_of_a_spawned_thread_stays_its_own():
+    metadata = codex(
+        thread_id=THREAD,
+        request_kind="compaction",
+        thread_source="subagent",
+        parent_thread_id=ROOT,
+        subagent_kind="thread_spawn",
+    )
+    headers = Headers({"x-codex-turn-metadata": metadata})
+    mark = read_mark(headers)
+
+    identity = read_identity(headers, mark)
+
+    assert mark.maintenance
+    assert identity is not None
+    assert identity.key == (ROOT, THREAD)
+
+
+def test_thread_id_without_a_sign_is_the_root():
+    identity = identify({"session-id": ROOT, "thread-id": THREAD})
+
+    assert identity is not None
+    assert identity.agent is None
+
+
+def test_claude_agent_id_is_sign_and_id():
+    identity = identify({"x-claude-code-session-id": ROOT, "x-claude-code-agent-id": "a1"})
+
+    assert identity is not None
+    assert identity.key == (ROOT, "a1")
+
+
+def test_sign_without_an_agent_id_is_nobody():
+    assert identify({"x-session-id": ROOT, "x-switchyard-is-subagent": "true"}) is None
+
+
+def test_agent_without_a_session_is_nobody():
+    assert identify({"x-claude-code-agent-id": "a1"}) is None
+
+
+def test_explicit_no_wins_over_other_signs():
+    identity = identify(
+        {
+            "x-claude-code-session-id": ROOT,
+            "x-claude-code-agent-id": "a1",
+            "x-switchyard-is-subagent": "false",
+        }
+    )
+
+    assert identity is not None
+    assert identity.agent is None
+
+
+@pytest.mark.parametrize(
+    ("user_id", "session"),
+    [
+        (json.dumps({"device_id": "d", "account_uuid": "", "session_id": "s-1"}), "s-1"),
+        ("user_abc_account_0000_session_11-22", "11-22"),
+        ("alice@example.com", None),
+        (json.dumps({"id": "s-1"}), None),
+        ("{broken", None),
+        ("[" * 100_000, None),
+    ],
+    ids=["json", "joined", "free", "other_json", "broken", "deep"],
+)
+def test_user_id_counts_only_in_the_two_forms_of_claude_code(user_id, session):
+    identity = identify({}, user_id=user_id)
+
+    assert (identity.session if identity else None) == session
+
+
+def test_own_sources_come_after_headers_and_before_user_id():
+    headers = Headers({})
+    identity = read_identity(
+        headers,
+        read_mark(headers),
+        user_id=lambda: "user_a_account_b_session_c",
+        extra=[("body:$.x", lambda: None), ("body:$.y", lambda: "mine")],
+    )
+
+    assert identity == Identity(session="mine", source="body:$.y")
+
+
+@pytest.mark.parametrize("word", ["true", "1", "yes", " ON "])
+def test_flag_words_are_true_in_any_case(word):
+    assert Headers({"X-Flag": word}).flag("x-flag") is True
+
+
+def test_digest_shows_neither_session_nor_agent():
+    identity = Identity(session="secret-session", agent="secret-agent")
+
+    assert len(identity.digest) == 12
+    assert "secret" not in identity.digest
+    assert identity.digest != identity.root.digest
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(
+            [
+                "session-id",
+                "x-codex-turn-metadata",
+                "thread-id",
+                "x-openai-subagent",
+                "x-claude-code-agent-id",
+                "x-switchyard-is-subagent",
+            ]
+        ),
+        st.text(),
+    )
+)
+def test_any_headers_give_an_identity_or_none(headers):
+    identity = identify(headers)
+
+    assert identity is None or (identity.session and identity.session.isascii())
