@@ -1,0 +1,20 @@
+"""The fixed texts of the rewrites, read from ``texts.toml``."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+
+import tomli
+
+__all__ = ["text"]
+
+
+def text(name: str) -> str:
+    """Return one of the texts."""
+    return _texts()[name]
+
+
+@cache
+def _texts() -> dict[str, str]:
+    return tomli.loads((files(__package__) / "texts.toml").read_text("utf-8"))

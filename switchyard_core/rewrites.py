@@ -1,0 +1,98 @@
+"""Carrying out named rewrites on a copy of the caller's body.
+
+What a rewrite does is declared by a :class:`RewriteType`; which ones run on a request is data
+of its decision. Here they are put in order, switched off where a target says so, and run on
+one lossless tree; the caller's bytes are never touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+
+from switchyard_core.declarations import Rewrite, RewriteScope, RewriteType, WireFormat
+from switchyard_core.errors import PluginError
+from switchyard_core.jsontext import ObjectText
+
+__all__ = ["RewriteReport", "apply_rewrites", "order_rewrites"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RewriteReport:
+    """What one rewrite did to one body.
+
+    Args:
+        name: Name of the rewrite.
+        changes: One line per change; empty when nothing had to change.
+        skipped: Why it did not run, ``""`` when it did.
+    """
+
+    name: str
+    changes: tuple[str, ...] = ()
+    skipped: str = ""
+
+
+def order_rewrites(
+    rewrites: Sequence[Rewrite], types: Mapping[str, RewriteType]
+) -> tuple[Rewrite, ...]:
+    """Return rewrites in the order in which they run; equal orders keep their places.
+
+    Raises:
+        PluginError: A rewrite that no installed plugin declares.
+    """
+    for rewrite in rewrites:
+        if rewrite.name not in types:
+            known = ", ".join(sorted(types))
+            msg = f"no installed plugin gives the rewrite `{rewrite.name}`; known: {known}"
+            raise PluginError(msg)
+    return tuple(sorted(rewrites, key=lambda rewrite: types[rewrite.name].order))
+
+
+def apply_rewrites(
+    body: ObjectText,
+    rewrites: Sequence[Rewrite],
+    types: Mapping[str, RewriteType],
+    wire_format: WireFormat,
+    switches: Mapping[str, bool] | None = None,
+) -> tuple[bytes, tuple[RewriteReport, ...]]:
+    """Run rewrites on a body and report what each changed.
+
+    Args:
+        body: A tree of its own (a copy); it is changed.
+        rewrites: In any order.
+        types: Every known rewrite, by name.
+        wire_format: Wire format of the body.
+        switches: The target's ``rewrites`` table; ``False`` switches one off.
+
+    Raises:
+        PluginError: An unknown rewrite, wrong parameters, or a rewrite that raised.
+    """
+    scope = RewriteScope(wire_format=wire_format)
+    reports = []
+    for rewrite in order_rewrites(rewrites, types):
+        kind = types[rewrite.name]
+        function = kind.functions.get(wire_format)
+        if kind.switchable and (switches or {}).get(rewrite.name) is False:
+            reports.append(RewriteReport(name=rewrite.name, skipped="switched off by the target"))
+            continue
+        if function is None:
+            reports.append(RewriteReport(name=rewrite.name, skipped=f"not for {wire_format}"))
+            continue
+        try:
+            parameters = (
+                kind.parameters.model_validate(dict(rewrite.parameters))
+                if kind.parameters is not None
+                else None
+            )
+        except ValidationError as error:
+            msg = f"wrong parameters for the rewrite `{rewrite.name}`: {error}"
+            raise PluginError(msg) from error
+        try:
+            changes = tuple(function(body, parameters, scope))
+        except Exception as error:
+            msg = f"the rewrite `{rewrite.name}` failed: {type(error).__name__}: {error}"
+            raise PluginError(msg) from error
+        reports.append(RewriteReport(name=rewrite.name, changes=changes))
+    return body.dump(), tuple(reports)

@@ -1,0 +1,255 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+
+REMAP = ("remap_tool_ids", {"when": "always"})
+REPAIR = ("repair_tool_pairs", {"when": "always"})
+EMPTY = ("drop_empty_content", {"when": "always"})
+LOST = "[no result was recorded for this tool call]"
+
+
+def chat_call(call_id: str) -> dict:
+    return {"id": call_id, "type": "function", "function": {"name": "f", "arguments": "{}"}}
+
+
+def use(call_id: str) -> dict:
+    return {"type": "tool_use", "id": call_id, "name": "f", "input": {}}
+
+
+def result(call_id: str, content: object = "ok") -> dict:
+    return {"type": "tool_result", "tool_use_id": call_id, "content": content}
+
+
+# --- ids ---------------------------------------------------------------------------------
+
+
+def test_messages_illegal_id_is_hashed_alike_in_call_and_result(rewrite):
+    body = {
+        "messages": [
+            {"role": "assistant", "content": [use("call|1"), use("legal_1")]},
+            {"role": "user", "content": [result("call|1"), result("legal_1")]},
+        ]
+    }
+
+    out, reports = rewrite("anthropic_messages", body, REMAP)
+
+    (first, second), (answer, other) = (m["content"] for m in out["messages"])
+    assert first["id"] == answer["tool_use_id"] != "call|1"
+    assert re.fullmatch(r"[a-zA-Z0-9_-]+", first["id"])
+    assert second["id"] == other["tool_use_id"] == "legal_1"
+    assert reports[0].changes == ("renamed 1 tool ids",)
+
+
+@pytest.mark.parametrize(("length", "kept"), [(40, True), (41, False)])
+def test_chat_ids_are_legal_up_to_forty_characters(rewrite, length, kept):
+    call_id = "x" * length
+    body = {
+        "messages": [
+            {"role": "assistant", "content": None, "tool_calls": [chat_call(call_id)]},
+            {"role": "tool", "tool_call_id": call_id, "content": "ok"},
+        ]
+    }
+
+    out, _ = rewrite("openai_chat", body, REMAP)
+
+    new = out["messages"][0]["tool_calls"][0]["id"]
+    assert out["messages"][1]["tool_call_id"] == new
+    assert (new == call_id) is kept
+    assert len(new) <= 40
+
+
+def test_responses_ids_with_a_common_start_do_not_collide(rewrite):
+    ids = ["x" * 70 + "a", "x" * 70 + "b"]
+    body = {
+        "input": [
+            {"type": "function_call", "call_id": i, "name": "f", "arguments": "{}"} for i in ids
+        ]
+    }
+
+    out, _ = rewrite("openai_responses", body, REMAP)
+
+    new = [item["call_id"] for item in out["input"]]
+    assert len(set(new)) == 2
+    assert all(len(i) <= 64 for i in new)
+
+
+def test_style_of_nine_characters(rewrite):
+    body = {
+        "messages": [{"role": "assistant", "content": None, "tool_calls": [chat_call("call_1")]}]
+    }
+
+    out, _ = rewrite(
+        "openai_chat", body, ("remap_tool_ids", {"when": "always", "style": "alphanumeric_9"})
+    )
+
+    assert re.fullmatch(r"[a-zA-Z0-9]{9}", out["messages"][0]["tool_calls"][0]["id"])
+
+
+# --- pairs -------------------------------------------------------------------------------
+
+
+def test_responses_orphan_output_goes_and_open_call_gets_one(rewrite):
+    body = {
+        "input": [
+            {"type": "function_call_output", "call_id": "gone", "output": "x"},
+            {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"},
+            {"type": "custom_tool_call", "call_id": "c2", "name": "f", "input": ""},
+            {"type": "custom_tool_call_output", "call_id": "c2", "output": "x"},
+            {"role": "user", "content": "go on"},
+            {"type": "function_call", "call_id": "c3", "name": "f", "arguments": "{}"},
+        ]
+    }
+
+    out, reports = rewrite("openai_responses", body, REPAIR)
+
+    assert out["input"][0] == body["input"][1]
+    assert out["input"][1] == {"type": "function_call_output", "call_id": "c1", "output": LOST}
+    assert out["input"][2:] == body["input"][2:]
+    assert len(reports[0].changes) == 2
+
+
+def test_responses_outputs_of_a_stored_history_stay(rewrite):
+    body = {
+        "previous_response_id": "r",
+        "input": [{"type": "function_call_output", "call_id": "there", "output": "x"}],
+    }
+
+    out, _ = rewrite("openai_responses", body, REPAIR)
+
+    assert out == body
+
+
+def test_chat_orphan_result_goes_and_open_call_gets_one_behind_its_neighbours(rewrite):
+    body = {
+        "messages": [
+            {"role": "tool", "tool_call_id": "gone", "content": "x"},
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [chat_call("c1"), chat_call("c2")],
+            },
+            {"role": "tool", "tool_call_id": "c1", "content": "x"},
+            {"role": "user", "content": "go on"},
+            {"role": "assistant", "content": None, "tool_calls": [chat_call("c3")]},
+        ]
+    }
+
+    out, _ = rewrite("openai_chat", body, REPAIR)
+
+    assert [m.get("tool_call_id") for m in out["messages"]] == [None, "c1", "c2", None, None]
+    assert out["messages"][2]["content"] == LOST
+    assert out["messages"][3:] == body["messages"][3:]
+
+
+@pytest.mark.parametrize(
+    "follower",
+    [
+        {"role": "user", "content": "go on"},
+        {"role": "user", "content": [{"type": "text", "text": "go on"}]},
+        {"role": "assistant", "content": "next"},
+    ],
+    ids=["text", "blocks", "assistant"],
+)
+def test_messages_open_call_gets_a_result_first_in_the_next_user_message(rewrite, follower):
+    body = {"messages": [{"role": "assistant", "content": [use("c1")]}, follower]}
+
+    out, _ = rewrite("anthropic_messages", body, REPAIR)
+
+    after = out["messages"][1]
+    assert after["role"] == "user"
+    assert after["content"][0] == result("c1", LOST)
+    assert "go on" in str(out) or out["messages"][2] == follower
+
+
+def test_messages_orphan_result_goes_and_its_neighbours_stay(rewrite):
+    text = {"type": "text", "text": "and this"}
+    body = {
+        "messages": [
+            {"role": "assistant", "content": [use("c1")]},
+            {"role": "user", "content": [result("gone"), result("c1"), text]},
+        ]
+    }
+
+    out, _ = rewrite("anthropic_messages", body, REPAIR)
+
+    assert out["messages"][1]["content"] == [result("c1"), text]
+
+
+def test_messages_last_turn_may_be_open(rewrite):
+    body = {
+        "messages": [{"role": "user", "content": "x"}, {"role": "assistant", "content": [use("c")]}]
+    }
+
+    assert rewrite("anthropic_messages", body, REPAIR)[0] == body
+
+
+# --- empties -----------------------------------------------------------------------------
+
+
+def test_messages_empty_parts_go_and_neighbours_merge(rewrite):
+    body = {
+        "messages": [
+            {"role": "user", "content": "a"},
+            {"role": "assistant", "content": [{"type": "text", "text": " "}]},
+            {"role": "user", "content": [result("c", ""), {"type": "text", "text": "b"}]},
+            {"role": "assistant", "content": ""},
+        ]
+    }
+
+    out, _ = rewrite("anthropic_messages", body, EMPTY)
+
+    assert [m["role"] for m in out["messages"]] == ["user", "assistant"]
+    assert out["messages"][0]["content"] == [
+        {"type": "text", "text": "a"},
+        result("c", "[the tool returned nothing]"),
+        {"type": "text", "text": "b"},
+    ]
+
+
+def test_chat_empty_assistant_goes_and_empty_result_gets_text(rewrite):
+    body = {
+        "messages": [
+            {"role": "assistant", "content": ""},
+            {"role": "assistant", "content": None, "tool_calls": [chat_call("c")]},
+            {"role": "tool", "tool_call_id": "c", "content": ""},
+            {"role": "user", "content": ""},
+        ]
+    }
+
+    out, _ = rewrite("openai_chat", body, EMPTY)
+
+    assert [m["role"] for m in out["messages"]] == ["assistant", "tool", "user"]
+    assert out["messages"][1]["content"] == "[the tool returned nothing]"
+
+
+def test_responses_empty_assistant_goes_and_empty_output_gets_text(rewrite):
+    body = {
+        "input": [
+            {"role": "assistant", "content": []},
+            {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"},
+            {"type": "function_call_output", "call_id": "c", "output": ""},
+        ]
+    }
+
+    out, _ = rewrite("openai_responses", body, EMPTY)
+
+    assert [item["type"] for item in out["input"]] == ["function_call", "function_call_output"]
+    assert out["input"][1]["output"] == "[the tool returned nothing]"
+
+
+@pytest.mark.parametrize(
+    "name", ["remap_tool_ids", "repair_tool_pairs", "drop_empty_content", "limit_cache_marks"]
+)
+@pytest.mark.parametrize("wire_format", ["openai_chat", "openai_responses", "anthropic_messages"])
+def test_without_dropped_reasoning_nothing_is_touched(rewrite, name, wire_format):
+    key = "input" if wire_format == "openai_responses" else "messages"
+    body = {
+        key: [
+            {"role": "assistant", "content": ""},
+            {"role": "user", "content": [result("a|b", "")]},
+        ]
+    }
+
+    assert rewrite(wire_format, body, (name, {"when": "dropped"}))[0] == body

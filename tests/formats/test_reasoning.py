@@ -1,0 +1,292 @@
+from __future__ import annotations
+
+import pytest
+
+CUT = "[earlier reasoning left out]\n"
+
+
+def as_text(through: int = 0, cap: int = 16000):
+    return ("reasoning_as_text", {"through_call": through, "max_chars": cap})
+
+
+def drop(through: int = 0):
+    return ("drop_opaque_reasoning", {"through_call": through})
+
+
+COMPANIONS = ("drop_reasoning_companions", {"when": "dropped"})
+
+
+def responses() -> dict:
+    return {
+        "model": "m",
+        "input": [
+            {"role": "user", "content": "fix"},
+            {
+                "type": "reasoning",
+                "id": "rs_1",
+                "summary": [{"type": "summary_text", "text": "think"}],
+                "encrypted_content": "E1",
+            },
+            {"type": "message", "id": "msg_1", "role": "assistant", "content": "plan"},
+            {
+                "type": "function_call",
+                "id": "fc_1",
+                "call_id": "c1",
+                "name": "e",
+                "arguments": "{}",
+            },
+            {"type": "function_call_output", "id": "o_1", "call_id": "c1", "output": "ok"},
+            {"type": "reasoning", "id": "rs_2", "summary": [], "encrypted_content": "E2"},
+            {
+                "type": "function_call",
+                "id": "fc_2",
+                "call_id": "c2",
+                "name": "e",
+                "arguments": "{}",
+            },
+            {"type": "function_call_output", "id": "o_2", "call_id": "c2", "output": "ok"},
+        ],
+    }
+
+
+def messages() -> dict:
+    return {
+        "model": "m",
+        "thinking": {"type": "enabled", "budget_tokens": 1024},
+        "context_management": {
+            "edits": [{"type": "clear_thinking_20251015"}, {"type": "clear_tool_uses_20250919"}]
+        },
+        "messages": [
+            {"role": "user", "content": "fix"},
+            {
+                "role": "assistant",
+                "content": [
+                    {"type": "thinking", "thinking": "think", "signature": "S1"},
+                    {"type": "redacted_thinking", "data": "R"},
+                    {"type": "tool_use", "id": "c1", "name": "e", "input": {}},
+                ],
+            },
+            {
+                "role": "user",
+                "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "ok"}],
+            },
+        ],
+    }
+
+
+def chat(content: object = None) -> dict:
+    return {
+        "model": "m",
+        "messages": [
+            {"role": "user", "content": "fix"},
+            {
+                "role": "assistant",
+                "content": content,
+                "reasoning_content": "think",
+                "reasoning_details": [{"type": "reasoning.encrypted", "data": "D"}],
+                "tool_calls": [
+                    {"id": "c1", "type": "function", "function": {"name": "e", "arguments": "{}"}}
+                ],
+            },
+            {"role": "tool", "tool_call_id": "c1", "content": "ok"},
+            {"role": "assistant", "content": "x", "reasoning_content": "mine"},
+        ],
+    }
+
+
+# --- as text -----------------------------------------------------------------------------
+
+
+def test_responses_summary_becomes_an_assistant_message_at_its_place(rewrite):
+    out, _ = rewrite("openai_responses", responses(), as_text())
+
+    assert out["input"][1] == {"type": "message", "role": "assistant", "content": "think"}
+    assert out["input"][2:] == responses()["input"][2:]
+
+
+def test_responses_blank_summary_is_left_to_the_next_rewrite(rewrite):
+    out, _ = rewrite("openai_responses", responses(), as_text(through=1))
+
+    assert out["input"][5] == responses()["input"][5]
+
+
+def test_messages_thinking_becomes_text_and_redacted_stays(rewrite):
+    out, _ = rewrite("anthropic_messages", messages(), as_text())
+
+    kinds = [block["type"] for block in out["messages"][1]["content"]]
+    assert kinds == ["text", "redacted_thinking", "tool_use"]
+    assert out["messages"][1]["content"][0] == {"type": "text", "text": "think"}
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (None, "think"),
+        ("", "think"),
+        ("plan", "think\n\nplan"),
+        (
+            [{"type": "text", "text": "plan"}],
+            [{"type": "text", "text": "think"}, {"type": "text", "text": "plan"}],
+        ),
+    ],
+    ids=["null", "empty", "text", "parts"],
+)
+def test_chat_reasoning_becomes_text_of_its_own_message(rewrite, content, expected):
+    out, _ = rewrite("openai_chat", chat(content), as_text())
+
+    message = out["messages"][1]
+    assert message["content"] == expected
+    assert list(message) == ["role", "content", "tool_calls"]
+    assert out["messages"][3] == chat()["messages"][3]
+
+
+def test_cap_keeps_the_newest_and_reports_the_cut(rewrite):
+    body = responses()
+    body["input"][5]["summary"] = [{"type": "summary_text", "text": "newer"}]
+
+    out, reports = rewrite("openai_responses", body, as_text(through=1, cap=7))
+
+    assert out["input"][1]["content"] == f"{CUT}nk"
+    assert out["input"][5]["content"] == "newer"
+    assert reports[0].changes[0] == "left out the oldest 3 characters of reasoning"
+
+
+def test_cap_of_nothing_removes_the_reasoning(rewrite):
+    out, _ = rewrite("anthropic_messages", messages(), as_text(cap=0))
+
+    assert [b["type"] for b in out["messages"][1]["content"]] == ["redacted_thinking", "tool_use"]
+
+
+# --- dropping ----------------------------------------------------------------------------
+
+
+def test_responses_planner_reasoning_goes_and_the_executors_stays(rewrite):
+    out, reports = rewrite("openai_responses", responses(), drop())
+
+    assert [item.get("id") for item in out["input"]] == [
+        None,
+        "msg_1",
+        "fc_1",
+        "o_1",
+        "rs_2",
+        "fc_2",
+        "o_2",
+    ]
+    assert reports[0].changes == ("removed reasoning input[1]",)
+
+
+def test_responses_followers_of_dropped_reasoning_lose_their_ids(rewrite):
+    out, reports = rewrite("openai_responses", responses(), drop(), COMPANIONS)
+
+    assert [item.get("id") for item in out["input"]] == [
+        None,
+        None,
+        None,
+        "o_1",
+        "rs_2",
+        "fc_2",
+        "o_2",
+    ]
+    assert out["input"][2]["call_id"] == "c1"
+    assert len(reports[1].changes) == 2
+
+
+def test_messages_thinking_goes_with_its_parameter_and_its_context_edit(rewrite):
+    out, reports = rewrite("anthropic_messages", messages(), drop(), COMPANIONS)
+
+    assert [b["type"] for b in out["messages"][1]["content"]] == ["tool_use"]
+    assert "thinking" not in out
+    assert out["context_management"] == {"edits": [{"type": "clear_tool_uses_20250919"}]}
+    assert reports[1].changes == (
+        "removed thinking",
+        "removed the context edit clear_thinking_20251015",
+    )
+
+
+def test_messages_only_edit_takes_context_management_with_it(rewrite):
+    body = messages()
+    del body["context_management"]["edits"][1]
+
+    out, _ = rewrite("anthropic_messages", body, drop(), COMPANIONS)
+
+    assert "context_management" not in out
+
+
+def test_messages_thinking_parameter_stays_outside_a_tool_loop(rewrite):
+    body = messages()
+    body["messages"] += [
+        {"role": "assistant", "content": [{"type": "text", "text": "done"}]},
+        {"role": "user", "content": "and now?"},
+    ]
+
+    out, _ = rewrite("anthropic_messages", body, drop(), COMPANIONS)
+
+    assert out["thinking"] == body["thinking"]
+    assert out["context_management"] == body["context_management"]
+
+
+def test_messages_thinking_parameter_stays_while_the_executors_loop_thinks(rewrite):
+    body = messages()
+    body["messages"] += [
+        {
+            "role": "assistant",
+            "content": [
+                {"type": "thinking", "thinking": "own", "signature": "S2"},
+                {"type": "tool_use", "id": "c2", "name": "r", "input": {}},
+            ],
+        },
+        {
+            "role": "user",
+            "content": [{"type": "tool_result", "tool_use_id": "c2", "content": "ok"}],
+        },
+    ]
+
+    out, _ = rewrite("anthropic_messages", body, drop(), COMPANIONS)
+
+    assert out["thinking"] == body["thinking"]
+    assert out["messages"][3] == body["messages"][3]
+
+
+def test_messages_nothing_dropped_leaves_companions_alone(rewrite):
+    body = messages()
+    body["messages"][1]["content"] = body["messages"][1]["content"][2:]
+
+    out, reports = rewrite("anthropic_messages", body, drop(), COMPANIONS)
+
+    assert out == body
+    assert [report.changes for report in reports] == [(), ()]
+
+
+def test_chat_reasoning_keys_go_from_the_planners_messages(rewrite):
+    out, _ = rewrite("openai_chat", chat("plan"), drop())
+
+    assert list(out["messages"][1]) == ["role", "content", "tool_calls"]
+    assert out["messages"][3]["reasoning_content"] == "mine"
+
+
+@pytest.mark.parametrize(
+    ("wire_format", "body"),
+    [
+        ("openai_responses", responses()),
+        ("openai_chat", chat()),
+        ("anthropic_messages", messages()),
+    ],
+)
+def test_deciding_call_that_is_gone_leaves_everything(rewrite, wire_format, body):
+    out, _ = rewrite(wire_format, body, as_text(through=9), drop(through=9), COMPANIONS)
+
+    assert out == body
+
+
+def test_foreign_continuation_id_is_removed_only_when_asked(rewrite):
+    body = responses() | {"previous_response_id": "resp_1", "conversation": None}
+
+    kept, _ = rewrite("openai_responses", body, ("drop_reasoning_companions", {"when": "always"}))
+    gone, _ = rewrite(
+        "openai_responses",
+        body,
+        ("drop_reasoning_companions", {"when": "always", "drop_continuation": True}),
+    )
+
+    assert kept["previous_response_id"] == "resp_1"
+    assert "previous_response_id" not in gone
