@@ -1,0 +1,188 @@
+"""A rule with everything in it compiled: names, conditions, paths."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from switchyard_core.conversation import ToolCall
+from switchyard_core.jsonpath import Path, compile_path
+from switchyard_core.mutation.names import fold_name
+from switchyard_core.mutation.patterns import name_glob, regex
+from switchyard_core.mutation.schema import DEFAULT_PATH, ConditionModel, RuleModel
+
+__all__ = ["CallView", "CompiledRule", "Condition", "compile_rule", "is_glob"]
+
+
+class CallView:
+    """A tool call as rules read it; the document is built at most once.
+
+    Args:
+        call: The call.
+    """
+
+    __slots__ = ("_document", "call")
+
+    def __init__(self, call: ToolCall) -> None:
+        self.call = call
+        self._document: dict[str, Any] | None = None
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The call as it stands in the conversation document."""
+        if self._document is None:
+            self._document = self.call.as_document()
+        return self._document
+
+    @property
+    def broken(self) -> bool:
+        """Whether the arguments are text that is no JSON."""
+        arguments = self.call.arguments
+        return isinstance(arguments, dict) and set(arguments) == {"_raw"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Condition:
+    """A compiled condition.
+
+    Args:
+        path: Relative to the tool call.
+        test: Gets the values that the path found.
+    """
+
+    path: Path
+    test: Callable[[list[Any]], bool]
+
+    def holds(self, view: CallView) -> bool:
+        """Tell whether the condition holds for a call."""
+        return self.test(self.path.values(view.document))
+
+    @property
+    def reads_arguments(self) -> bool:
+        """Whether it needs arguments that could be parsed."""
+        return self.path.head is None or self.path.head[:1] == ("arguments",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompiledRule:
+    """One rule, ready to run.
+
+    Args:
+        index: Place in the whole order of rules.
+        rule_set: Name of its rule set.
+        name: Its name or place, for verdicts.
+        model: The rule as written.
+        fold: Whether names match in any spelling.
+        literals: Whole names, folded when ``fold``.
+        patterns: Globs and regular expressions on names.
+        path: Where the names are, ``None`` for the default.
+        conditions: Must all hold.
+        target: Where the written files are.
+        command: Where the text for the reader is.
+    """
+
+    index: int
+    rule_set: str
+    name: str
+    model: RuleModel
+    fold: bool
+    literals: frozenset[str]
+    patterns: tuple[Callable[[str], bool], ...]
+    path: Path | None
+    conditions: tuple[Condition, ...]
+    target: Path | None
+    command: Path | None
+
+    def key(self, name: str) -> str:
+        """Return a name in the spelling of :attr:`literals`."""
+        return fold_name(name) if self.fold else name.casefold()
+
+    def names(self, name: str) -> bool:
+        """Tell whether the rule's ``match`` has this very name; an empty one has every name."""
+        if not self.literals and not self.patterns:
+            return True
+        return self.key(name) in self.literals or any(test(name) for test in self.patterns)
+
+
+def is_glob(entry: str) -> bool:
+    """Tell whether an entry of ``match`` is a glob or ``re:`` pattern, not a whole name."""
+    return entry.startswith("re:") or any(mark in entry for mark in "*?[")
+
+
+def compile_rule(
+    model: RuleModel, *, index: int, rule_set: str, place: int, fold: bool
+) -> CompiledRule:
+    """Compile a rule.
+
+    Args:
+        model: The rule.
+        index: Place in the whole order of rules.
+        rule_set: Name of its rule set.
+        place: Place in its rule set.
+        fold: Whether names match in any spelling.
+
+    Raises:
+        PathError: A JSONPath is malformed.
+        PatternError: A glob or regular expression is malformed.
+    """
+    plain = [entry for entry in model.match if not is_glob(entry)]
+    return CompiledRule(
+        index=index,
+        rule_set=rule_set,
+        name=model.name or f"rules[{place}]",
+        model=model,
+        fold=fold,
+        literals=frozenset(fold_name(e) if fold else e.casefold() for e in plain),
+        patterns=tuple(name_pattern(entry) for entry in model.match if is_glob(entry)),
+        path=_path_or_default(model),
+        conditions=tuple(compile_condition(condition) for condition in model.where),
+        target=compile_path(model.target) if model.target is not None else None,
+        command=compile_path(model.command) if model.command is not None else None,
+    )
+
+
+def name_pattern(entry: str) -> Callable[[str], bool]:
+    """Compile an entry of ``match`` that is a glob or a ``re:`` pattern."""
+    if entry.startswith("re:"):
+        return regex(entry[3:], ignore_case=True)
+    return name_glob(entry)
+
+
+def _path_or_default(model: RuleModel) -> Path | None:
+    if model.path == DEFAULT_PATH and model.document == "conversation":
+        return None
+    return compile_path(model.path)
+
+
+def compile_condition(model: ConditionModel) -> Condition:
+    """Compile one condition of ``where``."""
+    test = _condition_test(model)
+    if model.not_:
+        return Condition(path=compile_path(model.path), test=lambda values: not test(values))
+    return Condition(path=compile_path(model.path), test=test)
+
+
+def _condition_test(model: ConditionModel) -> Callable[[list[Any]], bool]:
+    if model.exists is not None:
+        wanted = model.exists
+        return lambda values: bool(values) is wanted
+    if model.in_ is not None:
+        options = model.in_
+        return lambda values: any(_among(value, options) for value in values)
+    if model.not_in is not None:
+        refused = model.not_in
+        return lambda values: bool(values) and not any(_among(v, refused) for v in values)
+    if model.matches is not None:
+        found = regex(model.matches)
+        return lambda values: any(isinstance(v, str) and found(v) for v in values)
+    return lambda values: any(_same(value, model.equals) for value in values)
+
+
+def _among(value: Any, options: list[Any]) -> bool:
+    return any(_same(value, option) for option in options)
+
+
+def _same(left: Any, right: Any) -> bool:
+    """Compare as JSON does: a boolean is never equal to a number."""
+    return bool(left == right) and isinstance(left, bool) is isinstance(right, bool)

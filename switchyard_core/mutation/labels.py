@@ -1,0 +1,46 @@
+"""The five labels of a tool call, and what a reader says about one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+__all__ = ["LABELS", "READ_ONLY", "Reading", "label_rank", "strongest"]
+
+#: Strongest first: of several effects of one call, the first in this order labels it.
+LABELS: tuple[str, ...] = (
+    "file_edit",
+    "file_write_other",
+    "scratch_write",
+    "unknown",
+    "read_only",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What a reader found out about one call or one part of a command.
+
+    Args:
+        label: One of :data:`LABELS`.
+        word: What decided: a program, a redirection, a file name.
+        detail: For a person, such as ``writes src/app.py``.
+    """
+
+    label: str
+    word: str = ""
+    detail: str = ""
+
+
+def label_rank(label: str) -> int:
+    """Return the place of a label in :data:`LABELS`; 0 is the strongest."""
+    return LABELS.index(label)
+
+
+def strongest(readings: Iterable[Reading]) -> Reading:
+    """Return the first of the strongest readings, ``read_only`` when there are none."""
+    return min(readings, key=lambda reading: label_rank(reading.label), default=READ_ONLY)
+
+
+#: The reading of a call that changes nothing.
+READ_ONLY = Reading(label="read_only")

@@ -1,0 +1,71 @@
+"""How agents spell one tool: prefixes, separators and capitals fold to the same name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+__all__ = ["NameFolding", "fold_name"]
+
+_SEPARATORS = re.compile(r"[\s_\-.:/]+")
+_HARD = re.compile(r"__|--|[.:/]")
+_SINGLE = re.compile(r"[_-]")
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+def fold_name(name: str) -> str:
+    """Return the spelling under which ``writeFile``, ``write_file`` and ``write-file`` are one."""
+    return _SEPARATORS.sub("", name).casefold()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NameFolding:
+    """Reads the bare tool name out of a prefixed one.
+
+    Args:
+        servers: Prefixes that are known to be servers; after one of them any name is a tool.
+        verbs: First words that make a name another tool rather than a prefixed one, such as
+            ``preview`` in ``preview_edit_file``.
+    """
+
+    servers: frozenset[str]
+    verbs: frozenset[str]
+
+    def candidates(self, name: str) -> Iterator[str]:
+        """Yield the name, then the bare names that it may hold, the likeliest first.
+
+        ``mcp__s__t``, ``mcp--s--t``, ``ext__t`` and ``functions.t`` are unambiguous; after a
+        single separator only a name of two words or more counts, unless the prefix is known.
+        """
+        yield name
+        if hard := _HARD.split(name):
+            if len(hard) > 1 and hard[-1]:
+                yield hard[-1]
+                yield from self._suffixes(hard[-1])
+            # `mcp__s__a__t`: servers may themselves hold a double separator.
+            for index in range(1, len(hard) - 1):
+                yield "_".join(hard[index:])
+        yield from self._suffixes(name)
+
+    def _suffixes(self, name: str) -> Iterator[str]:
+        splits = list(_SINGLE.finditer(name))
+        first = name[: splits[0].start()].casefold() if splits else ""
+        mcp = first == "mcp"
+        if first in self.verbs:
+            return
+        for number, split in enumerate(splits):
+            prefix, rest = name[: split.start()], name[split.end() :]
+            if not rest or (mcp and number == 0):
+                continue
+            known = prefix.casefold() in self.servers or (
+                mcp and _bare(prefix) not in self.verbs and number == 1
+            )
+            words = len(_SINGLE.findall(rest)) + len(_CAMEL.findall(rest)) + 1
+            last = re.split(r"[_-]", prefix)[-1].casefold()
+            if known or (words > 1 and last not in self.verbs):
+                yield rest
+
+
+def _bare(prefix: str) -> str:
+    return prefix[4:].casefold()

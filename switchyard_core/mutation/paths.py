@@ -1,0 +1,106 @@
+"""What a written path means: workspace file, artefact, plan document, scratch, or a device."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from switchyard_core.mutation.labels import Reading
+from switchyard_core.mutation.patterns import path_glob
+from switchyard_core.mutation.tables import load_table
+
+__all__ = ["PathClasses", "clean_path"]
+
+_DRIVE = re.compile(r"^[A-Za-z]:[\\/]")
+
+
+def clean_path(text: str) -> str:
+    """Return a path with forward slashes, without quotes, ``./`` and inner ``..``."""
+    path = text.strip().strip("\"'")
+    if "\\" in path:
+        path = path.replace("\\", "/")
+    for here in ("${PWD}/", "$PWD/", "$(pwd)/", "`pwd`/"):
+        path = path.removeprefix(here)
+    if not path:
+        return ""
+    directory = path.endswith("/")
+    path = posixpath.normpath(path)
+    return path + "/" if directory and path != "/" else path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PathClasses:
+    """Labels for written paths.
+
+    Args:
+        scratch: Globs of paths outside any workspace that nobody keeps, such as ``/tmp/**``.
+        artifact: Globs of build output, logs and repository metadata.
+        plan: Globs of plan documents.
+        workspace: Globs that are workspace although a scratch glob matches.
+    """
+
+    scratch: tuple[str, ...] = ()
+    artifact: tuple[str, ...] = ()
+    plan: tuple[str, ...] = ()
+    workspace: tuple[str, ...] = ()
+
+    def shell_label(self, path: str) -> Reading:
+        """Return the label of a path that a shell command writes."""
+        path = clean_path(path)
+        defaults = _defaults()
+        if defaults["devices"](path):
+            return Reading(label="read_only", word=path)
+        if not self._is(self.workspace, path):
+            if defaults["scratch"](path) or self._is(self.scratch, path):
+                return Reading(label="scratch_write", word=path, detail=f"writes {path}")
+        lowered = self._lowered(path) or defaults["data"](path) or defaults["outside"](path)
+        lowered = lowered or ("/" not in path and defaults["output_names"](path))
+        label = "file_write_other" if lowered else "file_edit"
+        return Reading(label=label, word=path, detail=f"writes {path}")
+
+    def target_label(self, path: str, *, scratch: bool = False) -> Reading:
+        """Return the label of a path that an edit tool writes.
+
+        Args:
+            path: As the call gives it.
+            scratch: Whether scratch paths count; a workspace may lie under ``/tmp``.
+        """
+        path = clean_path(path)
+        if scratch and not self._is(self.workspace, path):
+            if _defaults()["scratch"](path) or self._is(self.scratch, path):
+                return Reading(label="scratch_write", word=path, detail=f"writes {path}")
+        label = "file_write_other" if self._lowered(path) else "file_edit"
+        return Reading(label=label, word=path, detail=f"writes {path}")
+
+    def is_scratch(self, path: str) -> bool:
+        """Tell whether a shell's write to the path would be a scratch write."""
+        return self.shell_label(path).label == "scratch_write"
+
+    def _lowered(self, path: str) -> bool:
+        defaults = _defaults()
+        if defaults["artifact"](path) or defaults["plan"](path):
+            return True
+        return self._is(self.artifact, path) or self._is(self.plan, path)
+
+    @staticmethod
+    def _is(globs: tuple[str, ...], path: str) -> bool:
+        return bool(globs) and _compiled(globs)(path)
+
+
+@cache
+def _compiled(globs: tuple[str, ...]) -> Callable[[str], bool]:
+    expanded = [*globs, *(f"{glob}/**" for glob in globs if not glob.endswith("*"))]
+    return path_glob(expanded)
+
+
+@cache
+def _defaults() -> dict[str, Callable[[str], bool]]:
+    table = load_table("paths")
+    return {name: path_glob(_globs(table[name])) for name in table}
+
+
+def _globs(value: object) -> Sequence[str]:
+    return [str(item) for item in value] if isinstance(value, list) else []

@@ -1,0 +1,103 @@
+"""Patterns that run in linear time: regular expressions and globs for names and paths."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+
+import re2
+
+__all__ = ["PatternError", "name_glob", "path_glob", "regex"]
+
+_Search = Callable[[str], bool]
+
+
+class PatternError(ValueError):
+    """A regular expression or glob is malformed; the text says how."""
+
+
+def regex(pattern: str, *, ignore_case: bool = False) -> _Search:
+    """Compile a regular expression (RE2 syntax) to a test that finds it anywhere in a text.
+
+    Raises:
+        PatternError: RE2 refuses the pattern.
+    """
+    search = _compile(pattern, ignore_case).search
+    return lambda text: search(_encodable(text)) is not None
+
+
+def name_glob(glob: str) -> _Search:
+    """Compile a glob on a whole name, ignoring case; ``*`` matches any text.
+
+    Raises:
+        PatternError: A bracket is not closed.
+    """
+    match = _compile(_translated(glob, star=".*"), True).fullmatch
+    return lambda text: match(_encodable(text)) is not None
+
+
+def path_glob(globs: Iterable[str]) -> _Search:
+    """Compile globs on paths to one test that holds when any of them matches.
+
+    A glob without ``/`` matches the last part of the path, any other one the whole path;
+    ``*`` stays inside one part, ``**`` crosses parts.
+
+    Raises:
+        PatternError: A bracket is not closed.
+    """
+    parts = []
+    for glob in globs:
+        body = _translated(glob, star="[^/]*")
+        parts.append(body if "/" in glob else f"(?:.*/)?{body}")
+    if not parts:
+        return lambda _text: False
+    match = _compile("|".join(f"(?:{part})" for part in parts), True).fullmatch
+    return lambda text: match(_encodable(text)) is not None
+
+
+def _compile(pattern: str, ignore_case: bool) -> re.Pattern[str]:
+    options = re2.Options()
+    options.log_errors = False
+    options.case_sensitive = not ignore_case
+    options.dot_nl = True
+    try:
+        compiled: re.Pattern[str] = re2.compile(pattern, options)
+    except re2.error as error:
+        raw = error.args[0] if error.args else error
+        text = raw.decode("utf-8", "replace") if isinstance(raw, bytes) else str(raw)
+        raise PatternError(text) from None
+    return compiled
+
+
+def _encodable(text: str) -> str:
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _translated(glob: str, *, star: str) -> str:
+    result: list[str] = []
+    index = 0
+    while index < len(glob):
+        if glob.startswith("**/", index):
+            result.append("(?:.*/)?")
+            index += 3
+        elif glob.startswith("**", index):
+            result.append(".*")
+            index += 2
+        elif glob[index] == "*":
+            result.append(star)
+            index += 1
+        elif glob[index] == "?":
+            result.append("[^/]")
+            index += 1
+        elif glob[index] == "[":
+            end = glob.find("]", index + 2)
+            if end < 0:
+                msg = f"`[` at column {index} is not closed"
+                raise PatternError(msg)
+            inner = glob[index + 1 : end].replace("\\", "\\\\")
+            result.append(f"[^{inner[1:]}]" if inner.startswith("!") else f"[{inner}]")
+            index = end + 1
+        else:
+            result.append(re.escape(glob[index]))
+            index += 1
+    return "".join(result)

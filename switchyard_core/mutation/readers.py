@@ -1,0 +1,135 @@
+"""Readers: how the arguments of a call decide its label."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from switchyard_core.mutation.script import read_code
+
+from switchyard_core.mutation.labels import READ_ONLY, Reading, strongest
+from switchyard_core.mutation.names import fold_name
+from switchyard_core.mutation.patch import read_patch
+from switchyard_core.mutation.paths import PathClasses
+from switchyard_core.mutation.shell import read_argv, read_command
+from switchyard_core.mutation.tables import load_table
+
+__all__ = ["ReaderContext", "read"]
+
+#: How deep wrappers and nested argument objects are followed.
+_DEPTH = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReaderContext:
+    """What a reader may use.
+
+    Args:
+        classes: What written paths mean.
+        dialect: How a command is read.
+        tool: Name of the tool.
+        broken: Whether the arguments are text that is no JSON.
+        memo: Gives the remembered reading of a key, or computes it.
+        recurse: Labels a call that is inside this one, by name and arguments.
+    """
+
+    classes: PathClasses
+    dialect: str
+    tool: str
+    broken: bool
+    memo: Callable[[tuple[str, bytes], Callable[[], Reading]], Reading]
+    recurse: Callable[[str, Any], Reading]
+
+
+def read(reader: str, value: Any, context: ReaderContext) -> Reading:
+    """Return what a reader finds in a value; never raises.
+
+    Args:
+        reader: ``shell``, ``recurse``, ``code`` or ``patch``.
+        value: What the rule's ``command`` path found, or the call's whole arguments.
+        context: Path classes and the way back into the rules.
+    """
+    if reader == "patch":
+        return read_patch(value, context.classes.target_label)
+    if context.broken:
+        return Reading(label="unknown", detail="the arguments are no JSON")
+    if reader == "shell":
+        return _read_shell(value, context)
+    if reader == "recurse":
+        return _read_wrapper(value, context, 0)
+    return _read_code(value, context)
+
+
+def _read_shell(value: Any, context: ReaderContext) -> Reading:
+    if isinstance(value, list) and fold_name(context.tool) in load_table("arguments")["list_tools"]:
+        return strongest(r for item in value for r in _shell_readings(item, context, 1))
+    return strongest(_shell_readings(value, context, 0))
+
+
+def _shell_readings(value: Any, context: ReaderContext, depth: int) -> Iterator[Reading]:
+    """Yield the reading of every command in a value.
+
+    A text is a command, a list of texts an argv or a list of commands, an object holds the
+    command under one of the usual keys.
+    """
+    if depth > _DEPTH:
+        yield Reading(label="unknown", detail="nested too deeply")
+    elif isinstance(value, str):
+        yield _remembered(value, context)
+    elif isinstance(value, Mapping):
+        for key in load_table("arguments")["command"]:
+            if key in value:
+                inner = value[key]
+                # Only `commands` holds several; a list under another key is an argv.
+                for item in inner if key == "commands" and isinstance(inner, list) else [inner]:
+                    yield from _shell_readings(item, context, depth + 1)
+                return
+    elif isinstance(value, list):
+        words = [item for item in value if isinstance(item, str)]
+        if len(words) == len(value) and words and not _is_list_of_commands(words):
+            yield read_argv(words, context.classes, dialect=context.dialect)
+            return
+        for item in value:
+            yield from _shell_readings(item, context, depth + 1)
+
+
+def _is_list_of_commands(words: list[str]) -> bool:
+    """Tell a list of whole commands from an argv: a program's name holds no blank."""
+    return " " in words[0].strip() and not words[0].startswith("/")
+
+
+def _remembered(command: str, context: ReaderContext) -> Reading:
+    digest = hashlib.blake2b(command.encode("utf-8", "replace"), digest_size=16).digest()
+    return context.memo(
+        (context.dialect, digest),
+        lambda: read_command(command, context.classes, dialect=context.dialect),
+    )
+
+
+def _read_wrapper(value: Any, context: ReaderContext, depth: int) -> Reading:
+    """Label the calls inside a wrapper's arguments."""
+    keys = load_table("arguments")
+    if depth > _DEPTH:
+        return Reading(label="unknown", detail="nested too deeply")
+    if isinstance(value, list):
+        return strongest(_read_wrapper(item, context, depth + 1) for item in value)
+    if not isinstance(value, Mapping):
+        return READ_ONLY
+    for key in keys["inner_name"]:
+        name = value.get(key)
+        if isinstance(name, str) and name:
+            arguments = next((value[k] for k in keys["inner_arguments"] if k in value), {})
+            return context.recurse(name, arguments)
+    inner = [value[key] for key in keys["inner_list"] if key in value]
+    return strongest(_read_wrapper(item, context, depth + 1) for item in inner)
+
+
+def _read_code(value: Any, context: ReaderContext) -> Reading:
+    text = value
+    if isinstance(value, Mapping):
+        text = next((value[key] for key in load_table("arguments")["code"] if key in value), "")
+    if not isinstance(text, str):
+        return Reading(label="unknown", detail="holds no code")
+    return read_code(text, context.recurse, context.classes)

@@ -1,0 +1,355 @@
+"""Mutation rules: which tool calls change files, decided by the policy's rule sets.
+
+The rules of all sets form one order; the first that matches a call decides its label. Names are
+looked up in one dictionary whatever the number of rules, and a shell command is read once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from switchyard_core.conversation import Conversation, ToolCall
+from switchyard_core.jsonpath import Location, Path
+from switchyard_core.mutation.check import check_rule_set
+from switchyard_core.mutation.compiled import CallView, CompiledRule, compile_rule
+from switchyard_core.mutation.labels import LABELS, Reading, strongest
+from switchyard_core.mutation.names import NameFolding, fold_name
+from switchyard_core.mutation.paths import PathClasses
+from switchyard_core.mutation.readers import ReaderContext, read
+from switchyard_core.mutation.schema import DEFAULT_PATH, RuleSetModel
+from switchyard_core.mutation.tables import load_table
+from switchyard_core.mutation.verdict import RuleProblem, Verdict
+
+__all__ = [
+    "LABELS",
+    "MutationRules",
+    "RuleProblem",
+    "Verdict",
+    "check_rule_set",
+    "compile_rules",
+]
+
+#: Distinct tool names and shell commands that one rule set remembers.
+_MEMO = 4096
+#: Wrappers inside wrappers that are followed.
+_DEPTH = 5
+
+_WIRE_STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]")
+
+
+def compile_rules(
+    names: Sequence[str],
+    available: Mapping[str, RuleSetModel],
+    *,
+    unmatched: str | None = None,
+    workspace: Sequence[str] = (),
+) -> MutationRules:
+    """Compile rule sets into one ordered list of rules.
+
+    Args:
+        names: Rule sets in the order in which they are tried.
+        available: Every pack and rule set by name; :func:`check_rule_set` found nothing in them.
+        unmatched: Label of a call that no rule decides; ``None`` takes the first set's own.
+        workspace: Directories that count as workspace although they lie under a scratch path.
+
+    Raises:
+        KeyError: A name is not available.
+    """
+    order = _flattened(names, available)
+    rules: list[CompiledRule] = []
+    for name in order:
+        model = available[name]
+        for place, rule in enumerate(model.rules):
+            rules.append(
+                compile_rule(rule, index=len(rules), rule_set=name, place=place, fold=model.fold)
+            )
+    sets = [available[name] for name in order]
+    declared = [model.unmatched for model in sets if model.unmatched is not None]
+    return MutationRules(
+        rules,
+        classes=PathClasses(
+            scratch=tuple(glob for model in sets for glob in model.scratch_paths),
+            artifact=tuple(glob for model in sets for glob in model.artifact_paths),
+            plan=tuple(glob for model in sets for glob in model.plan_paths),
+            workspace=tuple(path.rstrip("/") or "/" for path in workspace),
+        ),
+        unmatched=unmatched or (declared[0] if declared else "read_only"),
+    )
+
+
+def _flattened(names: Sequence[str], available: Mapping[str, RuleSetModel]) -> list[str]:
+    order: list[str] = []
+
+    def add(name: str, trail: tuple[str, ...]) -> None:
+        if name in order or name in trail:
+            return
+        order.append(name)
+        for parent in available[name].extends:
+            add(parent, (*trail, name))
+
+    for name in names:
+        add(name, ())
+    return order
+
+
+class MutationRules:
+    """A compiled list of rules; safe to share between threads.
+
+    Args:
+        rules: In the order in which they are tried.
+        classes: What written paths mean.
+        unmatched: Label of a call that no rule decides.
+    """
+
+    def __init__(
+        self, rules: Sequence[CompiledRule], *, classes: PathClasses, unmatched: str
+    ) -> None:
+        self._rules = tuple(rules)
+        self._classes = classes
+        self._unmatched = unmatched
+        self._by_fold: dict[str, list[int]] = {}
+        self._by_case: dict[str, list[int]] = {}
+        self._patterned: list[CompiledRule] = []
+        self._custom = [rule for rule in self._rules if rule.path is not None]
+        for rule in self._rules:
+            if rule.path is None:
+                self._index(rule)
+        table = load_table("names")
+        self._folding = NameFolding(
+            servers=frozenset(table["servers"]), verbs=frozenset(table["verbs"])
+        )
+        self._names: dict[str, tuple[int, ...]] = {}
+        self._shell: OrderedDict[tuple[str, bytes], Reading] = OrderedDict()
+
+    def _index(self, rule: CompiledRule) -> None:
+        table = self._by_fold if rule.fold else self._by_case
+        for literal in rule.literals:
+            table.setdefault(literal, []).append(rule.index)
+        if rule.patterns or not rule.literals:
+            self._patterned.append(rule)
+
+    def label(self, call: ToolCall) -> Verdict:
+        """Return the verdict on one call, from the rules on its name.
+
+        Rules with a ``path`` of their own need the whole conversation: see :meth:`scan`.
+        """
+        return self._verdict(CallView(call), self._rules_for(call), depth=0)
+
+    def scan(
+        self,
+        conversation: Conversation,
+        *,
+        body: Callable[[], Any] | None = None,
+        wire_format: str | None = None,
+    ) -> tuple[Verdict, ...]:
+        """Return one verdict per call of ``conversation.calls``, in the same order.
+
+        Args:
+            conversation: The history; its document is built only for rules with their own path.
+            body: Gives the raw body tree for rules with ``document = "body"``; called at most
+                once, and only when there are such rules for the wire format.
+            wire_format: Wire format of the body.
+        """
+        calls = conversation.calls
+        found: list[set[int]] = [set() for _ in calls]
+        if self._custom and calls:
+            self._find_custom(conversation, body, wire_format, found)
+        return tuple(
+            self._verdict(
+                CallView(call),
+                sorted({*self._rules_for(call), *extra}) if extra else self._rules_for(call),
+                depth=0,
+            )
+            for call, extra in zip(calls, found, strict=True)
+        )
+
+    def _find_custom(
+        self,
+        conversation: Conversation,
+        body: Callable[[], Any] | None,
+        wire_format: str | None,
+        found: list[set[int]],
+    ) -> None:
+        tree: Any = None
+        for rule in self._custom:
+            if rule.model.document == "conversation":
+                places = _conversation_places(conversation)
+                document: Any = conversation.document()
+            elif body is not None and rule.model.format == wire_format:
+                places = {_wire_location(call.path): n for n, call in enumerate(conversation.calls)}
+                tree = body() if tree is None else tree
+                document = tree
+            else:
+                continue
+            for location, value in _matches(rule.path, document):
+                number = _owner(location, places)
+                if number is not None and self._named(rule, value):
+                    found[number].add(rule.index)
+
+    def _named(self, rule: CompiledRule, value: Any) -> bool:
+        if not isinstance(value, str):
+            return not rule.model.match
+        candidates = self._folding.candidates(value) if rule.fold else iter((value,))
+        return any(rule.names(candidate) for candidate in candidates)
+
+    def _rules_for(self, call: ToolCall) -> tuple[int, ...]:
+        """Return the rules that name the call's tool, in order."""
+        qualifier = call.server or call.namespace or ""
+        key = f"{qualifier}\n{call.name}"
+        known = self._names.get(key)
+        if known is None:
+            known = self._lookup(call.name, qualifier)
+            if len(self._names) >= _MEMO:
+                self._names.clear()
+            self._names[key] = known
+        return known
+
+    def _lookup(self, name: str, qualifier: str) -> tuple[int, ...]:
+        qualified = [f"{qualifier}__{name}"] if qualifier else []
+        exact = [*qualified, name]
+        folded = [*qualified, *dict.fromkeys(self._folding.candidates(name))]
+        indices: set[int] = set()
+        for candidate in exact:
+            indices.update(self._by_case.get(candidate.casefold(), ()))
+        for candidate in folded:
+            # The fullest spelling that any rule knows is the tool: a rule on `todo_write`
+            # must not lose to one on `write`.
+            if hits := self._by_fold.get(fold_name(candidate)):
+                indices.update(hits)
+                break
+        for rule in self._patterned:
+            spellings = folded if rule.fold else exact
+            if any(rule.names(candidate) for candidate in spellings):
+                indices.add(rule.index)
+        return tuple(sorted(indices))
+
+    def _verdict(self, view: CallView, indices: Sequence[int], *, depth: int) -> Verdict:
+        unreadable: CompiledRule | None = None
+        for index in indices:
+            rule = self._rules[index]
+            if view.broken and any(c.reads_arguments for c in rule.conditions):
+                unreadable = unreadable or rule
+                continue
+            if all(condition.holds(view) for condition in rule.conditions):
+                return _verdict(view, rule, self._reading(view, rule, depth))
+        if unreadable is not None:
+            reading = Reading(label="unknown", detail="the arguments are no JSON")
+            return _verdict(view, unreadable, reading)
+        return _verdict(view, None, Reading(label=self._unmatched))
+
+    def _reading(self, view: CallView, rule: CompiledRule, depth: int) -> Reading:
+        if rule.model.reader is not None:
+            values = [view.call.arguments]
+            if rule.command is not None:
+                values = rule.command.values(view.document)
+            context = ReaderContext(
+                classes=self._classes,
+                dialect=rule.model.dialect or "auto",
+                tool=view.call.name,
+                broken=view.broken,
+                memo=self._remembered,
+                recurse=lambda name, arguments: self._inner(name, arguments, depth + 1),
+            )
+            # A path may find nothing; the reader still says what that means.
+            readings = [read(rule.model.reader, value, context) for value in values or [None]]
+            return _relabelled(strongest(readings), rule.model.label)
+        if rule.target is not None:
+            return self._target(rule, rule.target.values(view.document))
+        return Reading(label=rule.model.label or "file_edit")
+
+    def _target(self, rule: CompiledRule, values: list[Any]) -> Reading:
+        label = rule.model.label or "file_edit"
+        paths = [path for value in values for path in _paths(value)]
+        if not paths:
+            return Reading(label=label, detail="names no file")
+        readings = [self._classes.target_label(path, scratch=rule.model.scratch) for path in paths]
+        return _relabelled(strongest(readings), label)
+
+    def _inner(self, name: str, arguments: Any, depth: int) -> Reading:
+        """Label a call that a wrapper holds."""
+        if depth > _DEPTH:
+            return Reading(label="unknown", word=name, detail="wrapped too deeply")
+        source = arguments if isinstance(arguments, Mapping | str) else {"input": arguments}
+        kind: Any = (
+            "custom"
+            if isinstance(source, str) and not source.lstrip().startswith("{")
+            else "function"
+        )
+        call = ToolCall(id="", name=name, source=source, kind=kind)
+        verdict = self._verdict(CallView(call), self._rules_for(call), depth=depth)
+        detail = f"{name}: {verdict.detail}" if verdict.detail else name
+        return Reading(label=verdict.label, word=verdict.word or name, detail=detail)
+
+    def _remembered(self, key: tuple[str, bytes], compute: Callable[[], Reading]) -> Reading:
+        """Return the reading of a command, computed once."""
+        known = self._shell.get(key)
+        if known is None:
+            known = compute()
+            self._shell[key] = known
+            if len(self._shell) > _MEMO:
+                # Another thread may have emptied it meanwhile; then there is nothing to drop.
+                try:
+                    self._shell.popitem(last=False)
+                except KeyError:  # pragma: no cover - a race between threads
+                    pass
+        return known
+
+
+def _relabelled(reading: Reading, label: str | None) -> Reading:
+    """Return a reading in which an edit is called what the rule calls it."""
+    if label is None or reading.label != "file_edit":
+        return reading
+    return Reading(label=label, word=reading.word, detail=reading.detail)
+
+
+def _verdict(view: CallView, rule: CompiledRule | None, reading: Reading) -> Verdict:
+    return Verdict(
+        label=reading.label,
+        rule_set=rule.rule_set if rule else "",
+        rule=rule.name if rule else "",
+        jsonpath=rule.model.path if rule else DEFAULT_PATH,
+        tool=view.call.name,
+        call_path=view.call.path,
+        message=view.call.message,
+        word=reading.word,
+        detail=reading.detail,
+    )
+
+
+def _paths(value: Any) -> list[str]:
+    """Return the paths in a target's value: a text, a list, or objects that hold a path."""
+    if isinstance(value, str):
+        return [value] if value.strip() else []
+    if isinstance(value, list):
+        return [path for item in value for path in _paths(item)]
+    return []
+
+
+def _matches(path: Path | None, document: Any) -> list[tuple[Location, Any]]:
+    return path.find(document) if path is not None else []
+
+
+def _conversation_places(conversation: Conversation) -> dict[Location, int]:
+    """Return where each call stands in the conversation document."""
+    numbers = {id(call): number for number, call in enumerate(conversation.calls)}
+    return {
+        ("messages", i, "content", j): numbers[id(part)]
+        for i, message in enumerate(conversation.messages)
+        for j, part in enumerate(message.content)
+        if id(part) in numbers
+    }
+
+
+def _wire_location(path: str) -> Location:
+    return tuple(int(index) if index else name for name, index in _WIRE_STEP.findall(path))
+
+
+def _owner(location: Location, places: Mapping[Location, int]) -> int | None:
+    """Return the number of the call that holds a location."""
+    for end in range(len(location), 0, -1):
+        if (number := places.get(location[:end])) is not None:
+            return number
+    return None

@@ -1,0 +1,94 @@
+"""The keys of a mutation rule set, as a policy or a pack writes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+__all__ = ["DEFAULT_PATH", "ConditionModel", "RuleModel", "RuleSetModel"]
+
+#: The tool-name nodes of the conversation document, which a rule reads unless it says otherwise.
+DEFAULT_PATH = "$.messages[*].content[?(@.type == 'tool_call')].name"
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class ConditionModel(_Table):
+    """A test of one value of a tool call: exactly one of the five tests, perhaps negated.
+
+    Args:
+        path: JSONPath relative to the tool call, such as ``$.arguments.command``.
+        equals: The value is this one.
+        in_: The value is one of these (key ``in``).
+        not_in: There is a value and it is none of these.
+        matches: The value is text in which this regular expression is found.
+        exists: Whether the path finds anything.
+        not_: Turns the answer round (key ``not``).
+    """
+
+    path: str
+    equals: Any = None
+    in_: list[Any] | None = Field(default=None, alias="in")
+    not_in: list[Any] | None = None
+    matches: str | None = None
+    exists: bool | None = None
+    not_: bool = Field(default=False, alias="not")
+
+
+class RuleModel(_Table):
+    """One rule: which calls it is about and how they are labelled.
+
+    Args:
+        name: For verdicts and ``explain``.
+        label: One of the five labels; required unless ``target`` or ``reader`` is given.
+        path: JSONPath to the tool-name nodes.
+        match: Whole names, globs, or ``re:`` patterns.
+        where: Conditions that must all hold.
+        target: JSONPath, relative to the call, to the files that it writes.
+        reader: ``shell``, ``recurse``, ``code`` or ``patch``.
+        command: JSONPath, relative to the call, to what the reader reads.
+        dialect: ``bash``, ``powershell``, ``cmd`` or ``auto``, for ``reader = "shell"``.
+        document: ``conversation`` or ``body``: what ``path`` runs on.
+        format: Wire format of the body, required with ``document = "body"``.
+        scratch: Whether scratch paths lower the label of a ``target``.
+    """
+
+    name: str = ""
+    label: str | None = None
+    path: str = DEFAULT_PATH
+    match: list[str] = Field(default_factory=list)
+    where: list[ConditionModel] = Field(default_factory=list)
+    target: str | None = None
+    reader: str | None = None
+    command: str | None = None
+    dialect: str | None = None
+    document: str = "conversation"
+    format: str | None = None
+    scratch: bool = False
+
+
+class RuleSetModel(_Table):
+    """A rule set: ``[mutation_rules.<name>]`` of a policy, or a whole pack.
+
+    Args:
+        description: One line for ``switchyard packs``.
+        extends: Names of rule sets that are tried after the own rules, in order.
+        fold: Whether names match whatever prefix and separators an agent gives them.
+        unmatched: Label of a call that no rule decides, default ``read_only``.
+        scratch_paths: Globs added to the default scratch paths.
+        artifact_paths: Globs added to the default artefact paths.
+        plan_paths: Globs added to the default plan documents.
+        rules: Tried in order.
+    """
+
+    description: str = ""
+    extends: list[str] = Field(default_factory=list)
+    fold: bool = True
+    unmatched: str | None = None
+    scratch_paths: list[str] = Field(default_factory=list)
+    artifact_paths: list[str] = Field(default_factory=list)
+    plan_paths: list[str] = Field(default_factory=list)
+    rules: list[RuleModel] = Field(default_factory=list)

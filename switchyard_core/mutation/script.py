@@ -1,0 +1,85 @@
+"""The ``code`` reader: JavaScript that calls tools, as Codex's code mode writes it, and Python."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from switchyard_core.mutation.javascript import UNREADABLE, calls_of, parse_javascript
+from switchyard_core.mutation.labels import Reading, strongest
+from switchyard_core.mutation.paths import PathClasses
+from switchyard_core.mutation.shell.bash import run_bash
+from switchyard_core.mutation.shell.command import MAX_COMMAND
+from switchyard_core.mutation.shell.javascript_code import scan_javascript
+from switchyard_core.mutation.shell.python_code import scan_python
+from switchyard_core.mutation.shell.session import Session
+from switchyard_core.mutation.tables import load_table
+
+__all__ = ["read_code"]
+
+
+def read_code(
+    text: str, recurse: Callable[[str, Any], Reading], classes: PathClasses
+) -> Reading:
+    """Return the strongest effect of a script.
+
+    Args:
+        text: JavaScript, or Python of a notebook cell; strings and comments do not count.
+        recurse: Labels a tool call by name and arguments.
+        classes: What written paths mean.
+
+    Returns:
+        ``unknown`` when neither a tool call nor a write can be read out of the script.
+    """
+    text = text[:MAX_COMMAND]
+    readings = _tool_calls(text, recurse)
+    if readings:
+        return strongest(readings)
+    session = Session(classes=classes)
+    for line in text.splitlines():
+        # Notebook cells run shell lines behind `!`.
+        if line.startswith("!"):
+            run_bash(line[1:], session)
+    if match := re.match(r"\s*%%(?:bash|sh|script bash)[^\n]*\n", text):
+        run_bash(text[match.end() :], session)
+    else:
+        # Short scripts may be valid in both languages; what one finds the other does not undo.
+        scan_python(text, session, "code")
+        scan_javascript(text, session, "code")
+    unseen = Reading(label="unknown", word="code", detail="no tool call or write can be seen")
+    return strongest([*session.readings, unseen])
+
+
+def _tool_calls(text: str, recurse: Callable[[str, Any], Reading]) -> list[Reading]:
+    owners = set(load_table("arguments")["code_owners"])
+    readings: list[Reading] = []
+    for call in calls_of(parse_javascript(text)):
+        if call.owner.removeprefix("globalThis.") not in owners:
+            continue
+        if not call.name:
+            readings.append(Reading(label="unknown", word="tools[…]", detail="a computed tool name"))
+            continue
+        readings.append(_read_call(call.name, call.arguments, recurse))
+    return readings
+
+
+def _read_call(
+    name: str, arguments: tuple[Any, ...], recurse: Callable[[str, Any], Reading]
+) -> Reading:
+    value = arguments[0] if arguments else {}
+    if value is UNREADABLE:
+        return _softened(recurse(name, {}), name)
+    if isinstance(value, dict):
+        readable = {key: item for key, item in value.items() if item is not UNREADABLE}
+        reading = recurse(name, readable)
+        return reading if len(readable) == len(value) else _softened(reading, name)
+    return recurse(name, value)
+
+
+def _softened(reading: Reading, name: str) -> Reading:
+    """Take a call whose arguments cannot all be read for unknown, unless its name decides."""
+    if reading.label != "read_only":
+        return reading
+    keys = load_table("arguments")["code_commands"]
+    return Reading(label="unknown", word=name) if name in keys else reading

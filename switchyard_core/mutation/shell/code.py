@@ -1,0 +1,83 @@
+"""Finds the calls in a piece of code that write files."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any
+
+from switchyard_core.mutation.shell.javascript_code import scan_javascript
+from switchyard_core.mutation.shell.python_code import scan_python
+from switchyard_core.mutation.shell.session import MAX_DEPTH, Session
+from switchyard_core.mutation.shell.special import run_text
+from switchyard_core.mutation.tables import load_table
+
+__all__ = ["scan_code", "scan_patterns"]
+
+
+def scan_code(language: str, text: str, session: Session, word: str) -> None:
+    """Record what a piece of code writes.
+
+    Args:
+        language: ``python``, ``javascript``, or a language of ``data/languages.toml``.
+        text: The code; code that cannot be parsed is searched by patterns.
+        session: Gets the effects.
+        word: The interpreter, for verdicts.
+    """
+    if session.depth > MAX_DEPTH:
+        session.add("unknown", word, "nested too deeply")
+    elif language == "python":
+        if not scan_python(text, session, word):
+            scan_patterns("python", text, session, word)
+    elif language == "javascript":
+        scan_javascript(text, session, word)
+    else:
+        scan_patterns(language, text, session, word)
+
+
+def scan_patterns(language: str, text: str, session: Session, word: str) -> None:
+    """Record what the pattern list of a language finds in a text."""
+    comments, patterns = _compiled(language)
+    if comments is not None:
+        text = comments.sub("", text)
+    for pattern, entry in patterns:
+        for match in pattern.finditer(text):
+            groups = match.groupdict()
+            if command := groups.get("shell"):
+                run_text(command, session.inner())
+            elif entry.get("paths"):
+                _write_literal(groups.get("path"), text, session, word, entry.get("cap"))
+            else:
+                session.add(entry["label"], word, f"{word} code: {match[0].strip()[:40]}")
+
+
+def _write_literal(
+    path: str | None, text: str, session: Session, word: str, cap: str | None
+) -> None:
+    """Record a write to a quoted path, or to a variable that holds one."""
+    path = (path or "").strip()
+    if path[:1] in {"'", '"', "`"}:
+        session.write(path.strip("'\"`"), word, cap=cap)
+        return
+    if path and re.fullmatch(r"[$@]?\w+", path):
+        assigned = re.search(
+            rf"{re.escape(path)}\s*=\s*(?:\w+\(\s*)?(['\"])(?P<value>[^'\"]+)\1", text
+        )
+        session.write(assigned["value"] if assigned else "", word, cap=cap)
+        return
+    session.write("" if re.search(r"[(\[{$]", path) else path, word, cap=cap)
+
+
+@cache
+def _compiled(
+    language: str,
+) -> tuple[re.Pattern[str] | None, tuple[tuple[re.Pattern[str], dict[str, Any]], ...]]:
+    table = load_table("languages").get(language, {})
+    comments = table.get("comments")
+    return (
+        re.compile(comments, re.MULTILINE) if comments else None,
+        tuple(
+            (re.compile(entry["pattern"], re.MULTILINE | re.IGNORECASE if entry.get("ignore_case") else re.MULTILINE), entry)
+            for entry in table.get("patterns", ())
+        ),
+    )

@@ -1,0 +1,85 @@
+"""Reads one command line or argv in the dialect that its tool, program or words show."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from switchyard_core.mutation.shell.powershell import is_powershell, run_powershell
+from switchyard_core.mutation.shell.programs import run_program
+from switchyard_core.mutation.shell.windows_cmd import is_cmd, run_cmd
+
+from switchyard_core.mutation.labels import Reading, label_rank, strongest
+from switchyard_core.mutation.paths import PathClasses
+from switchyard_core.mutation.shell.bash import run_bash
+from switchyard_core.mutation.shell.session import NO_INPUT, Session
+
+__all__ = ["MAX_COMMAND", "read_argv", "read_command"]
+
+#: Characters of a command that are read; the rest of a longer one is not.
+MAX_COMMAND = 256 * 1024
+
+_WRAPPED = re.compile(r"^\s*(?:\S*[\\/])?(?:cmd|powershell|pwsh)(?:\.exe)?\s", re.IGNORECASE)
+
+
+def read_command(command: str, classes: PathClasses, *, dialect: str = "auto") -> Reading:
+    """Return the strongest effect of a command line; never raises.
+
+    Args:
+        command: The text.
+        classes: What written paths mean.
+        dialect: ``bash``, ``powershell``, ``cmd``, or ``auto`` to tell by the words.
+    """
+    session = Session(classes=classes)
+    text = command[:MAX_COMMAND]
+    if dialect == "auto":
+        dialect = _dialect(text)
+    try:
+        if dialect == "powershell":
+            run_powershell(text, session)
+        elif dialect == "cmd":
+            run_cmd(text, session)
+        else:
+            run_bash(text, session)
+    except RecursionError:
+        session.add("unknown", "shell", "nested too deeply")
+    return _result(session, truncated=len(command) > MAX_COMMAND)
+
+
+def read_argv(words: Sequence[str], classes: PathClasses, *, dialect: str = "auto") -> Reading:
+    """Return the strongest effect of a program and its arguments; never raises.
+
+    Args:
+        words: As given to the operating system, such as ``["bash", "-lc", SCRIPT]``.
+        classes: What written paths mean.
+        dialect: As for :func:`read_command`; a list of one word is a command line.
+    """
+    if len(words) == 1:
+        return read_command(words[0], classes, dialect=dialect)
+    session = Session(classes=classes)
+    try:
+        if is_powershell(words[0]):
+            run_powershell(" ".join(words), session)
+        else:
+            run_program(list(words), session, NO_INPUT)
+    except RecursionError:
+        session.add("unknown", "shell", "nested too deeply")
+    return _result(session, truncated=False)
+
+
+def _result(session: Session, *, truncated: bool) -> Reading:
+    reading = strongest(session.readings)
+    if not truncated:
+        return reading
+    note = f"only the first {MAX_COMMAND // 1024} KiB were read"
+    if label_rank(reading.label) > label_rank("unknown"):
+        return Reading(label="unknown", word=reading.word, detail=note)
+    return Reading(label=reading.label, word=reading.word, detail=f"{reading.detail}; {note}")
+
+
+def _dialect(text: str) -> str:
+    if _WRAPPED.match(text):
+        return "bash" if not re.match(r"\s*\S*cmd", text, re.IGNORECASE) else "cmd"
+    if is_powershell(text):
+        return "powershell"
+    return "cmd" if is_cmd(text) else "bash"

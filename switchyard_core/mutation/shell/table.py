@@ -1,0 +1,180 @@
+"""The command table: what programs, flags and subcommands do, read from data files."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from switchyard_core.mutation.shell.arguments import Arguments
+from switchyard_core.mutation.tables import load_table
+
+__all__ = ["CommandTable", "Program", "UsageRule", "command_table"]
+
+_FILES = ("programs", "git", "packages", "tools")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageRule:
+    """One way of using a program and what it does; the first one that applies decides.
+
+    Args:
+        sub: Leading operands, each ``"word"`` or ``"word word"``; empty for any.
+        flags: At least one of these flags is there.
+        also: At least one of these is there, too.
+        without: None of these is there.
+        operand: Some operand matches one of these globs.
+        at_least: Operands behind the subcommand, at least.
+        at_most: Operands behind the subcommand, at most.
+        label: What it does, unless it ``writes`` paths.
+        writes: Which words are the written paths.
+        cap: The most that the writing may count for.
+        optional: Whether a use that names no path is left to the next rule.
+        run: What to do with the operands instead: ``script``, ``shell``, ``program``.
+    """
+
+    sub: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    operand: tuple[str, ...] = ()
+    at_least: int = 0
+    at_most: int = 1_000_000
+    label: str = "read_only"
+    writes: str = ""
+    cap: str | None = None
+    optional: bool = False
+    run: str = ""
+
+    def applies(self, arguments: Arguments) -> list[str] | None:
+        """Return the operands behind the subcommand, ``None`` when the rule is not about this."""
+        operands = arguments.operands
+        if self.sub:
+            taken = max((_taken(sub, operands) for sub in self.sub), default=0)
+            if not taken:
+                return None
+            operands = operands[taken:]
+        if self.flags and not arguments.has(self.flags):
+            return None
+        if self.also and not arguments.has(self.also):
+            return None
+        if self.without and arguments.has(self.without):
+            return None
+        if not self.at_least <= len(operands) <= self.at_most:
+            return None
+        if self.operand and not any(
+            fnmatch.fnmatchcase(word, glob) for word in operands for glob in self.operand
+        ):
+            return None
+        return operands
+
+
+def _taken(sub: str, operands: list[str]) -> int:
+    words = sub.split()
+    if len(words) > len(operands):
+        return 0
+    pairs = zip(words, operands, strict=False)
+    return len(words) if all(fnmatch.fnmatchcase(got, want) for want, got in pairs) else 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """A program of the table.
+
+    Args:
+        kind: ``program``, ``wrapper``, ``interpreter`` or ``language`` (see the data files).
+        valued: Flags that take a value.
+        attached: Short flags whose value is the rest of their word.
+        long_single: Long flags have one dash.
+        bundled: The first word is flags even without a dash.
+        rules: Uses, the first that applies decides.
+        table: The table as written, for the keys of one kind.
+    """
+
+    kind: str
+    valued: frozenset[str]
+    attached: frozenset[str]
+    long_single: bool
+    bundled: bool
+    rules: tuple[UsageRule, ...]
+    table: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandTable:
+    """Every program by name.
+
+    Args:
+        programs: Programs with rules; a name may have a wrapper and a program.
+        simple: Label of programs that always do the same.
+        globs: Name globs such as ``python3.*`` with the name that they stand for.
+        words: Lists of words by name, such as the script names that only read.
+    """
+
+    programs: Mapping[str, tuple[Program, ...]]
+    simple: Mapping[str, str]
+    globs: tuple[tuple[str, str], ...]
+    words: Mapping[str, frozenset[str]]
+
+    def canonical(self, name: str) -> str:
+        """Return the name under which a program is listed."""
+        if name in self.programs or name in self.simple:
+            return name
+        for glob, listed in self.globs:
+            if fnmatch.fnmatchcase(name, glob):
+                return listed
+        return name
+
+    def knows(self, name: str) -> bool:
+        """Tell whether the table says anything about a program."""
+        name = self.canonical(name)
+        return name in self.programs or name in self.simple
+
+
+@cache
+def command_table() -> CommandTable:
+    """Return the table of the shipped data files; built once."""
+    programs: dict[str, list[Program]] = {}
+    simple: dict[str, str] = {}
+    globs: list[tuple[str, str]] = []
+    words: dict[str, frozenset[str]] = {}
+    for file in _FILES:
+        table = load_table(file)
+        for label, names in table.get("simple", {}).items():
+            simple.update(dict.fromkeys(names, label))
+        globs += [(glob, name) for glob, name in table.get("globs", {}).items()]
+        words.update({name: frozenset(value) for name, value in table.get("words", {}).items()})
+        for name, program in _programs(table):
+            programs.setdefault(name, []).append(program)
+    return CommandTable(
+        programs={name: tuple(listed) for name, listed in programs.items()},
+        simple=simple,
+        globs=tuple(globs),
+        words=words,
+    )
+
+
+def _programs(table: Mapping[str, Any]) -> Iterator[tuple[str, Program]]:
+    for kind in ("wrapper", "interpreter", "program"):
+        for entry in table.get(kind, ()):
+            program = Program(
+                kind=kind,
+                valued=frozenset(entry.get("values", ())),
+                attached=frozenset(entry.get("attached", ())),
+                long_single=entry.get("long_single", False),
+                bundled=entry.get("bundled", False),
+                rules=tuple(_rule(rule) for rule in entry.get("rules", ())),
+                table=entry,
+            )
+            for name in entry["names"]:
+                yield name, program
+
+
+def _rule(entry: Mapping[str, Any]) -> UsageRule:
+    return UsageRule(
+        **{
+            key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()
+        }
+    )

@@ -1,0 +1,140 @@
+"""The cmd.exe dialect: a table of builtins and redirections."""
+
+from __future__ import annotations
+
+import re
+
+from switchyard_core.mutation.shell.programs import run_program
+from switchyard_core.mutation.shell.session import MAX_DEPTH, NO_INPUT, Session
+from switchyard_core.mutation.tables import load_table
+
+__all__ = ["is_cmd", "run_cmd"]
+
+_TOKEN = re.compile(
+    r"""(?P<space>[ \t]+)
+    |(?P<redirect>[0-9]?>>?&?|<)
+    |(?P<end>\r?\n|&&|\|\||&|\||[()])
+    |(?P<word>(?:"[^"]*"?|\^.|[^\s"&|<>()^])+)
+    |(?P<other>.)""",
+    re.VERBOSE | re.DOTALL,
+)
+_WINDOWS_PATH = re.compile(r"(?:^|[\s>\"])(?:[A-Za-z]:\\|\.{0,2}\\?[\w.%-]+\\[\w.*%-])")
+_MARKS = re.compile(r"[12]?>\s*nul\b|%[A-Za-z_]\w*%|^\s*cmd(?:\.exe)?\s+/[ck]", re.IGNORECASE)
+_SWITCH = re.compile(r"\s/[a-zA-Z?](?:[\s:]|$)")
+_FIRST = re.compile(r"(?:^|&&|\|\||[&|(])\s*@?([A-Za-z.]+)")
+
+
+def is_cmd(text: str) -> bool:
+    """Tell by its words whether a text is a command for cmd.exe."""
+    if _MARKS.search(text):
+        return True
+    detect = load_table("cmd")["detect"]
+    firsts = {word.casefold() for word in _FIRST.findall(text)}
+    if firsts & set(detect["words"]):
+        return True
+    if not firsts & set(detect["shared"]):
+        return False
+    return bool(_WINDOWS_PATH.search(text) or (_SWITCH.search(text) and firsts & {"dir", "type", "rmdir", "tree", "where", "start", "set", "fc"}))
+
+
+def run_cmd(text: str, session: Session) -> None:
+    """Record the effects of a command line of cmd.exe; never raises on bad syntax."""
+    if session.depth > MAX_DEPTH:
+        session.add("unknown", "cmd", "nested too deeply")
+        return
+    words: list[str] = []
+    pending = ""
+    for match in _TOKEN.finditer(text + "\n"):
+        kind, token = match.lastgroup, match[0]
+        if kind == "end":
+            if words:
+                _run_words(words, session)
+            words, pending = [], ""
+        elif kind == "redirect":
+            pending = token
+        elif kind == "word":
+            if pending:
+                if not pending.endswith("&") and pending != "<":
+                    session.write(_unquoted(token), pending)
+                pending = ""
+            else:
+                words.append(token)
+
+
+def _run_words(words: list[str], session: Session) -> None:
+    table = load_table("cmd")
+    name = _unquoted(words[0]).lstrip("@").casefold()
+    name = name.removesuffix(".exe")
+    rest = words[1:]
+    if any(word == "/?" for word in rest):
+        return
+    if name == "cmd":
+        run_inner(rest, session)
+    elif name in {"if", "for"}:
+        _run_guarded(name, rest, session)
+    elif name in {"else", "do", "not"} and rest:
+        _run_words(rest, session)
+    elif name in {"cd", "chdir", "pushd"}:
+        operands = [word for word in rest if not word.startswith("/")]
+        session.enter(_unquoted(operands[-1]) if operands else "")
+    elif name in table["writes"]:
+        _run_writer(name, table["writes"][name], rest, session)
+    elif name == "call" and rest and not rest[0].casefold().endswith((".bat", ".cmd")) and not rest[0].startswith(":"):
+        _run_words(rest, session)
+    elif name in table["read_only"]:
+        return
+    elif name in table["file_write_other"]:
+        if name != "reg" or (rest and rest[0].casefold() != "query"):
+            session.add("file_write_other", name)
+    elif name in table["unknown"]:
+        session.add("unknown", name, f"what {name} runs cannot be seen")
+    else:
+        run_program([_unquoted(word) for word in words], session, NO_INPUT)
+
+
+def run_inner(rest: list[str], session: Session) -> None:
+    """Run ``cmd /c "..."``."""
+    for place, word in enumerate(rest):
+        if word.casefold()[:2] in {"/c", "/k"}:
+            tail = [word[2:]] if len(word) > 2 else []
+            text = " ".join([*tail, *rest[place + 1 :]]).strip()
+            if text.startswith('"') and text.endswith('"') and len(text) > 1:
+                text = text[1:-1]
+            run_cmd(text, session.inner())
+            return
+    session.add("unknown", "cmd", "an interactive shell")
+
+
+def _run_guarded(name: str, rest: list[str], session: Session) -> None:
+    """Run the command behind a condition or loop head."""
+    lowered = [word.casefold() for word in rest]
+    if name == "for" and "do" in lowered:
+        _run_words(rest[lowered.index("do") + 1 :] or ["rem"], session)
+        return
+    if name == "if":
+        index = 0
+        while index < len(lowered) and lowered[index] in {"not", "/i"}:
+            index += 1
+        head = 2 if lowered[index : index + 1] and lowered[index] in {"exist", "defined", "errorlevel"} else 3
+        if "==" in "".join(lowered[index : index + 1]):
+            head = 1
+        if rest[index + head :]:
+            _run_words(rest[index + head :], session)
+
+
+def _run_writer(name: str, entry: dict[str, object], rest: list[str], session: Session) -> None:
+    operands = [_unquoted(w) for w in rest if not re.match(r"/[A-Za-z-]", w) and w != "+"]
+    kind = entry["operands"]
+    if kind == "last":
+        operands = operands[-1:]
+    elif kind == "first":
+        operands = operands[:1]
+    elif kind == "second":
+        operands = operands[1:2]
+    cap = entry.get("cap")
+    for path in operands or [""]:
+        session.write(path, name, cap=cap if isinstance(cap, str) else None)
+
+
+def _unquoted(word: str) -> str:
+    return word.replace('"', "").replace("^", "")
