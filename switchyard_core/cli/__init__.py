@@ -1,0 +1,87 @@
+"""The command ``switchyard``.
+
+Each command is a module of this package that exposes a click command named ``command``; it is
+imported when it is asked for, so that ``switchyard check`` does not pay for the server.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+import click
+
+from switchyard_core.version import VERSION
+
+if TYPE_CHECKING:
+    from switchyard_core.plugins import PluginRegistry
+
+__all__ = ["COMMANDS", "CommandGroup", "cli", "installed_registry", "main"]
+
+#: Commands of the core: module names of this package.
+COMMANDS: tuple[str, ...] = ("check", "demo", "explain", "plugins", "serve")
+
+
+def installed_registry(context: click.Context) -> PluginRegistry:
+    """Return the registry that all commands of one run share.
+
+    Args:
+        context: A click context; a registry given as ``obj`` of the run is used as it is.
+    """
+    from switchyard_core.plugins import PluginRegistry
+
+    root = context.find_root()
+    if not isinstance(root.obj, PluginRegistry):
+        root.obj = PluginRegistry.from_entry_points()
+    return root.obj
+
+
+class CommandGroup(click.Group):
+    """A group that imports its commands when they are asked for, then asks the plugins."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all commands, those of plugins too."""
+        return sorted({*COMMANDS, *_plugin_commands(ctx)})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command of the core, or else of a plugin, or ``None``."""
+        if cmd_name in COMMANDS:
+            command = import_module(f"switchyard_core.cli.{cmd_name}").command
+            return command if isinstance(command, click.Command) else None
+        return _plugin_commands(ctx).get(cmd_name)
+
+
+def _plugin_commands(context: click.Context) -> dict[str, click.Command]:
+    """Return the commands that plugins add; a name that two claim belongs to neither."""
+    found: dict[str, tuple[str, click.Command]] = {}
+    taken: dict[str, str] = dict.fromkeys(COMMANDS, "the core")
+    for label, hook in installed_registry(context).command_hooks:
+        group = click.Group("switchyard")
+        try:
+            hook(group)
+        except Exception as error:  # noqa: BLE001 - a plugin's fault must not stop the others
+            _warn(f"plugin {label} could not add its commands: {type(error).__name__}: {error}")
+            continue
+        for name, command in group.commands.items():
+            if name in taken:
+                _warn(f"command `{name}` of plugin {label} is not used: {taken[name]} has it too")
+                found.pop(name, None)
+                continue
+            taken[name] = f"plugin {label}"
+            found[name] = (label, command)
+    return {name: command for name, (_, command) in found.items()}
+
+
+def _warn(message: str) -> None:
+    click.echo(f"warning: {message}", err=True)
+
+
+@click.group(cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(VERSION, prog_name="switchyard", message="%(prog)s %(version)s")
+def cli() -> None:
+    """Route the LLM traffic of coding agents by a policy."""
+
+
+def main() -> None:
+    """Run the command line; exits 0 when clean, 1 on findings, 2 when it could not run."""
+    cli(prog_name="switchyard")

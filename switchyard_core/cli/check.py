@@ -1,0 +1,128 @@
+"""``switchyard check``: every problem of every policy, in one run."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from typing import Literal
+
+import click
+
+from switchyard_core.cli import installed_registry
+from switchyard_core.errors import Finding
+from switchyard_core.policy import CheckResult, check_policy
+
+__all__ = ["command"]
+
+#: Code of a file that could not be read: the run is then incomplete.
+_UNREADABLE = "SY100"
+
+
+@click.command(name="check")
+@click.argument("files", nargs=-1, required=True, type=click.Path())
+@click.option(
+    "--output",
+    type=click.Choice(["text", "json", "github"]),
+    default="text",
+    show_default=True,
+    help="For people, for programs, or as annotations of GitHub Actions.",
+)
+@click.option("--offline", is_flag=True, help="Do not look at environment variables.")
+@click.option("--strict", is_flag=True, help="Warnings fail the check too.")
+@click.pass_context
+def command(
+    ctx: click.Context,
+    files: tuple[str, ...],
+    output: Literal["text", "json", "github"],
+    offline: bool,  # noqa: FBT001 - click passes options by name
+    strict: bool,  # noqa: FBT001
+) -> None:
+    """Check policies and report every problem with file, line and column.
+
+    Exits 0 when there is no error, 1 when there is one (with --strict also for a warning), and
+    2 when a file could not be read.
+    """
+    registry = installed_registry(ctx)
+    environ = None if offline else os.environ
+    results = [(name, check_policy(name, registry, environ=environ)) for name in files]
+    if output == "json":
+        click.echo(json.dumps(_as_json(results), indent=2))
+    elif output == "github":
+        for _, result in results:
+            for finding in result.findings:
+                click.echo(_annotation(finding))
+    else:
+        _print_text(results)
+    ctx.exit(_exit_code([result for _, result in results], strict=strict))
+
+
+def _exit_code(results: Sequence[CheckResult], *, strict: bool) -> int:
+    findings = [finding for result in results for finding in result.findings]
+    if any(finding.code == _UNREADABLE for finding in findings):
+        return 2
+    failing = findings if strict else [f for f in findings if f.severity == "error"]
+    return 1 if failing else 0
+
+
+def _print_text(results: Sequence[tuple[str, CheckResult]]) -> None:
+    colour = None if "NO_COLOR" not in os.environ else False
+    errors = warnings = 0
+    for _, result in results:
+        for finding in result.findings:
+            is_error = finding.severity == "error"
+            errors, warnings = errors + is_error, warnings + (not is_error)
+            code = click.style(finding.code, fg="red" if is_error else "yellow", bold=True)
+            click.echo(finding.render().replace(finding.code, code, 1), color=colour)
+    files = f"{len(results)} {'file' if len(results) == 1 else 'files'}"
+    if errors or warnings:
+        click.echo(f"{files} checked: {_count(errors, 'error')}, {_count(warnings, 'warning')}")
+    else:
+        click.echo(f"{files} checked: no findings")
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
+
+
+def _as_json(results: Sequence[tuple[str, CheckResult]]) -> object:
+    return {
+        "version": 1,
+        "files": [
+            {
+                "file": name,
+                "ok": not result.errors,
+                "findings": [
+                    {
+                        "code": finding.code,
+                        "severity": finding.severity,
+                        "message": finding.message,
+                        "line": finding.line,
+                        "column": finding.column,
+                        "path": finding.path,
+                        "notes": list(finding.notes),
+                        "fix": finding.fix,
+                    }
+                    for finding in result.findings
+                ],
+            }
+            for name, result in results
+        ],
+    }
+
+
+def _annotation(finding: Finding) -> str:
+    """Return a workflow command of GitHub Actions."""
+    kind = "error" if finding.severity == "error" else "warning"
+    message = finding.message + (f" at {finding.path}" if finding.path else "")
+    lines = [message, *finding.notes, *([f"fix: {finding.fix}"] if finding.fix else [])]
+    text = _escaped("\n".join(lines))
+    name = _escaped(finding.file).replace(":", "%3A").replace(",", "%2C")
+    place = f"file={name}"
+    if finding.line:
+        place += f",line={finding.line},col={finding.column}"
+    return f"::{kind} {place},title={finding.code}::{text}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")

@@ -1,0 +1,90 @@
+"""``switchyard plugins``: what is installed, what it gives, and why something is broken."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import click
+
+from switchyard_core.cli import installed_registry
+from switchyard_core.plugins import PluginInfo, PluginRegistry
+
+__all__ = ["command"]
+
+_WORDS: tuple[tuple[str, str], ...] = (
+    ("route_type", "route types"),
+    ("mutation_pack", "rule sets"),
+    ("latch_store", "latch stores"),
+    ("rewrite", "rewrites"),
+    ("lint_rule", "lint rules"),
+)
+
+
+@click.command(name="plugins")
+@click.option("--json", "as_json", is_flag=True, help="The same as JSON.")
+@click.pass_context
+def command(ctx: click.Context, as_json: bool) -> None:  # noqa: FBT001 - click passes it by name
+    """List the installed plugins and what they give.
+
+    Exits 0 when all are in order, 2 when a plugin is broken or two of them give one name.
+    """
+    registry = installed_registry(ctx)
+    if as_json:
+        click.echo(json.dumps(_as_json(registry), indent=2))
+    else:
+        _print_text(registry)
+    ctx.exit(2 if registry.broken or registry.conflicts else 0)
+
+
+def _print_text(registry: PluginRegistry) -> None:
+    colour = None if "NO_COLOR" not in os.environ else False
+    if not registry.plugins:
+        click.echo("no plugins are installed; reinstall switchyard-core")
+    for plugin in registry.plugins:
+        source = f"{plugin.distribution} {plugin.version}".strip() or "given directly"
+        state = click.style(plugin.state, fg="green" if plugin.state == "ok" else "red")
+        click.echo(f"{click.style(plugin.name, bold=True)}  {source}  {state}", color=colour)
+        for line in _lines(plugin, registry):
+            click.echo(f"  {line}")
+    for conflict in registry.conflicts:
+        click.echo(f"conflict: {conflict.message}; neither is used")
+
+
+def _lines(plugin: PluginInfo, registry: PluginRegistry) -> list[str]:
+    lines = [plugin.error] if plugin.error else []
+    for kind, word in _WORDS:
+        names = next((names for key, names in plugin.gives.items() if key == kind), ())
+        if kind == "route_type":
+            lines += [f"route type {name}: {_summary(name, registry)}" for name in names]
+        elif names:
+            lines.append(f"{word}: {', '.join(names)}")
+    return lines
+
+
+def _summary(name: str, registry: PluginRegistry) -> str:
+    route_type = registry.route_types.get(name)
+    return route_type.summary if route_type is not None else "not used, see below"
+
+
+def _as_json(registry: PluginRegistry) -> object:
+    return {
+        "version": 1,
+        "plugins": [
+            {
+                "name": plugin.name,
+                "distribution": plugin.distribution,
+                "version": plugin.version,
+                "state": plugin.state,
+                "error": plugin.error,
+                "code": plugin.code,
+                "gives": {kind: list(names) for kind, names in plugin.gives.items()},
+                "hooks": list(plugin.hooks),
+            }
+            for plugin in registry.plugins
+        ],
+        "conflicts": [
+            {"kind": conflict.kind, "name": conflict.name, "message": conflict.message}
+            for conflict in registry.conflicts
+        ],
+    }

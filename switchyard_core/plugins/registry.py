@@ -1,0 +1,214 @@
+"""The plugin registry: what is installed, who gives it, and what is broken.
+
+pluggy's own loader lets a second distribution silently replace a plugin of the same name, and
+one failing import stops everything. :class:`PluginRegistry` reads entry points itself: no name
+has a silent winner, and a broken plugin is reported where a policy needs it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint
+from importlib.metadata import entry_points as installed_entry_points
+from types import MappingProxyType
+from typing import Any
+
+from switchyard_core import hookspecs
+from switchyard_core.declarations import (
+    LatchStoreType,
+    LintRule,
+    MutationPack,
+    RewriteType,
+    RouteType,
+)
+from switchyard_core.errors import PluginError
+from switchyard_core.mutation.schema import RuleSetModel
+from switchyard_core.plugins.contributions import Contribution, Kind
+from switchyard_core.plugins.loading import Candidate, PluginInfo, from_entry_points, load_all
+
+__all__ = ["Conflict", "PluginRegistry"]
+
+_LOG = logging.getLogger(__name__)
+
+_EVENTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "switchyard_decision_made": ("decision", "request"),
+        "switchyard_request_finished": ("decision", "outcome"),
+        "switchyard_register_commands": ("cli",),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conflict:
+    """A name that two plugins give; neither is used.
+
+    Args:
+        kind: What it names.
+        name: The name.
+        message: One sentence naming both plugins.
+    """
+
+    kind: Kind
+    name: str
+    message: str
+
+
+class PluginRegistry:
+    """Everything that plugins declare, with conflicts and broken plugins on record.
+
+    Building it never raises for a plugin's fault: see :attr:`broken` and :attr:`conflicts`.
+    The registry is immutable and safe to share between threads; there is no global one.
+
+    Args:
+        plugins: Pairs of name and plugin (a module or any object with marked hooks).
+    """
+
+    def __init__(
+        self, plugins: Iterable[tuple[str, object]] = (), *, _candidates: Sequence[Candidate] = ()
+    ) -> None:
+        given = [Candidate(name=name, load=_giver(plugin)) for name, plugin in plugins]
+        self._build([*given, *_candidates])
+
+    @classmethod
+    def from_entry_points(
+        cls, group: str = hookspecs.PROJECT, entry_points: Iterable[EntryPoint] | None = None
+    ) -> PluginRegistry:
+        """Build a registry from installed entry points.
+
+        Args:
+            group: Entry-point group.
+            entry_points: Use these and not the installed ones.
+
+        Returns:
+            A registry; each plugin module was imported once.
+        """
+        found = installed_entry_points(group=group) if entry_points is None else entry_points
+        return cls(_candidates=from_entry_points(found))
+
+    #: Route types by name.
+    route_types: Mapping[str, RouteType]
+    #: Latch store types by name.
+    latch_stores: Mapping[str, LatchStoreType]
+    #: Mutation packs by name.
+    packs: Mapping[str, MutationPack]
+    #: The parsed rule sets of :attr:`packs`.
+    rule_sets: Mapping[str, RuleSetModel]
+    #: Rewrites by name.
+    rewrites: Mapping[str, RewriteType]
+    #: Lint rules, in order of their codes.
+    lint_rules: tuple[LintRule, ...]
+    #: All plugins, in order of their names.
+    plugins: tuple[PluginInfo, ...]
+    #: Names that two plugins give.
+    conflicts: tuple[Conflict, ...]
+    #: Implementations of ``switchyard_register_commands``: plugin label and function of the group.
+    command_hooks: tuple[tuple[str, Callable[[Any], object]], ...]
+    #: Calls ``switchyard_decision_made`` with decision and request; never raises.
+    notify_decision: Callable[[Any, Any], None]
+    #: Calls ``switchyard_request_finished`` with decision and outcome; never raises.
+    notify_finished: Callable[[Any, Any], None]
+
+    @property
+    def broken(self) -> tuple[PluginInfo, ...]:
+        """The plugins of which nothing is used."""
+        return tuple(plugin for plugin in self.plugins if plugin.state == "broken")
+
+    def raise_broken(self) -> None:
+        """Raise for the first broken plugin or conflict, for hosts that want all or nothing.
+
+        Raises:
+            PluginError: Names plugin, distribution and version.
+        """
+        for plugin in self.broken:
+            raise PluginError(
+                plugin.error,
+                plugin=plugin.name,
+                distribution=plugin.distribution,
+                version=plugin.version,
+            )
+        for conflict in self.conflicts:
+            raise PluginError(conflict.message)
+
+    def conflict(self, kind: Kind, name: str) -> Conflict | None:
+        """Return the conflict over a name, if there is one."""
+        return next((c for c in self.conflicts if (c.kind, c.name) == (kind, name)), None)
+
+    def _build(self, candidates: list[Candidate]) -> None:
+        candidates.sort(key=lambda candidate: (candidate.name, candidate.distribution))
+        load_all(candidates)
+        given, self.conflicts = _settle(candidates)
+        self.plugins = tuple(candidate.info() for candidate in candidates)
+        self.route_types = _by_name(given, "route_type")
+        self.latch_stores = _by_name(given, "latch_store")
+        self.packs = _by_name(given, "mutation_pack")
+        self.rule_sets = MappingProxyType(
+            {g.name: g.rule_set for g in given if g.rule_set is not None}
+        )
+        self.rewrites = _by_name(given, "rewrite")
+        lint_rules: Mapping[str, LintRule] = _by_name(given, "lint_rule")
+        self.lint_rules = tuple(lint_rules[code] for code in sorted(lint_rules))
+        self.notify_decision = _notifier(candidates, "switchyard_decision_made")
+        self.notify_finished = _notifier(candidates, "switchyard_request_finished")
+        self.command_hooks = tuple(
+            (c.label, impl.function)
+            for c in candidates
+            for hook, impl in c.hooks
+            if hook == "switchyard_register_commands"
+        )
+
+
+def _giver(plugin: object) -> Callable[[], object]:
+    return lambda: plugin
+
+
+def _settle(candidates: Sequence[Candidate]) -> tuple[list[Contribution], tuple[Conflict, ...]]:
+    """Take out every name that more than one plugin gives."""
+    owners: dict[tuple[Kind, str], list[Candidate]] = {}
+    for candidate in candidates:
+        for given in candidate.gives:
+            owners.setdefault((given.kind, given.name), []).append(candidate)
+    conflicts = tuple(
+        Conflict(
+            kind=kind,
+            name=name,
+            message=f"{kind.replace('_', ' ')} `{name}` is given by "
+            + " and by ".join(c.label for c in rivals),
+        )
+        for (kind, name), rivals in owners.items()
+        if len(rivals) > 1
+    )
+    undisputed = [g for c in candidates for g in c.gives if len(owners[g.kind, g.name]) == 1]
+    return undisputed, conflicts
+
+
+def _by_name(given: Iterable[Contribution], kind: Kind) -> Mapping[str, Any]:
+    return MappingProxyType({g.name: g.declaration for g in given if g.kind == kind})
+
+
+def _notifier(candidates: Sequence[Candidate], hook: str) -> Callable[[Any, Any], None]:
+    """Resolve an event to plain calls; without an implementation nothing is called."""
+    calls = tuple(
+        (candidate.name, impl.function, tuple(_EVENTS[hook].index(a) for a in impl.argnames))
+        for candidate in candidates
+        for name, impl in candidate.hooks
+        if name == hook
+    )
+    if not calls:
+        return _ignore
+
+    def notify(first: Any, second: Any) -> None:
+        pair = (first, second)
+        for name, function, wanted in calls:
+            try:
+                function(*[pair[index] for index in wanted])
+            except Exception:  # noqa: BLE001 - observers never change routing
+                _LOG.exception("plugin %s failed in %s", name, hook)
+
+    return notify
+
+
+def _ignore(_first: Any, _second: Any) -> None:
+    """Do nothing: no plugin observes this event."""

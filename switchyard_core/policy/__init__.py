@@ -1,0 +1,130 @@
+r"""Policies: read a TOML file, check all of it, resolve every name.
+
+>>> from switchyard_core.plugins import PluginRegistry
+>>> text = "schema_version = 1\n[targets]\n[routes]\n"
+>>> sorted(load_policy_text(text, "empty.toml", PluginRegistry()).routes)
+[]
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from switchyard_core.errors import PolicyError
+from switchyard_core.plugins import PluginRegistry
+from switchyard_core.policy.document import parse_document, read_document
+from switchyard_core.policy.model import (
+    CheckResult,
+    Client,
+    Housekeeping,
+    Origin,
+    Policy,
+    Price,
+    Route,
+    Target,
+)
+from switchyard_core.policy.resolve import resolve
+
+__all__ = [
+    "CheckResult",
+    "Client",
+    "Housekeeping",
+    "Origin",
+    "Policy",
+    "Price",
+    "Route",
+    "Target",
+    "check_policy",
+    "check_policy_text",
+    "load_policy",
+    "load_policy_text",
+]
+
+
+def check_policy(
+    source: str | os.PathLike[str],
+    registry: PluginRegistry,
+    *,
+    environ: Mapping[str, str] | None = None,
+) -> CheckResult:
+    """Check a policy file; never raises for what is wrong with it.
+
+    Args:
+        source: Path of the file.
+        registry: Installed plugins.
+        environ: Environment variables for ``api_key_env``; ``None`` does not check them and
+            leaves the environment unread.
+    """
+    path = Path(source)
+    try:
+        document = read_document(source)
+    except PolicyError as error:
+        return CheckResult(policy=None, findings=error.findings)
+    return resolve(document, registry, environ=environ, base=path.parent, path=path)
+
+
+def check_policy_text(
+    text: str | bytes,
+    name: str,
+    registry: PluginRegistry,
+    *,
+    base_dir: str | os.PathLike[str] = ".",
+    environ: Mapping[str, str] | None = None,
+) -> CheckResult:
+    """Check the text of a policy; never raises for what is wrong with it.
+
+    Args:
+        text: TOML.
+        name: Name for findings.
+        registry: Installed plugins.
+        base_dir: Folder that relative paths start from.
+        environ: As for :func:`check_policy`.
+    """
+    try:
+        document = parse_document(text, name)
+    except PolicyError as error:
+        return CheckResult(policy=None, findings=error.findings)
+    return resolve(document, registry, environ=environ, base=Path(base_dir), path=None)
+
+
+def load_policy(
+    source: str | os.PathLike[str],
+    registry: PluginRegistry,
+    *,
+    environ: Mapping[str, str] | None = None,
+) -> Policy:
+    """Load a policy file.
+
+    Args:
+        source: Path of the file.
+        registry: Installed plugins.
+        environ: As for :func:`check_policy`.
+
+    Raises:
+        PolicyError: The policy has errors; carries all of them and the warnings.
+    """
+    return _policy(check_policy(source, registry, environ=environ))
+
+
+def load_policy_text(
+    text: str | bytes,
+    name: str,
+    registry: PluginRegistry,
+    *,
+    base_dir: str | os.PathLike[str] = ".",
+    environ: Mapping[str, str] | None = None,
+) -> Policy:
+    """Load a policy from its text; arguments as for :func:`check_policy_text`.
+
+    Raises:
+        PolicyError: The policy has errors; carries all of them and the warnings.
+    """
+    return _policy(check_policy_text(text, name, registry, base_dir=base_dir, environ=environ))
+
+
+def _policy(result: CheckResult) -> Policy:
+    if result.policy is None:
+        raise PolicyError(result.findings)
+    return result.policy

@@ -1,0 +1,157 @@
+"""The keys of a policy file: one strict model per table.
+
+The models only say which keys there are, their types, ranges and defaults. What a value names
+(a target, a rule set) is resolved in :mod:`switchyard_core.policy.resolve`.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from switchyard_core.declarations import LabelName, Prompt, WireFormat
+
+__all__ = [
+    "NOT_YET",
+    "ClientModel",
+    "HousekeepingModel",
+    "IdentityModel",
+    "PriceModel",
+    "RouteModel",
+    "TargetModel",
+    "TopModel",
+]
+
+#: Keys that the format has but this version cannot honour: pairs of table and key.
+#: They are refused, because a key that is accepted and ignored misleads.
+NOT_YET: frozenset[tuple[str, str]] = frozenset(
+    {("", "include"), ("routes", "subagents"), ("targets", "structured_output")}
+)
+
+_WORD = re.compile(r"[!-~]{1,256}")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def _word(text: str) -> str:
+    if not _WORD.fullmatch(text):
+        msg = "must be 1 to 256 printable ASCII characters without spaces"
+        raise ValueError(msg)
+    return text
+
+
+def _variable(text: str) -> str:
+    if not _VARIABLE.fullmatch(text):
+        msg = "must be the name of an environment variable, not the key itself"
+        raise ValueError(msg)
+    return text
+
+
+def _version(number: int) -> int:
+    if number != 1:
+        msg = "this version reads schema version 1 only"
+        raise ValueError(msg)
+    return number
+
+
+#: Ids go into headers and messages, so they hold no spaces or control characters.
+Word = Annotated[str, AfterValidator(_word)]
+Variable = Annotated[str, AfterValidator(_variable)]
+Tokens = Annotated[int, Field(ge=1)]
+Dollars = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class TopModel(_Table):
+    """The keys outside of any table; the tables themselves have models of their own."""
+
+    schema_version: Annotated[int, AfterValidator(_version)]
+    requires: tuple[str, ...] = ()
+    fallback_client: str | None = None
+    default_route: str | None = None
+    llm_clients: dict[str, Any] = {}
+    targets: dict[str, Any]
+    routes: dict[str, Any]
+    mutation_rules: dict[str, Any] = {}
+    identity: dict[str, Any] = {}
+    housekeeping: tuple[Any, ...] = ()
+    prices: dict[str, Any] = {}
+
+
+class ClientModel(_Table):
+    """``[llm_clients.<name>]``: one way to reach a provider."""
+
+    format: Literal["openai_chat", "openai_responses", "anthropic_messages", "scripted"]
+    base_url: str | None = None
+    api_key_env: Variable | None = None
+    forward_auth: bool = False
+    extra_headers: dict[str, str] = {}
+    forward_headers: tuple[str, ...] = ()
+    max_retries: Annotated[int, Field(ge=0, le=10)] = 1
+    timeout_ms: Annotated[int, Field(ge=1, le=86_400_000)] = 600_000
+    script: Prompt | None = None
+    speaks: WireFormat | None = None
+
+
+class TargetModel(_Table):
+    """``[targets.<name>]``: a model behind a client, with what to send along."""
+
+    id: Word
+    llm_client: str
+    extra_body: dict[str, Any] = {}
+    system_prompt: Prompt | None = None
+    reasoning_effort: Word | None = None
+    context_window: Tokens | None = None
+    on_overflow: Literal["send", "stay", "reject"] = "send"
+    accepts_prefill: bool = True
+    tool_id_style: Literal["alphanumeric_9"] | None = None
+    rewrites: dict[str, bool] = {}
+
+
+class RouteModel(_Table):
+    """The keys that every route has; the others are options of its type."""
+
+    id: Word
+    type: str
+    aliases: tuple[Word, ...] = ()
+    context_window: Tokens | None = None
+    tool_calling: bool | None = None
+    reasoning: bool | None = None
+    workspace: tuple[Prompt, ...] = ()
+    unmatched: LabelName | None = None
+
+
+class IdentityModel(_Table):
+    """``[identity]``: further sources of the session id, tried after the built-in headers."""
+
+    session: tuple[str, ...] = ()
+
+
+class HousekeepingModel(_Table):
+    """``[[housekeeping]]``: a condition that marks a request as a client's side call.
+
+    Exactly one of ``path`` (JSONPath on the body) and ``header`` says what is looked at, at
+    most one of the others what it must be; without one it must exist.
+    """
+
+    path: str | None = None
+    header: str | None = None
+    equals: Any = None
+    in_: tuple[Any, ...] | None = Field(default=None, alias="in")
+    matches: str | None = None
+    exists: bool | None = None
+
+
+class PriceModel(_Table):
+    """``[prices."<target id>"]``: US dollars per million tokens, dated by whoever wrote them."""
+
+    as_of: dt.date
+    input: Dollars
+    output: Dollars
+    cached_input: Dollars | None = None
+    cache_write: Dollars | None = None

@@ -1,0 +1,51 @@
+"""Keeps credentials out of what is printed."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["looks_like_credential", "shown"]
+
+_MAX_SHOWN = 80
+
+_CREDENTIAL = re.compile(
+    r"""
+      \b(?:sk|pk|rk)[-_][A-Za-z0-9_-]{12,}       # OpenAI, Anthropic, Stripe and those like them
+    | \bgh[pousr]_[A-Za-z0-9]{16,}
+    | \bgithub_pat_[A-Za-z0-9_]{16,}
+    | \bglpat-[A-Za-z0-9_-]{12,}
+    | \bhf_[A-Za-z0-9]{16,}
+    | \bxox[abeoprs]-[A-Za-z0-9-]{10,}
+    | \b(?:AKIA|ASIA)[A-Z0-9]{16}\b
+    | \bAIza[A-Za-z0-9_-]{20,}
+    | \beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}
+    | (?i:\b(?:bearer|basic)\s+[A-Za-z0-9+/_.=-]{12,})
+    | -----BEGIN\ [A-Z ]*PRIVATE\ KEY
+    | ://[^/\s@]*:[^/\s@]+@                      # user and password in a URL
+    """,
+    re.VERBOSE,
+)
+_WORD = re.compile(r"[A-Za-z0-9+_=-]{32,}")
+
+
+def looks_like_credential(text: str) -> bool:
+    """Return whether a text holds something with the shape of a key, token or password.
+
+    Known prefixes count, a password in a URL, and long words that mix digits with both cases.
+    """
+    if _CREDENTIAL.search(text):
+        return True
+    return any(
+        sum(char.isdigit() for char in word) >= len(word) // 8
+        and any(char.isupper() for char in word)
+        and any(char.islower() for char in word)
+        for word in _WORD.findall(text)
+    )
+
+
+def shown(text: str) -> str:
+    """Return user input as a message may repeat it: printable, short, never a credential."""
+    if looks_like_credential(text):
+        return "(hidden)"
+    plain = "".join(char if char.isprintable() and char != "`" else "?" for char in text)
+    return plain if len(plain) <= _MAX_SHOWN else plain[: _MAX_SHOWN - 1] + "…"

@@ -1,0 +1,148 @@
+"""``switchyard check``: output, exit codes, and no traceback for a user's mistake."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from switchyard_core.cli import cli
+from switchyard_core.declarations import Options, RouteType
+from switchyard_core.hookspecs import hookimpl
+from switchyard_core.plugins import PluginRegistry
+
+GOOD = """\
+schema_version = 1
+[llm_clients.c]
+format = "openai_chat"
+base_url = "https://example.com/v1"
+api_key_env = "CHECK_TEST_KEY"
+[targets]
+[routes.r]
+id = "r"
+type = "open"
+"""
+
+
+class Open(Options):
+    text: str | None = None
+
+
+class Plugin:
+    @hookimpl
+    def switchyard_route_types(self) -> list[RouteType]:
+        return [RouteType(name="open", options=Open, router=Open, summary="s")]
+
+
+def run(*arguments: str, env: dict[str, str | None] | None = None) -> Result:
+    registry = PluginRegistry([("test", Plugin())])
+    return CliRunner().invoke(cli, ["check", *arguments], obj=registry, env=env)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CHECK_TEST_KEY", "k")
+    (tmp_path / "good.toml").write_text(
+        "schema_version = 1\n[targets]\n[routes.r]\nid = 'r'\ntype = 'open'\n"
+    )
+    (tmp_path / "warned.toml").write_text(GOOD)
+    (tmp_path / "bad.toml").write_text(GOOD.replace('"open"', '"opne"').replace("[targets]", ""))
+    return tmp_path
+
+
+def test_check_of_a_clean_policy_exits_0(folder: Path) -> None:
+    result = run("good.toml")
+    assert (result.exit_code, result.output) == (0, "1 file checked: no findings\n")
+
+
+def test_check_reports_every_problem_of_every_file_and_exits_1(folder: Path) -> None:
+    result = run("bad.toml", "good.toml", "warned.toml")
+    assert result.exit_code == 1
+    assert result.output.splitlines() == [
+        "bad.toml:1:1: SY105 missing key `targets`",
+        "  fix: add `targets = ...` to this table",
+        "bad.toml:9:8: SY301 unknown route type `opne` at routes.r.type",
+        "  installed route types: open",
+        "  fix: did you mean `open`?",
+        "warned.toml:2:14: SY221 warning: no target uses client `c` at llm_clients.c",
+        "  fix: remove it, or name it in a target",
+        "3 files checked: 2 errors, 1 warning",
+    ]
+
+
+def test_check_with_warnings_only_fails_when_strict(folder: Path) -> None:
+    assert run("warned.toml").exit_code == 0
+    assert run("warned.toml", "--strict").exit_code == 1
+
+
+def test_check_looks_at_the_environment_unless_offline(folder: Path) -> None:
+    online = run("warned.toml", env={"CHECK_TEST_KEY": None})
+    assert online.exit_code == 1
+    assert "SY204 environment variable `CHECK_TEST_KEY` is not set" in online.output
+    assert run("warned.toml", "--offline", env={"CHECK_TEST_KEY": None}).exit_code == 0
+
+
+@pytest.mark.parametrize("name", ["none.toml", "."])
+def test_check_of_an_unreadable_file_exits_2_and_still_checks_the_others(
+    folder: Path, name: str
+) -> None:
+    result = run(name, "bad.toml")
+    assert result.exit_code == 2
+    assert f"{name}: SY100 cannot read the file" in result.output
+    assert "SY301" in result.output
+
+
+def test_check_without_files_exits_2() -> None:
+    result = run()
+    assert result.exit_code == 2
+    assert "Missing argument" in result.output
+
+
+def test_check_as_json_holds_the_same_findings(folder: Path) -> None:
+    result = run("bad.toml", "good.toml", "--output", "json")
+    assert result.exit_code == 1
+    report = json.loads(result.output)
+    assert report["version"] == 1
+    assert [(file["file"], file["ok"]) for file in report["files"]] == [
+        ("bad.toml", False),
+        ("good.toml", True),
+    ]
+    assert report["files"][0]["findings"][1] == {
+        "code": "SY301",
+        "severity": "error",
+        "message": "unknown route type `opne`",
+        "line": 9,
+        "column": 8,
+        "path": "routes.r.type",
+        "notes": ["installed route types: open"],
+        "fix": "did you mean `open`?",
+    }
+
+
+def test_check_for_github_writes_annotations(folder: Path) -> None:
+    (folder / "a,b%.toml").write_text("x")
+    result = run("bad.toml", "warned.toml", "a,b%.toml", "none.toml", "--output", "github")
+    assert result.exit_code == 2
+    lines = result.output.splitlines()
+    assert lines[1] == (
+        "::error file=bad.toml,line=9,col=8,title=SY301::unknown route type `opne` at "
+        "routes.r.type%0Ainstalled route types: open%0Afix: did you mean `open`?"
+    )
+    assert lines[2].startswith("::warning file=warned.toml,line=2,col=14,title=SY221::")
+    assert lines[3].startswith("::error file=a%2Cb%25.toml,line=1,col=2,title=SY103::")
+    assert lines[4].startswith("::error file=none.toml,title=SY100::")
+
+
+def test_check_colours_codes_only_where_asked(folder: Path) -> None:
+    registry = PluginRegistry([("test", Plugin())])
+
+    def coloured(**env: str) -> str:
+        runner = CliRunner(env=env)
+        return runner.invoke(cli, ["check", "bad.toml"], obj=registry, color=True).output
+
+    assert "\x1b[31m\x1b[1mSY301\x1b[0m" in coloured()
+    assert "\x1b[" not in coloured(NO_COLOR="1")
+    assert "\x1b[" not in run("bad.toml").output
