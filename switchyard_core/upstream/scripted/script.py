@@ -1,0 +1,212 @@
+"""What a script may say."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from switchyard_core.declarations import WireFormat
+
+__all__ = [
+    "Call",
+    "Fault",
+    "Script",
+    "Scripted",
+    "Turn",
+    "UsageCount",
+    "When",
+]
+
+_Item = TypeVar("_Item")
+
+FaultKind = Literal["drop", "cut", "error_event", "garbage"]
+
+
+def _compiles(pattern: str) -> str:
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        msg = f"is not a regular expression: {error.msg}"
+        raise ValueError(msg) from error
+    return pattern
+
+
+def _is_arguments(value: Any) -> Any:
+    if value is None or isinstance(value, (dict, str)):
+        return value
+    msg = "must be an object or a string"
+    raise ValueError(msg)
+
+
+def _has_items(items: tuple[_Item, ...]) -> tuple[_Item, ...]:
+    # ``min_length`` of pydantic counts only the items that are valid themselves.
+    if not items:
+        msg = "must have at least one item"
+        raise ValueError(msg)
+    return items
+
+
+Pattern = Annotated[str, AfterValidator(_compiles)]
+Count = Annotated[int, Field(ge=0)]
+Seconds = Annotated[float, Field(ge=0, le=3600, allow_inf_nan=False)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class When(_Part):
+    """Which requests a script answers; every key given must hold.
+
+    Args:
+        model: Regular expression, searched in the model id.
+        has_tools: Whether the request offers tools.
+        header: Regular expression per header name, searched in its value; the header must be
+            there.
+        body: Regular expression, searched in the text of the body.
+        format: Wire format of the request.
+    """
+
+    model: Pattern | None = None
+    has_tools: bool | None = None
+    header: dict[str, Pattern] = Field(default_factory=dict)
+    body: Pattern | None = None
+    format: WireFormat | None = None
+
+
+class UsageCount(_Part):
+    """Token counts of a turn; what is not given is estimated or 0.
+
+    Args:
+        input: Input tokens, cached ones included.
+        output: Output tokens, reasoning included.
+        cached: How many of the input came from a cache.
+        reasoning: How many of the output were reasoning.
+    """
+
+    input: Count | None = None
+    output: Count | None = None
+    cached: Count = 0
+    reasoning: Count = 0
+
+
+class Call(_Part):
+    """A tool call of a turn, or a choice between several.
+
+    Args:
+        name: Tool name.
+        arguments: Arguments of a function call; a string is sent as it is.
+        input: Text of a free-form call: ``custom_tool_call`` on Responses, arguments
+            ``{"input": text}`` elsewhere.
+        namespace: Namespace of the tool, sent on Responses.
+        id: Call id; made up when absent.
+        any_of: Instead of all others: the first whose name the request offers is made, the
+            last one when it offers none.
+    """
+
+    name: str = ""
+    arguments: Annotated[Any, AfterValidator(_is_arguments)] = None
+    input: str | None = None
+    namespace: str | None = None
+    id: str | None = None
+    any_of: tuple[Call, ...] = ()
+
+    @model_validator(mode="after")
+    def _is_one_call(self) -> Call:
+        if bool(self.name) == bool(self.any_of):
+            msg = "a call needs either `name` or `any_of`"
+            raise ValueError(msg)
+        if self.arguments is not None and self.input is not None:
+            msg = "a call has either `arguments` or `input`"
+            raise ValueError(msg)
+        return self
+
+
+class Turn(_Part):
+    """One answer.
+
+    Args:
+        reasoning: Readable reasoning: summary on Responses, thinking block on Messages,
+            ``reasoning_content`` on Chat.
+        encrypted: Opaque reasoning: ``encrypted_content`` or thinking ``signature``.
+        text: Text of the assistant.
+        calls: Tool calls after the text.
+        usage: Token counts.
+        stop: Reason to stop in the word of any wire format (``length``, ``max_tokens``);
+            follows from the calls when absent.
+        delay_s: Seconds before the answer begins.
+        event_delay_s: Seconds between the events of a stream.
+    """
+
+    reasoning: str = ""
+    encrypted: str = ""
+    text: str = ""
+    calls: tuple[Call, ...] = ()
+    usage: UsageCount = UsageCount()
+    stop: str | None = None
+    delay_s: Seconds = 0.0
+    event_delay_s: Seconds = 0.0
+
+
+class Fault(_Part):
+    """A failure in place of a turn, a number of times.
+
+    Args:
+        turn: Number of the turn from 0; any turn when absent.
+        times: How often.
+        status: HTTP status of an error answer.
+        kind: ``drop`` closes before any byte, ``cut`` in the middle, ``error_event`` streams
+            half and then an error, ``garbage`` answers 200 with no JSON.
+        message: Text of the error.
+        headers: Further headers of an error answer, such as ``retry-after``.
+    """
+
+    turn: Count | None = None
+    times: Annotated[int, Field(ge=1)] = 1
+    status: Annotated[int | None, Field(ge=400, le=599)] = None
+    kind: FaultKind | None = None
+    message: str = ""
+    headers: dict[str, str] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _says_what(self) -> Fault:
+        if self.status is None and self.kind is None:
+            msg = "a fault needs `status` or `kind`"
+            raise ValueError(msg)
+        if self.status is not None and self.kind not in (None, "error_event"):
+            msg = f"a fault of kind `{self.kind}` has no `status`"
+            raise ValueError(msg)
+        return self
+
+
+class Scripted(_Part):
+    """One script: who it answers, and with what.
+
+    Args:
+        when: The requests it answers; all when absent.
+        turns: Answers by number of the turn; past the end the last one repeats.
+        faults: Failures.
+        offset: Added to the number of the turn: -1 for a client whose conversations begin
+            with an assistant message of its own.
+    """
+
+    when: When = When()
+    turns: Annotated[tuple[Turn, ...], AfterValidator(_has_items)]
+    faults: tuple[Fault, ...] = ()
+    offset: int = 0
+
+
+class Script(_Part):
+    """A whole script file.
+
+    Args:
+        version: 1.
+        scripts: The first whose ``when`` holds answers.
+        models: Model ids for the list of models.
+    """
+
+    version: Literal[1]
+    scripts: Annotated[tuple[Scripted, ...], AfterValidator(_has_items)]
+    models: tuple[str, ...] = ("scripted-model",)
