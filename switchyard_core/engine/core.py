@@ -1,0 +1,267 @@
+"""The engine: a policy and its plugins, applied to requests.
+
+``decide`` asks the route's router and carries out the effects on the latch store; ``rewrite``
+makes the outgoing body; ``handle`` does both and the call. Only ``handle`` touches the network
+and reads the environment.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from random import Random
+
+from switchyard_core.decision import (
+    Decision,
+    Failure,
+    ReleaseAfterSuccess,
+)
+from switchyard_core.engine.clients import Upstreams
+from switchyard_core.engine.deciding import Decider
+from switchyard_core.engine.outgoing import credential, forwarded_headers
+from switchyard_core.engine.response import Outcome, Response
+from switchyard_core.engine.runtime import RouteRuntime
+from switchyard_core.errors import (
+    UpstreamError,
+)
+from switchyard_core.formats import format_of
+from switchyard_core.jsontext import ObjectText
+from switchyard_core.plugins import PluginRegistry
+from switchyard_core.policy.model import Policy, Target
+from switchyard_core.request import Request
+from switchyard_core.rewrites import RewriteReport, apply_rewrites
+from switchyard_core.router import RetryingRouter
+from switchyard_core.upstream.base import Outgoing, UpstreamResponse
+
+__all__ = ["Engine", "Rewritten"]
+
+#: Most bytes of a failed answer that a router sees.
+FAILURE_BYTES = 65536
+#: Most further tries that a router may ask for.
+MAX_TRIES = 8
+_ERROR = 400
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rewritten:
+    """What goes to the provider, and what each rewrite changed."""
+
+    outgoing: Outgoing
+    reports: tuple[RewriteReport, ...]
+
+
+class Engine:
+    """Applies one policy.
+
+    Args:
+        policy: A policy without errors.
+        registry: The plugins that it was checked with.
+        upstreams: Connections to the providers; ``None`` makes them from the policy.
+        environ: Where API keys stand; read when a call is made.
+        random: Source of randomness for routers.
+        clock: Seconds since the epoch, for routers.
+        monotonic: A monotonic clock in seconds, for durations.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        registry: PluginRegistry,
+        *,
+        upstreams: Upstreams | None = None,
+        environ: Mapping[str, str] | None = None,
+        random: Random | None = None,
+        clock: Callable[[], float] = time.time,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.policy = policy
+        self.registry = registry
+        self.upstreams = upstreams if upstreams is not None else Upstreams(policy.clients)
+        self._environ = os.environ if environ is None else environ
+        self._monotonic = monotonic
+        self._decider = Decider(
+            policy,
+            registry,
+            random=random if random is not None else Random(),  # noqa: S311  # no secrets
+            clock=clock,
+        )
+        self.runtimes = self._decider.runtimes
+
+    @property
+    def environ(self) -> Mapping[str, str]:
+        """Where API keys stand; read when a call is made."""
+        return self._environ
+
+    def runtime_for(self, request: Request) -> RouteRuntime:
+        """Return the route that serves a request; raises like :meth:`decide`."""
+        return self._decider.runtime_for(request)
+
+    async def decide(self, request: Request, *, dry_run: bool = False) -> Decision:
+        """Return where a request goes, and latch its identity when it hands off.
+
+        Args:
+            request: The request.
+            dry_run: Changes nothing; a full store is reported as a warning.
+
+        Raises:
+            RequestError: The request is refused; nothing was sent and nothing changed.
+            PluginError: The router broke its contract.
+        """
+        return await self._decider.decide(request, dry_run=dry_run)
+
+    async def finish(self, decision: Decision, ok: bool, outcome: Outcome | None = None) -> None:  # noqa: FBT001  # the spec's own signature
+        """End a request: free what its decision frees after a success.
+
+        ``handle`` does this; a host that calls the model itself must.
+
+        Args:
+            decision: The decision that was carried out.
+            ok: Whether the call succeeded and its answer was delivered whole.
+            outcome: For observers; one without figures is made when it is missing.
+        """
+        store = self.runtimes[decision.route].store if decision.route else None
+        if ok and store is not None:
+            for effect in decision.effects:
+                if isinstance(effect, ReleaseAfterSuccess):
+                    await store.release(effect.identity)
+        if outcome is None:
+            outcome = Outcome(status=200 if ok else 0, ok=ok, bytes_out=0, duration_s=0.0)
+        self.registry.notify_finished(decision, outcome)
+
+    # --- rewriting -----------------------------------------------------------------------
+
+    def rewrite(self, request: Request, decision: Decision) -> Rewritten:
+        """Return what is sent for a decision; the request's own body is not changed.
+
+        The headers hold no credential: it is added when the call is made.
+        """
+        request.attach(format_of(request.wire_format))
+        target = self.policy.targets[decision.target]
+        body, reports = apply_rewrites(
+            ObjectText(request.body),
+            decision.rewrites,
+            self.registry.rewrites,
+            request.wire_format,
+            target.rewrites,
+        )
+        outgoing = Outgoing(
+            wire_format=target.wire_format,
+            path="/v1" + format_of(target.wire_format).paths[request.endpoint],
+            query=request.query,
+            headers=forwarded_headers(request.headers, target.client),
+            body=body,
+            stream=request.stream,
+            target=target.name,
+            model=target.id,
+        )
+        return Rewritten(outgoing=outgoing, reports=reports)
+
+    # --- calling -------------------------------------------------------------------------
+
+    async def handle(
+        self,
+        request: Request,
+        *,
+        sent: Callable[[Decision, Rewritten], None] | None = None,
+    ) -> Response:
+        """Decide, rewrite and call; the answer is the provider's own.
+
+        Args:
+            request: The request.
+            sent: Called with each outgoing request, before it is sent.
+
+        Raises:
+            RequestError: The request is refused; nothing was sent.
+            UpstreamError: The provider could not be reached.
+        """
+        decision = await self.decide(request)
+        start = self._monotonic()
+        for tries in range(MAX_TRIES, -1, -1):
+            rewritten = self.rewrite(request, decision)
+            if sent is not None:
+                sent(decision, rewritten)
+            answer: UpstreamResponse | UpstreamError
+            try:
+                answer = await self._send(request, decision, rewritten.outgoing)
+            except UpstreamError as error:
+                answer = error
+            except BaseException:
+                await self.finish(decision, ok=False)
+                raise
+            again = await self._next(request, decision, answer) if tries else None
+            if again is None:
+                break
+            if isinstance(answer, UpstreamResponse):
+                await answer.aclose()
+            decision = again
+        return await self._response(decision, rewritten, answer, start)
+
+    async def _response(
+        self,
+        decision: Decision,
+        rewritten: Rewritten,
+        answer: UpstreamResponse | UpstreamError,
+        start: float,
+    ) -> Response:
+        if isinstance(answer, UpstreamError):
+            duration = self._monotonic() - start
+            outcome = Outcome(
+                status=0, ok=False, bytes_out=0, duration_s=duration, error=answer.kind
+            )
+            await self.finish(decision, ok=False, outcome=outcome)
+            raise answer
+
+        async def finish(outcome: Outcome) -> None:
+            await self.finish(decision, ok=outcome.ok, outcome=outcome)
+
+        return Response(
+            answer,
+            decision=decision,
+            reports=rewritten.reports,
+            finish=finish,
+            clock=self._monotonic,
+        )
+
+    async def _send(
+        self, request: Request, decision: Decision, outgoing: Outgoing
+    ) -> UpstreamResponse:
+        target: Target = self.policy.targets[decision.target]
+        keys = credential(target.client, request.headers, self._environ)
+        upstream = self.upstreams.of(target.client)
+        return await upstream.send(replace(outgoing, headers=(*outgoing.headers, *keys)))
+
+    async def _next(
+        self, request: Request, decision: Decision, answer: UpstreamResponse | UpstreamError
+    ) -> Decision | None:
+        """Ask the router for another try after a failure."""
+        if not isinstance(self.runtimes[decision.route].router, RetryingRouter):
+            return None
+        if isinstance(answer, UpstreamError):
+            failure = Failure(kind="transport", status=0, code=answer.kind, body=b"")
+        elif answer.status < _ERROR:
+            return None
+        else:
+            try:
+                body = await answer.peek(FAILURE_BYTES)
+            except UpstreamError:
+                return None
+            failure = Failure(
+                kind="status", status=answer.status, code=_error_code(body), body=body
+            )
+        return await self._decider.again(request, decision, failure)
+
+    async def aclose(self) -> None:
+        """Close every connection to a provider."""
+        await self.upstreams.aclose()
+
+
+def _error_code(body: bytes) -> str:
+    """Return the code or type that a provider's error names, ``""`` when it cannot be read."""
+    try:
+        error = json.loads(body)["error"]
+        return str(error.get("code") or error.get("type") or "")
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return ""

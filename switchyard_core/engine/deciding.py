@@ -1,0 +1,290 @@
+"""Taking a decision: which route, what its router says, what its target needs, its effects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from difflib import get_close_matches
+from random import Random
+from typing import Any
+
+from switchyard_core.decision import (
+    Decision,
+    DecisionWarning,
+    Failure,
+    Latch,
+    UpdateRecord,
+)
+from switchyard_core.declarations import Rewrite
+from switchyard_core.engine.housekeeping import housekeeping_mark
+from switchyard_core.engine.runtime import RouteRuntime, build_runtimes
+from switchyard_core.errors import PluginError, RefusedError, RequestError, UnknownModelError
+from switchyard_core.formats import format_of
+from switchyard_core.latches import capacity_error
+from switchyard_core.plugins import PluginRegistry
+from switchyard_core.policy.model import Policy
+from switchyard_core.request import Request
+from switchyard_core.router import RetryingRouter, RouteContext, estimate_tokens
+
+__all__ = ["Decider"]
+
+#: How often a decision is taken again because another request of the identity was faster.
+MAX_RACES = 3
+
+
+class Decider:
+    """Decides for one policy; touches the latch stores and nothing else.
+
+    Args:
+        policy: A policy without errors.
+        registry: The plugins that it was checked with.
+        random: Source of randomness for routers.
+        clock: Seconds since the epoch, for routers.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        registry: PluginRegistry,
+        *,
+        random: Random,
+        clock: Callable[[], float],
+    ) -> None:
+        self._policy = policy
+        self._registry = registry
+        self._random = random
+        self._clock = clock
+        self.runtimes = build_runtimes(policy, registry)
+        self._by_model = {
+            model: name
+            for name, route in policy.routes.items()
+            for model in (route.id, *route.aliases)
+        }
+
+    def runtime_for(self, request: Request) -> RouteRuntime:
+        """Return the route that serves a request.
+
+        Raises:
+            BodyError: The body cannot be read.
+            UnknownModelError: No route has the model id.
+            RefusedError: The route's targets speak another wire format.
+        """
+        request.attach(format_of(request.wire_format))
+        name = self._by_model.get(request.model, self._policy.default_route)
+        if name is None:
+            raise self._unknown(request.model)
+        runtime = self.runtimes[name]
+        served = runtime.route.wire_format
+        if served is not None and served != request.wire_format:
+            raise RefusedError(
+                message=f"the route `{runtime.route.id}` is served in `{served}`, and this "
+                f"request is in `{request.wire_format}`; switchyard does not translate between "
+                "wire formats yet: use a client or a route of the other format",
+                code="wire_format_not_served",
+                param="model",
+                headers={"x-should-retry": "false"},
+            )
+        return runtime
+
+    def _unknown(self, model: str) -> UnknownModelError:
+        routes = ", ".join(sorted(route.id for route in self._policy.routes.values()))
+        near = get_close_matches(model, list(self._by_model), n=1)
+        hint = f"; did you mean `{near[0]}`?" if near else ""
+        return UnknownModelError(
+            message=f"no route has the model id `{model[:200]}`{hint} (routes: {routes})",
+            code="model_not_found",
+            status=404,
+            param="model",
+        )
+
+    async def decide(self, request: Request, *, dry_run: bool = False) -> Decision:
+        """Return where a request goes, and latch its identity when it hands off.
+
+        Args:
+            request: The request.
+            dry_run: Changes nothing; a full store is reported as a warning.
+
+        Raises:
+            RequestError: The request is refused; nothing was sent and nothing changed.
+            PluginError: The router broke its contract.
+        """
+        runtime = self.runtime_for(request)
+        request.check()
+        mark = housekeeping_mark(request, self._policy.housekeeping)
+        for _ in range(MAX_RACES):
+            context = await runtime.context(
+                request, housekeeping=bool(mark), random=self._random, clock=self._clock
+            )
+            decision = self._complete(await self._ask(runtime, request, context), request, context)
+            decision = self._guard_window(decision, request)
+            decision = decision.with_(trace=_trace(runtime, context, mark, decision))
+            settled = await self._apply(runtime, decision, dry_run=dry_run)
+            if settled is not None:
+                break
+        else:
+            settled = decision
+        self._registry.notify_decision(settled, request)
+        return settled
+
+    async def _ask(
+        self, runtime: RouteRuntime, request: Request, context: RouteContext
+    ) -> Decision:
+        try:
+            decision = await runtime.router.route(request, context)
+        except RequestError:
+            raise
+        except Exception as error:
+            raise _broken(runtime, error) from error
+        return self._checked(runtime, decision)
+
+    def _checked(self, runtime: RouteRuntime, decision: Any) -> Decision:
+        name = runtime.route.type.name
+        if not isinstance(decision, Decision):
+            msg = f"the router `{name}` returned {type(decision).__name__}, not a Decision"
+            raise PluginError(msg)
+        if decision.target not in runtime.route.targets:
+            declared = ", ".join(runtime.route.targets) or "none"
+            msg = (
+                f"the router `{name}` chose the target `{decision.target}`, which the route "
+                f"`{runtime.route.name}` does not declare (declared: {declared})"
+            )
+            raise PluginError(msg)
+        return decision
+
+    def _complete(self, decision: Decision, request: Request, context: RouteContext) -> Decision:
+        """Add what the target needs of every request."""
+        target = self._policy.targets[decision.target]
+        rewrites = list(decision.rewrites) if request.endpoint == "create" else []
+        names = {rewrite.name for rewrite in rewrites}
+
+        def add(name: str, **parameters: Any) -> None:
+            if name not in names:
+                rewrites.append(Rewrite(name=name, parameters=parameters))
+
+        if request.endpoint == "create":
+            if target.system_prompt is not None:
+                add("insert_system_prompt", text=target.system_prompt)
+            if target.tool_id_style is not None:
+                rewrites = [rewrite for rewrite in rewrites if rewrite.name != "remap_tool_ids"]
+                names.discard("remap_tool_ids")
+                add("remap_tool_ids", when="always", style=target.tool_id_style)
+            if target.extra_body:
+                add("target_parameters", extra_body=dict(target.extra_body))
+            if target.reasoning_effort is not None:
+                add("reasoning_effort", effort=target.reasoning_effort)
+            if not target.accepts_prefill:
+                add("end_with_user_turn")
+        add("set_model", id=target.id)
+        return decision.with_(
+            rewrites=tuple(rewrites), route=context.route, identity=context.session.identity
+        )
+
+    def _guard_window(self, decision: Decision, request: Request) -> Decision:
+        target = self._policy.targets[decision.target]
+        if target.context_window is None or estimate_tokens(request) <= target.context_window:
+            return decision
+        size = f"about {estimate_tokens(request)} tokens, over the {target.context_window}"
+        if target.on_overflow == "reject":
+            raise RefusedError(
+                message=f"this request has {size} of the target `{target.name}`; nothing was "
+                "sent: compact the conversation and try again",
+                code="context_length_exceeded",
+                headers={"x-should-retry": "false"},
+            )
+        warning = DecisionWarning(code="context_window", detail=f"the request has {size} declared")
+        return decision.with_(warnings=(*decision.warnings, warning))
+
+    async def again(self, request: Request, failed: Decision, failure: Failure) -> Decision | None:
+        """Return the router's next try after a failure, ``None`` when it has none.
+
+        Raises:
+            PluginError: The router broke its contract.
+        """
+        runtime = self.runtimes[failed.route]
+        if not isinstance(runtime.router, RetryingRouter):
+            return None
+        mark = housekeeping_mark(request, self._policy.housekeeping)
+        context = await runtime.context(
+            request, housekeeping=bool(mark), random=self._random, clock=self._clock
+        )
+        try:
+            decision = await runtime.router.next(request, failed, failure, context)
+        except Exception as error:
+            raise _broken(runtime, error) from error
+        if decision is None:
+            return None
+        decision = self._complete(self._checked(runtime, decision), request, context)
+        return await self._apply(runtime, decision, dry_run=False) or decision
+
+    async def _apply(
+        self, runtime: RouteRuntime, decision: Decision, *, dry_run: bool
+    ) -> Decision | None:
+        """Carry out a decision's effects; ``None`` when it must be taken again.
+
+        Raises:
+            LatchCapacityError: The store is full; nothing changed.
+        """
+        store = runtime.store
+        if store is None:
+            return decision
+        for effect in decision.effects:
+            if isinstance(effect, Latch):
+                if dry_run:
+                    known = await store.get(effect.identity) is not None
+                    if not known and await store.count() >= store.capacity:
+                        full = DecisionWarning(
+                            code="latch_capacity", detail=capacity_error(store.capacity).message
+                        )
+                        decision = decision.with_(warnings=(*decision.warnings, full))
+                    continue
+                winner = await store.latch(effect.identity, effect.record)
+                if winner != effect.record:
+                    # Another request of this identity made the transition meanwhile.
+                    return None
+            elif isinstance(effect, UpdateRecord) and not dry_run:
+                await store.update(effect.identity, effect.record)
+        return decision
+
+
+def _broken(runtime: RouteRuntime, error: Exception) -> PluginError:
+    name = runtime.route.type.name
+    return PluginError(f"the router `{name}` failed: {type(error).__name__}: {error}")
+
+
+def _trace(
+    runtime: RouteRuntime, context: RouteContext, mark: str, decision: Decision
+) -> dict[str, Any]:
+    """Return how a decision came about, as plain data."""
+    identity, record = context.session.identity, context.session.record
+    trace: dict[str, Any] = {
+        "route": runtime.route.id,
+        "route_type": runtime.route.type.name,
+        "identity": None,
+        "housekeeping": mark,
+        "final": context.session.final,
+        "latched_before": record is not None,
+        "latched_after": record is not None
+        or any(isinstance(effect, Latch) for effect in decision.effects),
+        "calls": None,
+        **decision.trace,
+    }
+    if identity is not None:
+        trace["identity"] = {
+            "session": identity.session,
+            "agent": identity.agent,
+            "source": identity.source,
+            "agent_source": identity.agent_source,
+        }
+    if context.mutations.scanned:
+        trace["calls"] = [
+            {
+                "tool": verdict.tool,
+                "call": verdict.call_path,
+                "label": verdict.label,
+                "rule_set": verdict.rule_set,
+                "rule": verdict.rule,
+                "word": verdict.word,
+                "detail": verdict.detail,
+            }
+            for verdict in context.mutations.verdicts
+        ]
+    return trace

@@ -1,0 +1,119 @@
+"""A provider's answer on its way to the caller."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from typing import Self
+
+from switchyard_core.decision import Decision
+from switchyard_core.rewrites import RewriteReport
+from switchyard_core.upstream.base import UpstreamResponse
+
+__all__ = ["Outcome", "Response"]
+
+_ERROR = 400
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """How a request ended; what ``switchyard_request_finished`` observers get.
+
+    Args:
+        status: HTTP status of the provider, 0 when there was no answer.
+        ok: Whether the whole answer was a success and reached the caller.
+        bytes_out: Bytes of the body passed to the caller.
+        duration_s: Seconds from the call to the end of the answer.
+        error: Why it failed, ``""`` when it did not.
+    """
+
+    status: int
+    ok: bool
+    bytes_out: int
+    duration_s: float
+    error: str = ""
+
+
+class Response:
+    """Status, headers and raw body of an answer, with the decision that led to it.
+
+    Read :attr:`chunks` to the end, or call :meth:`aclose`: both end the request and carry out
+    what its decision left for the end. ``async with`` does the second.
+
+    Args:
+        upstream: The provider's answer.
+        decision: The decision that was carried out last.
+        reports: What each rewrite changed in the body that was sent.
+        finish: Called once at the end with the outcome.
+        clock: A monotonic clock in seconds.
+    """
+
+    def __init__(
+        self,
+        upstream: UpstreamResponse,
+        *,
+        decision: Decision,
+        reports: tuple[RewriteReport, ...],
+        finish: Callable[[Outcome], Awaitable[None]],
+        clock: Callable[[], float],
+    ) -> None:
+        self.status = upstream.status
+        self.headers = upstream.headers
+        self.decision = decision
+        self.reports = reports
+        self._upstream = upstream
+        self._finish = finish
+        self._clock = clock
+        self._start = clock()
+        self._bytes = 0
+        self._ended = False
+
+    @property
+    def chunks(self) -> AsyncIterator[bytes]:
+        """The body's bytes as they arrive, untouched.
+
+        Raises:
+            UpstreamError: The provider broke off.
+        """
+        return self._read()
+
+    async def _read(self) -> AsyncIterator[bytes]:
+        try:
+            async for chunk in self._upstream.chunks:
+                self._bytes += len(chunk)
+                yield chunk
+        except BaseException as error:
+            await self._end(ok=False, error=type(error).__name__)
+            raise
+        await self._end(ok=self.status < _ERROR)
+
+    async def read(self) -> bytes:
+        """Return the whole body."""
+        return b"".join([chunk async for chunk in self.chunks])
+
+    async def aclose(self) -> None:
+        """End the request; an answer that was not read to its end counts as failed."""
+        await self._end(ok=False, error="closed before its end")
+
+    async def _end(self, *, ok: bool, error: str = "") -> None:
+        if self._ended:
+            return
+        self._ended = True
+        await self._upstream.aclose()
+        await self._finish(
+            Outcome(
+                status=self.status,
+                ok=ok,
+                bytes_out=self._bytes,
+                duration_s=self._clock() - self._start,
+                error=error if ok or error else f"status {self.status}",
+            )
+        )
+
+    async def __aenter__(self) -> Self:
+        """Return the response itself."""
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        """End the request."""
+        await self.aclose()

@@ -1,0 +1,151 @@
+"""The public object: a policy, ready to decide, rewrite and serve."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from os import PathLike
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any, Self
+
+from switchyard_core.decision import Decision
+from switchyard_core.engine import Engine, Response, Upstreams, connect
+from switchyard_core.plugins import PluginRegistry
+from switchyard_core.policy import Client, Policy, load_policy, load_policy_text
+from switchyard_core.request import Request
+from switchyard_core.upstream.base import Outgoing, Upstream
+
+if TYPE_CHECKING:
+    from switchyard_core.server.app import SwitchyardApp
+
+__all__ = ["Switchyard"]
+
+
+class Switchyard:
+    """Routes the requests of coding agents by a policy.
+
+    Make one with :meth:`from_policy`. It may be shared by any number of tasks.
+
+    Example:
+        >>> yard = Switchyard.from_policy("policies/plan_execute.toml")   # doctest: +SKIP
+        >>> decision = await yard.decide(request)                         # doctest: +SKIP
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+
+    @classmethod
+    def from_policy(
+        cls,
+        source: str | PathLike[str],
+        *,
+        registry: PluginRegistry | None = None,
+        connect: Callable[[Client], Upstream] = connect,
+        environ: Mapping[str, str] | None = None,
+        random: Random | None = None,
+    ) -> Self:
+        """Return a switchyard for a policy file.
+
+        Args:
+            source: Path of the TOML file.
+            registry: Plugins to use; ``None`` takes all installed ones.
+            connect: Makes the connection to a provider; tests give another.
+            environ: Where API keys stand when a call is made; ``None`` is the process's
+                environment. Nothing else reads it.
+            random: Source of randomness for routers.
+
+        Raises:
+            PolicyError: The policy has errors; all of them are in it.
+        """
+        registry = registry if registry is not None else PluginRegistry.from_entry_points()
+        policy = load_policy(Path(source), registry)
+        return cls.from_loaded(policy, registry, connect=connect, environ=environ, random=random)
+
+    @classmethod
+    def from_policy_text(
+        cls,
+        text: str,
+        *,
+        name: str = "policy",
+        base_dir: str | PathLike[str] | None = None,
+        registry: PluginRegistry | None = None,
+        connect: Callable[[Client], Upstream] = connect,
+        environ: Mapping[str, str] | None = None,
+        random: Random | None = None,
+    ) -> Self:
+        """Return a switchyard for the text of a policy; ``name`` stands in error messages.
+
+        Raises:
+            PolicyError: The policy has errors; all of them are in it.
+        """
+        registry = registry if registry is not None else PluginRegistry.from_entry_points()
+        folder = Path(base_dir) if base_dir is not None else Path()
+        policy = load_policy_text(text, name, registry, base_dir=folder)
+        return cls.from_loaded(policy, registry, connect=connect, environ=environ, random=random)
+
+    @classmethod
+    def from_loaded(
+        cls,
+        policy: Policy,
+        registry: PluginRegistry,
+        *,
+        connect: Callable[[Client], Upstream] = connect,
+        environ: Mapping[str, str] | None = None,
+        random: Random | None = None,
+    ) -> Self:
+        """Return a switchyard for a policy that is loaded already."""
+        upstreams = Upstreams(policy.clients, connect)
+        engine = Engine(policy, registry, upstreams=upstreams, environ=environ, random=random)
+        return cls(engine)
+
+    @property
+    def policy(self) -> Policy:
+        """The policy."""
+        return self.engine.policy
+
+    async def decide(self, request: Request, *, dry_run: bool = False) -> Decision:
+        """Return where a request goes; no network.
+
+        A handoff latches its identity, since the caller will act on it; ``dry_run`` changes
+        nothing and reports a full store as a warning.
+
+        Raises:
+            RequestError: The request is refused; nothing changed.
+        """
+        return await self.engine.decide(request, dry_run=dry_run)
+
+    def rewrite(self, request: Request, decision: Decision) -> Outgoing:
+        """Return what is sent for a decision: path, headers without credentials, body.
+
+        Guarantees:
+            Pure. The caller's body is not changed, and every byte of it that no rewrite of the
+            decision concerns is in the outgoing body.
+        """
+        return self.engine.rewrite(request, decision).outgoing
+
+    async def handle(self, request: Request) -> Response:
+        """Decide, rewrite and call; return the provider's answer.
+
+        Raises:
+            RequestError: The request is refused; nothing was sent.
+            UpstreamError: The provider could not be reached.
+        """
+        return await self.engine.handle(request)
+
+    async def finish(self, decision: Decision, *, ok: bool) -> None:
+        """End a request whose call the host made itself: a final one frees its slot if ``ok``."""
+        await self.engine.finish(decision, ok=ok)
+
+    def asgi(self, **options: Any) -> SwitchyardApp:
+        """Return the server as an ASGI application, to mount or to call in process.
+
+        Args:
+            options: Keyword arguments of :class:`switchyard_core.server.app.SwitchyardApp`.
+        """
+        from switchyard_core.server.app import SwitchyardApp  # noqa: PLC0415  # only when served
+
+        return SwitchyardApp(self.engine, **options)
+
+    async def aclose(self) -> None:
+        """Close every connection to a provider."""
+        await self.engine.aclose()

@@ -1,0 +1,169 @@
+"""What a route type implements, and what it is given.
+
+A router reads the request and its context and returns a :class:`Decision`. It has no side
+effect: it must not change the request, must be deterministic for a given context, must survive
+an empty and a huge history, and chooses only targets that its policy declares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from random import Random
+from typing import Literal, Protocol, runtime_checkable
+
+from switchyard_core.decision import Decision, Failure, LatchRecord
+from switchyard_core.declarations import WireFormat
+from switchyard_core.identity import Identity
+from switchyard_core.mutation import MutationRules, Verdict
+from switchyard_core.request import Request
+
+__all__ = [
+    "FirstMutation",
+    "Mutations",
+    "RouteContext",
+    "Router",
+    "SessionView",
+    "TargetView",
+    "estimate_tokens",
+]
+
+#: Bytes of JSON that are counted as one token when a request is measured against a window.
+BYTES_PER_TOKEN = 4
+
+
+@runtime_checkable
+class Router(Protocol):
+    """Decides where each request of one route goes.
+
+    A router may also have ``async def next(self, request, failed, failure, context)``, which
+    returns a second :class:`Decision` or ``None``. It is called when a call failed before any
+    byte reached the client; the new decision starts from the caller's original body again.
+    """
+
+    async def route(self, request: Request, context: RouteContext) -> Decision:
+        """Return the decision for one request."""
+        ...
+
+
+@runtime_checkable
+class RetryingRouter(Router, Protocol):
+    """A router that may decide a second time, after a failure."""
+
+    async def next(
+        self, request: Request, failed: Decision, failure: Failure, context: RouteContext
+    ) -> Decision | None:
+        """Return the next try, ``None`` to give the failure to the client."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetView:
+    """What a router may know of a target.
+
+    Args:
+        name: Its name in the policy.
+        id: The provider's model id.
+        wire_format: Wire format that its provider speaks.
+        origin: Equal for targets behind the same address with the same key: only then can
+            one read the other's opaque reasoning.
+        context_window: Tokens, ``None`` when it is not declared.
+        on_overflow: What to do with a request that does not fit.
+    """
+
+    name: str
+    id: str
+    wire_format: WireFormat
+    origin: object
+    context_window: int | None = None
+    on_overflow: Literal["send", "stay", "reject"] = "send"
+
+    def fits(self, request: Request) -> bool:
+        """Return whether a request's estimated size is within the declared window."""
+        return self.context_window is None or estimate_tokens(request) <= self.context_window
+
+
+def estimate_tokens(request: Request) -> int:
+    """Return a request's size in tokens, estimated at four bytes of JSON each, rounded up."""
+    return -(-len(request.body) // BYTES_PER_TOKEN)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionView:
+    """Whom a request belongs to and what is remembered of them; read only.
+
+    Args:
+        identity: ``None`` when the request does not say.
+        record: The latch record, ``None`` when the identity is not latched.
+        final: Whether the request is marked as the session's last.
+    """
+
+    identity: Identity | None = None
+    record: LatchRecord | None = None
+    final: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstMutation:
+    """The oldest call with one of some labels.
+
+    Args:
+        number: Its number among all calls of the history, from 0.
+        verdict: Label, rule and place.
+    """
+
+    number: int
+    verdict: Verdict
+
+
+class Mutations:
+    """The verdicts of the route's mutation rules on one request, computed when first read."""
+
+    def __init__(self, request: Request, rules: MutationRules) -> None:
+        self._request = request
+        self._rules = rules
+
+    @cached_property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """One verdict per tool call of the history, oldest first."""
+        request = self._request
+        return self._rules.scan(
+            request.conversation, body=request.tree, wire_format=request.wire_format
+        )
+
+    @property
+    def scanned(self) -> bool:
+        """Whether anybody asked for the verdicts."""
+        return "verdicts" in self.__dict__
+
+    def first(self, labels: Collection[str]) -> FirstMutation | None:
+        """Return the oldest call whose label is among some, ``None`` without one."""
+        for number, verdict in enumerate(self.verdicts):
+            if verdict.label in labels:
+                return FirstMutation(number=number, verdict=verdict)
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RouteContext:
+    """Everything besides the request that a decision may depend on.
+
+    Args:
+        route: Name of the route.
+        targets: The policy's targets, by name.
+        session: Identity and latch record.
+        mutations: Verdicts of the route's rules.
+        housekeeping: Whether the request is a client's side call: a title, a compaction, a
+            token count.
+        random: The only source of randomness; tests seed it.
+        clock: Seconds since the epoch; tests inject it.
+    """
+
+    route: str
+    targets: Mapping[str, TargetView]
+    session: SessionView
+    mutations: Mutations
+    housekeeping: bool = False
+    random: Random = field(default_factory=Random)
+    clock: Callable[[], float] = lambda: 0.0

@@ -1,0 +1,148 @@
+"""The outgoing body of every handoff scenario, in three wire formats, through both doors.
+
+A snapshot is a JSON file with every token as it was sent: read it before you commit it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from switchyard_core import WIRE_FORMATS
+from switchyard_core.testing import ConversationBuilder, RequestBodySnapshot, call, conversation
+from tests.support.world import World
+
+EDIT = {"path": "src/app.py", "old_string": "a - b", "new_string": "a + b"}
+PATCH = "*** Begin Patch\n*** Update File: src/app.py\n@@\n-a - b\n+a + b\n*** End Patch\n"
+HANDOFF = 'handoff_prompt = "Carry the plan out."'
+
+Tell = Callable[[ConversationBuilder], ConversationBuilder]
+
+
+def begun(story: ConversationBuilder) -> ConversationBuilder:
+    return story.system("house rules").user("fix add in src/app.py")
+
+
+def looked(story: ConversationBuilder) -> ConversationBuilder:
+    return begun(story).says("I will look.").reads("read_file", path="src/app.py")
+
+
+def edited(story: ConversationBuilder) -> ConversationBuilder:
+    return looked(story).edits("edit_file", **EDIT)
+
+
+def reasoned(story: ConversationBuilder) -> ConversationBuilder:
+    told = begun(story).reasoning("Look first.", encrypted="OPAQUE-1")
+    told = told.reads("read_file", path="src/app.py").reasoning("Now edit.", encrypted="OPAQUE-2")
+    told = told.edits("edit_file", **EDIT).reasoning("Executor's own.", encrypted="OPAQUE-3")
+    return told.reads("run_tests", command="pytest")
+
+
+def compacted(story: ConversationBuilder) -> ConversationBuilder:
+    return begun(story).user("Summary: add was fixed in src/app.py.")
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """Requests of one session, the last of which is pinned."""
+
+    tells: tuple[Tell, ...]
+    settings: dict[str, Any] = field(default_factory=dict)
+    session: str | None = "s"
+    headers: dict[str, str] = field(default_factory=dict)
+    final: bool = False
+    only: tuple[str, ...] = WIRE_FORMATS
+
+
+SCENARIOS = {
+    "first_plan_turn": Scenario((begun,)),
+    "plan_turn_appended": Scenario((begun,), {"options": 'planning_prompt_position = "append"'}),
+    "read_only_turns": Scenario((lambda s: looked(s).runs("git diff | head"),)),
+    "first_edit": Scenario((edited,)),
+    "failed_edit": Scenario((lambda s: looked(s).edits("edit_file", fails=True, **EDIT),)),
+    "parallel_edit": Scenario(
+        (lambda s: begun(s).parallel(call("read_file", path="a.py"), call("edit_file", **EDIT)),)
+    ),
+    "latched_after_compaction": Scenario((edited, compacted)),
+    "final": Scenario((edited, lambda s: edited(s).says("Done.").user("thanks")), final=True),
+    "subagent": Scenario(
+        (edited,),
+        headers={"x-switchyard-is-subagent": "true", "x-switchyard-agent-id": "worker"},
+    ),
+    "handoff_prompt": Scenario((edited,), {"options": HANDOFF}),
+    "handoff_prompt_after_handoff": Scenario(
+        (edited, lambda s: edited(s).reads("read_file", path="b.py")), {"options": HANDOFF}
+    ),
+    "reasoning_as_text": Scenario((reasoned,), {"options": "planner_reasoning_as_text = true"}),
+    "reasoning_as_text_capped": Scenario(
+        (reasoned,),
+        {"options": "planner_reasoning_as_text = true\nreasoning_text_max_chars = 12"},
+    ),
+    "opaque_reasoning_kept": Scenario((reasoned,)),
+    "opaque_reasoning_dropped": Scenario((reasoned,), {"other_origin": True}),
+    "cache_marks": Scenario(
+        (lambda s: s.system("house rules", cached=True).user("fix it", cached=True),),
+        only=("anthropic_messages",),
+    ),
+    "cache_marks_handoff": Scenario(
+        (
+            lambda s: (
+                s.system("house rules", cached=True)
+                .user("fix it", cached=True)
+                .edits("edit_file", **EDIT)
+            ),
+        ),
+        {"options": HANDOFF},
+        only=("anthropic_messages",),
+    ),
+    "lite_plan_turn": Scenario(
+        (lambda s: begun(s).lite().offers("exec"),), only=("openai_responses",)
+    ),
+    "lite_first_edit": Scenario(
+        (
+            lambda s: (
+                begun(s)
+                .lite()
+                .calls(
+                    "exec",
+                    f"await tools.apply_patch({json.dumps(PATCH)})",
+                    custom=True,
+                    namespace="functions",
+                )
+            ),
+        ),
+        only=("openai_responses",),
+    ),
+    "no_session": Scenario((edited,), {"options": HANDOFF}, session=None),
+}
+CASES = [
+    pytest.param(wire_format, name, id=f"{wire_format}-{name}")
+    for name, scenario in SCENARIOS.items()
+    for wire_format in scenario.only
+]
+
+
+@pytest.mark.parametrize(("wire_format", "name"), CASES)
+async def test_outgoing_body(snapshot, wire_format, name):
+    scenario = SCENARIOS[name]
+    bodies = []
+    for door in ("library", "http"):
+        world = World(wire_format, door, **scenario.settings)
+        for tell in scenario.tells:
+            told = tell(conversation(wire_format))
+            last = tell is scenario.tells[-1]
+            served = await world.ask(
+                told.request(
+                    session=scenario.session,
+                    headers=scenario.headers,
+                    final=scenario.final and last,
+                )
+            )
+        bodies.append(served.raw)
+
+    assert bodies[0] == bodies[1]
+    assert bodies[0] == snapshot.use_extension(RequestBodySnapshot)
