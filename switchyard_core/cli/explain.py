@@ -1,0 +1,142 @@
+"""``switchyard explain``: why a request goes where it goes, and what is done to its body."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from switchyard_core.cli import installed_registry
+from switchyard_core.declarations import WIRE_FORMATS, WireFormat
+
+if TYPE_CHECKING:
+    from switchyard_core.engine import Engine
+    from switchyard_core.errors import RequestError
+    from switchyard_core.request import Request
+
+__all__ = ["command"]
+
+
+@click.command(name="explain")
+@click.argument("policy", type=click.Path())
+@click.argument("request_file", metavar="REQUEST", type=click.Path(path_type=Path))
+@click.option(
+    "--header",
+    "headers",
+    multiple=True,
+    metavar="NAME:VALUE",
+    help="Add a header; may be repeated.",
+)
+@click.option(
+    "--format",
+    "wire_format",
+    type=click.Choice(WIRE_FORMATS),
+    help="Wire format of the body; otherwise told from the recorded path or the body.",
+)
+@click.option(
+    "--output",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="For people or for programs.",
+)
+@click.pass_context
+def command(
+    ctx: click.Context,
+    *,
+    policy: str,
+    request_file: Path,
+    headers: tuple[str, ...],
+    wire_format: WireFormat | None,
+    output: Literal["text", "json"],
+) -> None:
+    """Explain what POLICY does with REQUEST; no network, no state.
+
+    REQUEST is a file with a body, a recorded request (an object with `request.body`), or one of
+    them per line; `-` reads standard input. Exits 0, 1 when the policy has errors or a request
+    would be refused, and 2 when it could not run.
+    """
+    from switchyard_core.errors import BodyError, PluginError, PolicyError
+    from switchyard_core.facade import Switchyard
+    from switchyard_core.workbench import read_requests
+
+    pairs = [_pair(text) for text in headers]
+    registry = installed_registry(ctx)
+    try:
+        data = sys.stdin.buffer.read() if str(request_file) == "-" else request_file.read_bytes()
+    except OSError as error:
+        click.echo(f"error: cannot read {request_file}: {error.strerror}", err=True)
+        ctx.exit(2)
+    try:
+        engine = Switchyard.from_policy(policy, registry=registry).engine
+    except PolicyError as error:
+        click.echo(str(error), err=True)
+        ctx.exit(2 if any(finding.code == "SY100" for finding in error.findings) else 1)
+    except PluginError as error:
+        click.echo(f"error: {error}", err=True)
+        ctx.exit(2)
+    try:
+        requests = read_requests(data, wire_format=wire_format, headers=pairs)
+    except BodyError as error:
+        _print(error, output)
+        ctx.exit(1)
+    refused = 0
+    for number, request in enumerate(requests, 1):
+        if len(requests) > 1 and output == "text":
+            click.echo(f"{'' if number == 1 else chr(10)}== request {number}")
+        try:
+            refused += not _explain(engine, request, output, alone=len(requests) == 1)
+        except PluginError as error:
+            click.echo(f"error: {error}", err=True)
+            ctx.exit(2)
+    ctx.exit(1 if refused else 0)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, colon, value = text.partition(":")
+    if not colon or not name.strip():
+        raise click.UsageError(f"--header {text}: write it as NAME:VALUE")
+    return name.strip(), value.strip()
+
+
+def _explain(
+    engine: Engine, request: Request, output: Literal["text", "json"], *, alone: bool
+) -> bool:
+    """Print the explanation of one request; return whether it would be served."""
+    from switchyard_core.errors import RequestError
+    from switchyard_core.workbench import explain
+
+    try:
+        found = asyncio.run(explain(engine, request))
+    except RequestError as error:
+        _print(error, output)
+        return False
+    if output == "json":
+        click.echo(_json(found.as_json(), alone=alone))
+    else:
+        color = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+        click.echo(found.as_text(color=color), nl=False, color=color)
+    return True
+
+
+def _print(error: RequestError, output: Literal["text", "json"]) -> None:
+    if output == "text":
+        place = f" at `{error.param}`" if error.param else ""
+        click.echo(f"refused   {error.status} {error.code}{place}\n          {error.message}")
+        return
+    about = {
+        "status": error.status,
+        "code": error.code,
+        "message": error.message,
+        "param": error.param,
+    }
+    click.echo(_json({"error": about}, alone=False))
+
+
+def _json(value: dict[str, Any], *, alone: bool) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2 if alone else None)

@@ -1,0 +1,243 @@
+"""``switchyard serve``: the policy as an HTTP server."""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+
+from switchyard_core.cli import installed_registry
+
+if TYPE_CHECKING:
+    from switchyard_core.errors import Finding
+    from switchyard_core.plugins import PluginRegistry
+    from switchyard_core.policy import Policy
+    from switchyard_core.server import SwitchyardApp
+
+__all__ = ["command"]
+
+#: 64 MiB, more than any agent sends.
+_MAX_BODY = 64 * 1024 * 1024
+
+
+@click.command(name="serve")
+@click.option("--config", required=True, type=click.Path(), metavar="POLICY", help="The policy.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option(
+    "--port",
+    default=4000,
+    show_default=True,
+    type=click.IntRange(0, 65535),
+    help="Port to listen on; 0 takes a free one.",
+)
+@click.option(
+    "--workers",
+    default=1,
+    show_default=True,
+    type=click.IntRange(1, 256),
+    help="Processes that serve; more than one needs a shared latch store.",
+)
+@click.option("--dry-run", is_flag=True, help="Answer with the explanation, call no provider.")
+@click.option(
+    "--max-body",
+    default=_MAX_BODY,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Most bytes of a request's body.",
+)
+@click.option(
+    "--api-key-env", metavar="VAR", help="Environment variable with the key that callers must send."
+)
+@click.option("--insecure", is_flag=True, help="Listen beyond loopback without a key.")
+@click.option(
+    "--log-bodies",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Write the body of each request, as it came and as it was sent, to files.",
+)
+@click.pass_context
+def command(  # noqa: PLR0913 - click passes options by name
+    ctx: click.Context,
+    *,
+    config: str,
+    host: str,
+    port: int,
+    workers: int,
+    dry_run: bool,
+    max_body: int,
+    api_key_env: str | None,
+    insecure: bool,
+    log_bodies: Path | None,
+) -> None:
+    """Serve a policy over HTTP until SIGTERM or Ctrl-C.
+
+    Prints one line when it is ready. Exits 0 after a signal, 1 when the policy has errors, and 2
+    when it cannot run.
+    """
+    from switchyard_core.server.run import bind, run, url_of
+    from switchyard_core.server.workers import run_workers
+    from switchyard_core.version import VERSION
+
+    key = _server_key(host, api_key_env, insecure=insecure)
+    if workers > 1 and log_bodies is not None:
+        raise click.UsageError("--log-bodies numbers its files: it needs --workers 1")
+    registry = installed_registry(ctx)
+    policy = _checked(ctx, config, registry, dry_run=dry_run)
+    if workers > 1:
+        _refuse_workers(ctx, policy, registry, workers)
+    options = _Options(
+        config=config, max_body=max_body, server_key=key, log_bodies=log_bodies, dry_run=dry_run
+    )
+    app = _app(ctx, options, policy, registry)
+    try:
+        listener = bind(host, port)
+    except OSError as error:
+        _cannot_run(ctx, f"cannot listen on {host}:{port}: {error.strerror}")
+    routes = ", ".join(route.id for route in policy.routes.values())
+
+    def ready() -> None:
+        url = url_of(listener)
+        click.echo(f"switchyard {VERSION} ready on {url} (routes: {routes or 'none'})")
+
+    if workers == 1:
+        run(app, listener, ready=ready)
+    elif not run_workers(partial(_build, options), listener, workers, ready=ready):
+        _cannot_run(ctx, "a worker ended by itself; its reason stands above")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Options:
+    """What an application is made of, in this process or in a worker."""
+
+    config: str
+    max_body: int
+    server_key: str | None
+    log_bodies: Path | None
+    dry_run: bool
+
+
+def _build(options: _Options) -> SwitchyardApp:
+    """Return the application of a worker, which shares nothing with its parent."""
+    from switchyard_core.plugins import PluginRegistry
+    from switchyard_core.policy import load_policy
+
+    registry = PluginRegistry.from_entry_points()
+    return _made(options, load_policy(options.config, registry), registry)
+
+
+def _made(options: _Options, policy: Policy, registry: PluginRegistry) -> SwitchyardApp:
+    from switchyard_core.facade import Switchyard
+
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s"
+    )
+    # The ready line and the exit say what uvicorn would.
+    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+    return Switchyard.from_loaded(policy, registry).asgi(
+        max_body=options.max_body,
+        server_key=options.server_key,
+        log_bodies=options.log_bodies,
+        dry_run=options.dry_run,
+    )
+
+
+def _app(
+    ctx: click.Context, options: _Options, policy: Policy, registry: PluginRegistry
+) -> SwitchyardApp:
+    """Return the application, or end the run with the reason why there is none."""
+    from switchyard_core.errors import PluginError, PolicyError
+
+    try:
+        return _made(options, policy, registry)
+    except PolicyError as error:
+        _refuse(ctx, error.findings)
+    except PluginError as error:
+        _cannot_run(ctx, str(error))
+    except OSError as error:
+        _cannot_run(ctx, f"cannot write to {options.log_bodies}: {error.strerror}")
+
+
+def _server_key(host: str, variable: str | None, *, insecure: bool) -> str | None:
+    """Return the key that callers must send.
+
+    Raises:
+        click.UsageError: The variable is not set, or the host is open to others without a key.
+    """
+    if variable is not None:
+        key = os.environ.get(variable, "").strip()
+        if not key:
+            raise click.UsageError(f"--api-key-env: the variable `{variable}` is not set or empty")
+        return key
+    if not _is_loopback(host) and not insecure:
+        raise click.UsageError(
+            f"--host {host} can be reached from other machines: name the variable that holds a "
+            "key for callers with --api-key-env VAR, or say --insecure"
+        )
+    return None
+
+
+def _is_loopback(host: str) -> bool:
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _checked(
+    ctx: click.Context, config: str, registry: PluginRegistry, *, dry_run: bool
+) -> Policy:
+    """Return the policy; its findings are printed as ``check`` prints them."""
+    from switchyard_core.policy import check_policy
+
+    result = check_policy(config, registry, environ=None if dry_run else os.environ)
+    if result.policy is None or result.errors:
+        _refuse(ctx, result.findings)
+    for finding in result.findings:
+        click.echo(finding.render(), err=True)
+    return result.policy
+
+
+def _refuse_workers(
+    ctx: click.Context, policy: Policy, registry: PluginRegistry, workers: int
+) -> None:
+    """End the run when several processes would each have latches of their own."""
+    findings = []
+    for route in policy.routes.values():
+        name = getattr(route.options, "latch_store", None)
+        store = registry.latch_stores.get(name) if isinstance(name, str) else None
+        if store is not None and not store.shared:
+            message = (
+                f"the latch store `{name}` lives in one process, so {workers} workers would "
+                "hand off the same session separately"
+            )
+            findings.append(
+                policy.finding(
+                    "SY310",
+                    message,
+                    ("routes", route.name),
+                    severity="error",
+                    fix="serve with --workers 1, or use a latch store that processes share",
+                )
+            )
+    if findings:
+        _refuse(ctx, findings)
+
+
+def _refuse(ctx: click.Context, findings: Sequence[Finding]) -> NoReturn:
+    for finding in findings:
+        click.echo(finding.render(), err=True)
+    ctx.exit(1)
+
+
+def _cannot_run(ctx: click.Context, message: str) -> NoReturn:
+    click.echo(f"error: {message}", err=True)
+    ctx.exit(2)

@@ -1,0 +1,210 @@
+"""Plays the demo's story against the real server, on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+import json
+import socket
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import uvicorn
+
+from switchyard_core.declarations import WireFormat
+from switchyard_core.demo.story import Step, StoryBook, load_story
+from switchyard_core.engine import connect
+from switchyard_core.facade import Switchyard
+from switchyard_core.formats import format_of
+from switchyard_core.jsonprint import pretty
+from switchyard_core.plugins import PluginRegistry
+from switchyard_core.policy import Client
+from switchyard_core.server.run import bind, url_of
+from switchyard_core.upstream.base import Outgoing, Upstream, UpstreamResponse
+
+__all__ = ["Performance", "Scene"]
+
+_WAIT_S = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """One request of the demo and what became of it.
+
+    Args:
+        number: Number of the step, from 1.
+        step: What was sent and expected.
+        status: HTTP status.
+        headers: Headers of the answer, names in lower case.
+        answer: Body of the answer.
+        body: Body as the client sent it.
+        sent: Bodies that reached the provider for it.
+        latched: Sessions that are latched afterwards.
+        capacity: Most sessions that can be.
+    """
+
+    number: int
+    step: Step
+    status: int
+    headers: dict[str, str]
+    answer: bytes
+    body: bytes
+    sent: tuple[bytes, ...]
+    latched: int
+    capacity: int
+
+    def diff(self) -> list[str]:
+        """Return the unified diff of the caller's body and the outgoing one, without heads."""
+        if not self.sent:
+            return []
+        before, after = (pretty(body).splitlines() for body in (self.body, self.sent[-1]))
+        return list(difflib.unified_diff(before, after, lineterm="", n=1))[2:]
+
+    def error(self) -> dict[str, Any]:
+        """Return the error object of the answer, empty when it has none."""
+        try:
+            found = json.loads(self.answer).get("error")
+        except (ValueError, AttributeError):
+            return {}
+        return found if isinstance(found, dict) else {}
+
+    def problems(self) -> list[str]:
+        """Return what is not as expected, one sentence each."""
+        expect = self.step.expect
+        found: list[tuple[str, object, object]] = [("the status", self.status, expect.status)]
+        if expect.code:
+            # The Messages shape has no code of its own; the text ends with it.
+            error = self.error()
+            code = error.get("code") or str(error.get("message")).rpartition("(")[2].rstrip(")")
+            found.append(("the code", code, expect.code))
+            found.append(("the number of calls to a provider", len(self.sent), 0))
+        else:
+            target = self.headers.get("x-switchyard-target", "").rpartition("_")[2]
+            found.append(("the target", target, expect.target))
+            for word, wanted in (("phase", expect.phase), ("reason", expect.reason)):
+                found.append((f"the {word}", self.headers.get(f"x-switchyard-{word}"), wanted))
+            found.append(("the number of calls to a provider", len(self.sent), 1))
+        found.append(("the number of latched sessions", self.latched, expect.latched))
+        return [
+            f"{what} is {got!r}, expected {wanted!r}"
+            for what, got, wanted in found
+            if got != wanted
+        ]
+
+
+class _Recorder:
+    """A connection that keeps the bodies that pass through it."""
+
+    def __init__(self, inner: Upstream, bodies: list[bytes]) -> None:
+        self._inner = inner
+        self._bodies = bodies
+
+    async def send(self, outgoing: Outgoing) -> UpstreamResponse:
+        """Keep a body and send the request."""
+        self._bodies.append(outgoing.body)
+        return await self._inner.send(outgoing)
+
+    async def aclose(self) -> None:
+        """Close the connection."""
+        await self._inner.aclose()
+
+
+class Performance:
+    """The demo in one wire format after another, on one server.
+
+    Args:
+        registry: Plugins to use; ``None`` takes the installed ones.
+        port: Port on loopback; 0 takes a free one.
+        story: What is sent.
+
+    Raises:
+        PolicyError: The demo's policy does not load with these plugins.
+        OSError: The port is taken.
+    """
+
+    def __init__(
+        self,
+        *,
+        registry: PluginRegistry | None = None,
+        port: int = 0,
+        story: StoryBook | None = None,
+    ) -> None:
+        self._story = story if story is not None else load_story()
+        self._sent: list[bytes] = []
+        policy = Path(__file__).with_name("demo.toml")
+        self._yard = Switchyard.from_policy(policy, registry=registry, connect=self._connect)
+        self._listener = bind("127.0.0.1", port)
+        self.url = url_of(self._listener)
+
+    def _connect(self, client: Client) -> Upstream:
+        return _Recorder(connect(client), self._sent)
+
+    async def play(self, *wire_formats: WireFormat) -> AsyncIterator[tuple[WireFormat, Scene]]:
+        """Send every request in each wire format and yield what became of it, one by one."""
+        async with self._served(), httpx.AsyncClient(base_url=self.url, trust_env=False) as http:
+            for wire_format in wire_formats:
+                for number, step in enumerate(self._story.steps, 1):
+                    yield wire_format, await self._scene(http, wire_format, number, step)
+
+    async def _scene(
+        self, http: httpx.AsyncClient, wire_format: WireFormat, number: int, step: Step
+    ) -> Scene:
+        body = self._story.body(step, wire_format)
+        headers = {"content-type": "application/json", "x-switchyard-session-id": step.session}
+        if step.final:
+            headers["x-switchyard-session-final"] = "true"
+        self._sent.clear()
+        path = "/v1" + format_of(wire_format).paths["create"]
+        answer = await http.post(path, content=body, headers=headers, timeout=_WAIT_S)
+        store = self._yard.engine.runtimes[wire_format].store
+        return Scene(
+            number=number,
+            step=step,
+            status=answer.status_code,
+            headers=dict(answer.headers),
+            answer=answer.content,
+            body=body,
+            sent=tuple(self._sent),
+            latched=await store.count() if store is not None else 0,
+            capacity=store.capacity if store is not None else 0,
+        )
+
+    @asynccontextmanager
+    async def _served(self) -> AsyncIterator[None]:
+        """Run the server while the block runs."""
+        config = uvicorn.Config(
+            self._yard.asgi(), log_level="critical", access_log=False, ws="none", lifespan="on"
+        )
+        server = _QuietServer(config)
+        running = asyncio.ensure_future(server.serve(sockets=[self._listener]))
+        try:
+            ready = asyncio.ensure_future(server.ready.wait())
+            await asyncio.wait({ready, running}, return_when=asyncio.FIRST_COMPLETED)
+            ready.cancel()
+            yield
+        finally:
+            server.should_exit = True
+            await running
+            self._listener.close()
+
+
+class _QuietServer(uvicorn.Server):
+    """uvicorn's server without its signal handlers: Ctrl-C ends the demo as any command."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.ready = asyncio.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start, and say so."""
+        await super().startup(sockets)
+        self.ready.set()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave the signals to the command."""
+        yield

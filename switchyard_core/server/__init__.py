@@ -1,0 +1,5 @@
+"""The server: a policy behind the three wire formats, as an ASGI application."""
+
+from switchyard_core.server.app import SwitchyardApp
+
+__all__ = ["SwitchyardApp"]

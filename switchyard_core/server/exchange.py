@@ -1,0 +1,241 @@
+"""One HTTP request and its answer, over the ASGI messages of the host."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, MutableMapping
+from typing import Any
+from urllib.parse import quote
+
+from switchyard_core.errors import BodyTooLargeError, SwitchyardError
+from switchyard_core.formats.endpoints import plain_path
+from switchyard_core.identity import Headers
+
+__all__ = ["ClientGoneError", "Exchange", "Message", "Receive", "Scope", "Send"]
+
+#: Messages and scopes of ASGI are bare dicts by its specification.
+Message = MutableMapping[str, Any]
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+#: How long the rest of a refused body is read, so that the client sees the refusal.
+DRAIN_S = 10.0
+
+
+class ClientGoneError(SwitchyardError):
+    """The client went away; there is nobody to answer."""
+
+
+class Exchange:
+    """One request and its answer.
+
+    Args:
+        scope: ASGI scope of type ``http``.
+        receive: The host's ``receive``.
+        send: The host's ``send``.
+    """
+
+    __slots__ = (
+        "_all_read",
+        "_done",
+        "_receive",
+        "_scope",
+        "_send",
+        "bytes_in",
+        "bytes_out",
+        "headers",
+        "method",
+        "path",
+        "plain",
+        "query",
+        "request_id",
+        "started",
+        "status",
+    )
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._scope = scope
+        self._receive = receive
+        self._send = send
+        self._done = False
+        self._all_read = False
+        path: str = scope["path"]
+        root: str = scope.get("root_path", "")
+        # A mounted application sees the whole path and where it is mounted.
+        if root and path.startswith(root):
+            path = path[len(root) :]
+        self.method: str = scope["method"]
+        self.path = path
+        self.plain = plain_path(path)
+        self.query: str = scope.get("query_string", b"").decode("latin-1")
+        self.headers = Headers(
+            [
+                (name.decode("latin-1"), value.decode("latin-1"))
+                for name, value in scope.get("headers", ())
+            ]
+        )
+        self.request_id = f"req_{secrets.token_hex(12)}"
+        self.started = False
+        self.status = 0
+        self.bytes_in = 0
+        self.bytes_out = 0
+
+    @property
+    def raw_path(self) -> str:
+        """The path as it was sent, with its percent escapes."""
+        raw = self._scope.get("raw_path")
+        path = raw.decode("latin-1") if raw else quote(self._scope["path"])
+        root: str = self._scope.get("root_path", "")
+        return path[len(root) :] if root and path.startswith(root) else path
+
+    def without_headers(self, names: Iterable[str]) -> None:
+        """Forget some headers of the request, as if they had not been sent."""
+        gone = frozenset(names)
+        self.headers = Headers([pair for pair in self.headers.items_ if pair[0] not in gone])
+
+    # --- the request ---------------------------------------------------------------------
+
+    @property
+    def body_waits(self) -> bool:
+        """Whether the request has a body that was not read to its end."""
+        empty = self.headers.get("content-length", "0") == "0"
+        return not self._all_read and (not empty or "transfer-encoding" in self.headers)
+
+    async def read(self, limit: int) -> bytes:
+        """Return the whole body.
+
+        Raises:
+            BodyTooLargeError: It is longer than ``limit`` bytes, or says that it will be.
+            ClientGoneError: The client left before its end.
+        """
+        announced = self.headers.get("content-length", "")
+        if announced.isdecimal() and int(announced) > limit:
+            raise _too_large(limit)
+        parts: list[bytes] = []
+        while True:
+            message = await self._receive()
+            if message["type"] != "http.request":
+                raise ClientGoneError
+            part: bytes = message.get("body", b"")
+            self.bytes_in += len(part)
+            if self.bytes_in > limit:
+                raise _too_large(limit)
+            parts.append(part)
+            if not message.get("more_body", False):
+                self._all_read = True
+                return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    async def _drain(self) -> None:
+        """Read on for a while: closing a connection with unread data would lose the answer."""
+        if "expect" in self.headers:
+            return  # the client waits for leave to send its body, and does not get it
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(DRAIN_S):
+                while True:
+                    message = await self._receive()
+                    if message["type"] != "http.request" or not message.get("more_body", False):
+                        return
+
+    @contextlib.asynccontextmanager
+    async def watched(self) -> AsyncIterator[None]:
+        """Cancel the block as soon as the client goes away; enter it after the body was read.
+
+        Raises:
+            ClientGoneError: The client went away.
+        """
+        task = asyncio.current_task()
+        gone = False
+
+        async def watch() -> None:
+            nonlocal gone
+            with contextlib.suppress(Exception):
+                while (await self._receive())["type"] != "http.disconnect":
+                    pass
+            # After the last byte of the answer the host reports a disconnect as well.
+            if task is not None and not self._done:
+                gone = True
+                task.cancel()
+
+        watcher = asyncio.create_task(watch())
+        try:
+            yield
+        except BaseException:
+            if gone and task is not None:
+                task.uncancel()
+                raise ClientGoneError from None
+            raise
+        finally:
+            self._done = True
+            watcher.cancel()
+
+    # --- the answer ----------------------------------------------------------------------
+
+    async def start(self, status: int, headers: list[tuple[bytes, bytes]]) -> None:
+        """Send status and headers."""
+        self.started = True
+        self.status = status
+        await self._send({"type": "http.response.start", "status": status, "headers": headers})
+
+    async def write(self, chunk: bytes) -> None:
+        """Send a part of the body; returns when the client has taken enough of it."""
+        self.bytes_out += len(chunk)
+        await self._send({"type": "http.response.body", "body": chunk, "more_body": True})
+
+    async def end(self, chunk: bytes = b"") -> None:
+        """Send the last part of the body."""
+        self._done = True
+        self.bytes_out += len(chunk)
+        await self._send({"type": "http.response.body", "body": chunk, "more_body": False})
+
+    async def respond(
+        self,
+        status: int,
+        body: bytes,
+        *,
+        content_type: str = "application/json",
+        headers: Iterable[tuple[str, str]] = (),
+        drain: bool = False,
+    ) -> None:
+        """Send a whole answer of our own.
+
+        Args:
+            status: HTTP status.
+            body: The body; for ``HEAD`` only its headers are sent.
+            content_type: Its type.
+            headers: Further headers.
+            drain: The request's body was not read: close the connection after the answer.
+        """
+        pairs = [
+            ("content-type", content_type),
+            ("content-length", str(len(body))),
+            ("x-switchyard-request-id", self.request_id),
+            *headers,
+        ]
+        if drain:
+            pairs.append(("connection", "close"))
+        await self.start(status, [(name.encode(), header_value(text)) for name, text in pairs])
+        content = b"" if self.method == "HEAD" else body
+        if drain:
+            await self.write(content)
+            await self._drain()
+            content = b""
+        await self.end(content)
+
+
+def header_value(text: str) -> bytes:
+    """Return text as the value of a header: everything that a header may not hold is escaped."""
+    if text.isascii() and text.isprintable():
+        return text.encode("ascii")
+    return quote(text, safe=" !\"#$&'()*+,-./:;<=>?@[]^_`{|}~").encode("ascii")
+
+
+def _too_large(limit: int) -> BodyTooLargeError:
+    return BodyTooLargeError(
+        message=f"the body is larger than the {limit} bytes that this server accepts "
+        "(`--max-body`)",
+        code="body_too_large",
+        status=413,
+    )

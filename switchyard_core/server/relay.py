@@ -1,0 +1,109 @@
+"""Passing a provider's answer on: its headers, and its body chunk by chunk, untouched."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Protocol, Self
+
+from switchyard_core.declarations import WireFormat
+from switchyard_core.errors import UpstreamError
+from switchyard_core.server.exchange import Exchange, header_value
+from switchyard_core.server.problems import error_event, problem_of
+
+__all__ = ["Answer", "relay"]
+
+# They describe one connection, or speak for the provider's host: not for ours.
+_LEFT_OUT = frozenset(
+    {"alt-svc", "connection", "keep-alive", "proxy-authenticate", "proxy-connection",
+     "set-cookie", "strict-transport-security", "te", "trailer", "transfer-encoding", "upgrade"}
+)  # fmt: skip
+_EVENT_STREAM = "text/event-stream"
+
+
+class Answer(Protocol):
+    """An answer of a provider: the engine's, or the raw one of an upstream."""
+
+    status: int
+    headers: tuple[tuple[str, str], ...]
+
+    @property
+    def chunks(self) -> AsyncIterator[bytes]:
+        """The body as it arrives."""
+        ...
+
+    async def __aenter__(self) -> Self:
+        """Return the answer."""
+        ...
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        """End the call."""
+        ...
+
+
+async def relay(
+    exchange: Exchange,
+    answer: Answer,
+    ours: Sequence[tuple[str, str]],
+    wire_format: WireFormat,
+) -> UpstreamError | None:
+    """Pass an answer on, each chunk when it arrives and the client can take it.
+
+    Args:
+        exchange: Where it goes.
+        answer: What the provider sends.
+        ours: Headers that we add.
+        wire_format: Of the caller.
+
+    Returns:
+        Why the answer was cut, if it was and the caller has been told so by an error event.
+
+    Raises:
+        UpstreamError: The answer was cut and its format has no place to say so: the connection
+            must be broken off, so that the answer never looks complete.
+    """
+    async with answer:
+        await exchange.start(answer.status, _headers(exchange, answer, ours))
+        before = last = b""
+        try:
+            async for chunk in answer.chunks:
+                await exchange.write(chunk)
+                before, last = last, chunk
+        except UpstreamError as error:
+            if not _takes_events(answer):
+                raise
+            problem = problem_of(error, exchange.request_id)
+            tail = before + last
+            await exchange.end(error_event(wire_format, problem, exchange.request_id, tail))
+            return error
+        await exchange.end()
+    return None
+
+
+def _headers(
+    exchange: Exchange, answer: Answer, ours: Sequence[tuple[str, str]]
+) -> list[tuple[bytes, bytes]]:
+    left_out = set(_LEFT_OUT)
+    left_out.update(name for name, _ in ours)
+    for name, value in answer.headers:
+        if name == "connection":
+            left_out.update(word.strip().lower() for word in value.split(","))
+    pairs = [
+        (name.encode("latin-1"), value.encode("latin-1"))
+        for name, value in answer.headers
+        if name not in left_out
+    ]
+    pairs += [(name.encode(), header_value(value)) for name, value in ours]
+    pairs.append((b"x-switchyard-request-id", exchange.request_id.encode()))
+    if not any(name == b"x-request-id" for name, _ in pairs):
+        pairs.append((b"x-request-id", exchange.request_id.encode()))
+    return pairs
+
+
+def _takes_events(answer: Answer) -> bool:
+    """Return whether an event of ours can be added to the body of an answer."""
+    headers = dict(answer.headers)
+    return (
+        headers.get("content-type", "").lower().startswith(_EVENT_STREAM)
+        and headers.get("content-encoding", "identity") == "identity"
+        and "content-length" not in headers
+    )

@@ -1,0 +1,130 @@
+"""Running the application behind uvicorn: one ready line, a bounded drain, a clean exit."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+
+import uvicorn
+
+from switchyard_core.errors import UpstreamError
+from switchyard_core.server.app import SwitchyardApp
+
+__all__ = ["DRAIN_S", "bind", "run", "url_of"]
+
+#: How long running requests may take after SIGTERM before they are broken off.
+DRAIN_S = 30
+
+_BACKLOG = 2048
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """Return a listening socket; port 0 takes a free one.
+
+    Raises:
+        OSError: The address cannot be used, because it is taken or not of this machine.
+    """
+    family, kind, protocol, _, address = socket.getaddrinfo(
+        host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )[0]
+    listener = socket.socket(family, kind, protocol)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(_BACKLOG)
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+def url_of(listener: socket.socket) -> str:
+    """Return the URL under which a listening socket is reached."""
+    host, port = listener.getsockname()[:2]
+    shown = f"[{host}]" if listener.family == socket.AF_INET6 else host
+    return f"http://{shown}:{port}"
+
+
+def run(
+    app: SwitchyardApp,
+    listener: socket.socket,
+    *,
+    ready: Callable[[], None],
+    drain_s: int = DRAIN_S,
+) -> None:
+    """Serve until SIGTERM or SIGINT, then finish what is running and return.
+
+    Args:
+        app: The application.
+        listener: A listening socket; it is closed at the end.
+        ready: Called once when requests are served.
+        drain_s: Most seconds that running requests get after the signal.
+    """
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        date_header=False,
+        proxy_headers=False,
+        ws="none",
+        lifespan="on",
+        backlog=_BACKLOG,
+        timeout_graceful_shutdown=drain_s,
+    )
+    logger = logging.getLogger("uvicorn.error")
+    quiet = _BrokenAnswers()
+    logger.addFilter(quiet)
+    try:
+        _Server(config, ready).run(sockets=[listener])
+    finally:
+        logger.removeFilter(quiet)
+        listener.close()
+
+
+class _Server(uvicorn.Server):
+    """uvicorn's server, with a call when it is ready and an end that is no signal's."""
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start and say so."""
+        await super().startup(sockets)
+        if self.started:
+            self._ready()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Take the signals that end the server, and only those.
+
+        uvicorn raises them once more after its shutdown, so that a drained server would end
+        as killed; here the end is a normal one.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        numbers = (signal.SIGINT, signal.SIGTERM)
+        before = {number: signal.signal(number, self.handle_exit) for number in numbers}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+class _BrokenAnswers(logging.Filter):
+    """Keeps uvicorn from reporting answers that were broken off on purpose.
+
+    The only way to do that in ASGI is to raise; our own line of the request says it already.
+    """
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether a record is worth a line."""
+        error = record.exc_info[1] if record.exc_info else None
+        return not isinstance(error, UpstreamError)

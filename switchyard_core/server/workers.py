@@ -1,0 +1,96 @@
+"""Several processes that serve one listening socket."""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+import socket
+from collections.abc import Callable, Sequence
+from multiprocessing.connection import wait
+from multiprocessing.context import SpawnProcess
+from multiprocessing.synchronize import Semaphore
+
+from switchyard_core.server.app import SwitchyardApp
+from switchyard_core.server.run import DRAIN_S, run
+
+__all__ = ["run_workers"]
+
+_POLL_S = 0.1
+#: A worker that is not gone this long after its drain is killed.
+_GRACE_S = 5
+
+
+def run_workers(
+    build: Callable[[], SwitchyardApp],
+    listener: socket.socket,
+    count: int,
+    *,
+    ready: Callable[[], None],
+    drain_s: int = DRAIN_S,
+) -> bool:
+    """Serve with several processes until SIGTERM or SIGINT; call it in the main thread.
+
+    Args:
+        build: Makes the application in each process; it must be picklable.
+        listener: A listening socket; it is closed at the end.
+        count: How many processes.
+        ready: Called once when all of them serve.
+        drain_s: Most seconds that running requests get after the signal.
+
+    Returns:
+        Whether the end was asked for; ``False`` when a process ended by itself, which ends
+        the others too.
+    """
+    context = multiprocessing.get_context("spawn")
+    started = context.Semaphore(0)
+    workers = [
+        context.Process(target=_work, args=(build, listener, started, drain_s))
+        for _ in range(count)
+    ]
+    stopping = False
+
+    def stop(_number: int, _frame: object) -> None:
+        nonlocal stopping
+        stopping = True
+
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.signal(number, stop) for number in numbers}
+    try:
+        for worker in workers:
+            worker.start()
+        waiting = count
+        while not stopping and all(worker.is_alive() for worker in workers):
+            if waiting and started.acquire(timeout=_POLL_S):
+                waiting -= 1
+                if not waiting:
+                    ready()
+            elif not waiting:
+                wait([worker.sentinel for worker in workers], timeout=_POLL_S)
+        return stopping
+    finally:
+        _end(workers, drain_s)
+        listener.close()
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _work(
+    build: Callable[[], SwitchyardApp],
+    listener: socket.socket,
+    started: Semaphore,
+    drain_s: int,
+) -> None:
+    """Serve in this process."""
+    run(build(), listener, ready=started.release, drain_s=drain_s)
+
+
+def _end(workers: Sequence[SpawnProcess], drain_s: int) -> None:
+    for worker in workers:
+        if worker.is_alive():
+            worker.terminate()
+    for worker in workers:
+        if worker.pid is not None:
+            worker.join(drain_s + _GRACE_S)
+            if worker.is_alive():
+                worker.kill()
+                worker.join()

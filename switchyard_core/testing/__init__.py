@@ -1,0 +1,40 @@
+"""The test kit for policies and route plugins: ``pip install switchyard-core[testing]``.
+
+It needs pytest only where a name says so: :class:`RequestBodySnapshot` is imported from syrupy
+when it is first asked for.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from switchyard_core.testing.conversation import ConversationBuilder, conversation
+from switchyard_core.testing.harness import Harness, Routed, installed_and
+from switchyard_core.testing.story import Call, call
+from switchyard_core.testing.upstream import FakeReply, FakeUpstream
+
+if TYPE_CHECKING:
+    from switchyard_core.testing.snapshots import RequestBodySnapshot
+
+__all__ = [
+    "Call",
+    "ConversationBuilder",
+    "FakeReply",
+    "FakeUpstream",
+    "Harness",
+    "RequestBodySnapshot",
+    "Routed",
+    "call",
+    "conversation",
+    "installed_and",
+]
+
+
+def __getattr__(name: str) -> object:
+    """Import what needs syrupy when it is asked for."""
+    if name == "RequestBodySnapshot":
+        from switchyard_core.testing.snapshots import RequestBodySnapshot  # noqa: PLC0415
+
+        return RequestBodySnapshot
+    msg = f"module `{__name__}` has no attribute `{name}`"
+    raise AttributeError(msg)

@@ -1,0 +1,191 @@
+"""Runs requests through a policy without a socket, a clock or a key."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from pathlib import Path
+from random import Random
+from types import ModuleType, TracebackType
+from typing import Self
+
+from switchyard_core.decision import Decision
+from switchyard_core.engine import Engine, Upstreams
+from switchyard_core.errors import RequestError, UpstreamError
+from switchyard_core.hookspecs import PROJECT
+from switchyard_core.plugins import PluginRegistry
+from switchyard_core.plugins.loading import from_entry_points
+from switchyard_core.policy import Policy, load_policy, load_policy_text
+from switchyard_core.request import Request
+from switchyard_core.rewrites import RewriteReport
+from switchyard_core.testing.upstream import FakeReply, FakeUpstream
+from switchyard_core.upstream.base import Outgoing
+from switchyard_core.workbench import Explanation, explain
+
+__all__ = ["Harness", "Routed", "installed_and"]
+
+#: What the injected clock says: 2023-11-14, in seconds since the epoch.
+NOW = 1_700_000_000.0
+
+
+def installed_and(plugins: Iterable[object] = ()) -> PluginRegistry:
+    """Return the installed plugins and some that are not installed.
+
+    Args:
+        plugins: Modules or objects with hooks. An installed plugin that is the same module is
+            taken once, so a plugin's own tests run installed or not.
+
+    Raises:
+        PluginError: A plugin is broken, or two give the same name.
+    """
+    given = [(_name(plugin), plugin) for plugin in plugins]
+    modules = {plugin.__name__ for _, plugin in given if isinstance(plugin, ModuleType)}
+    points = [point for point in entry_points(group=PROJECT) if point.value not in modules]
+    registry = PluginRegistry(given, _candidates=from_entry_points(points))
+    registry.raise_broken()
+    return registry
+
+
+def _name(plugin: object) -> str:
+    return plugin.__name__ if isinstance(plugin, ModuleType) else type(plugin).__name__
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Routed:
+    """What became of one request.
+
+    Args:
+        decision: The decision that was carried out last.
+        sent: Everything that was sent for it, one more per further try.
+        reports: What each rewrite changed in the body that was sent last.
+        status: HTTP status of the answer.
+        answer: Body of the answer.
+    """
+
+    decision: Decision
+    sent: tuple[Outgoing, ...]
+    reports: tuple[RewriteReport, ...]
+    status: int
+    answer: bytes
+
+    @property
+    def outgoing(self) -> Outgoing:
+        """What was sent last."""
+        return self.sent[-1]
+
+
+class Harness:
+    """A policy with its plugins, and one :class:`FakeUpstream` in place of every provider.
+
+    Args:
+        policy: A policy file, or the text of a policy.
+        plugins: Plugins that are not installed; see :func:`installed_and`.
+        replies: What the provider plays.
+        seed: Seed of the routers' randomness.
+        now: Seconds since the epoch, for routers.
+        upstream: The provider, in place of one with ``replies``.
+
+    Raises:
+        PolicyError: The policy has errors; all of them are in it.
+
+    Example:
+        >>> harness = Harness(policy_text)                            # doctest: +SKIP
+        >>> routed = await harness.run(story.request(session="s"))    # doctest: +SKIP
+        >>> routed.decision.target, routed.outgoing.body              # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        policy: str | os.PathLike[str],
+        *,
+        plugins: Sequence[object] = (),
+        replies: Sequence[FakeReply | UpstreamError] = (),
+        seed: int = 0,
+        now: float = NOW,
+        upstream: FakeUpstream | None = None,
+    ) -> None:
+        registry = installed_and(plugins)
+        self.upstream = upstream if upstream is not None else FakeUpstream(*replies)
+        self.policy = _load(policy, registry)
+        keys = [client.api_key_env for client in self.policy.clients.values()]
+        self.engine = Engine(
+            self.policy,
+            registry,
+            upstreams=Upstreams(self.policy.clients, lambda _client: self.upstream),
+            environ={key: "test-key" for key in keys if key is not None},
+            random=Random(seed),  # noqa: S311  # no secrets
+            clock=lambda: now,
+            monotonic=lambda: 0.0,
+        )
+
+    async def decide(self, request: Request, *, dry_run: bool = False) -> Decision:
+        """Return the decision for a request, as :meth:`~switchyard_core.Switchyard.decide`."""
+        return await self.engine.decide(request, dry_run=dry_run)
+
+    async def explain(self, request: Request) -> Explanation:
+        """Return why a request goes where it goes and what is done to it; changes nothing.
+
+        Raises:
+            RequestError: The request is refused.
+        """
+        return await explain(self.engine, request)
+
+    async def run(self, request: Request) -> Routed:
+        """Decide, rewrite, send and read the answer to its end.
+
+        Raises:
+            RequestError: The request is refused; nothing was sent.
+            UpstreamError: The last reply is one, or breaks off.
+        """
+        before = len(self.upstream.requests)
+        async with await self.engine.handle(request) as response:
+            answer = await response.read()
+        return Routed(
+            decision=response.decision,
+            sent=tuple(self.upstream.requests[before:]),
+            reports=response.reports,
+            status=response.status,
+            answer=answer,
+        )
+
+    async def refused(self, request: Request) -> RequestError:
+        """Return the error with which a request is refused.
+
+        Raises:
+            AssertionError: It is not refused, or something was sent.
+        """
+        before = len(self.upstream.requests)
+        try:
+            routed = await self.run(request)
+        except RequestError as error:
+            if len(self.upstream.requests) == before:
+                return error
+            msg = f"the request was refused ({error.message}), but something was sent"
+            raise AssertionError(msg) from error
+        msg = f"the request was not refused: it went to `{routed.decision.target}`"
+        raise AssertionError(msg)
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self.engine.aclose()
+
+    async def __aenter__(self) -> Self:
+        """Return the harness itself."""
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Close the connections."""
+        await self.aclose()
+
+
+def _load(policy: str | os.PathLike[str], registry: PluginRegistry) -> Policy:
+    if isinstance(policy, str) and "\n" in policy:
+        return load_policy_text(policy, "policy", registry, base_dir=Path())
+    return load_policy(Path(policy), registry)

@@ -1,0 +1,109 @@
+"""Real coding agents do a small job on a scripted provider, without and with switchyard."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.clients.agents import AGENTS, BROKEN, FIXED, KEY, ROUTE, Agent, Workplace
+from tests.clients.changes import inserted, with_model
+from tests.clients.fake_provider import FakeProvider, Recorded
+from tests.clients.scenario import EXECUTOR, FINISHED, INSTRUCTION, PLANNER, split, turns
+from tests.clients.serve import PROVIDER_KEY, policy, serving
+from tests.clients.tap import Exchange, Tap
+
+pytestmark = [pytest.mark.clients, pytest.mark.timeout(150)]
+
+each_agent = pytest.mark.parametrize("agent", [pytest.param(a, id=a.id) for a in AGENTS])
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Workplace:
+    """A git repository with one bug, and an empty home."""
+    repo, home = tmp_path / "repo", tmp_path / "home"
+    repo.mkdir()
+    home.mkdir()
+    (repo / "calc.py").write_text(BROKEN)
+    identity = ["-c", "user.name=Tester", "-c", "user.email=tester@example.com"]
+    for command in (["init", "-q"], ["add", "."], [*identity, "commit", "-qm", "start"]):
+        subprocess.run(["git", *command], cwd=repo, check=True, env=_git_environment(home))
+    return Workplace(repo=repo, home=home)
+
+
+@each_agent
+def test_client_on_the_provider_itself_edits_the_file(agent: Agent, place: Workplace) -> None:
+    """The control run: a failure here is the client's or the script's, not switchyard's."""
+    with FakeProvider(
+        {"*": turns(agent.client, place.repo)}, offset=agent.history_offset
+    ) as provider:
+        done = agent.run(provider.url, place)
+
+    assert (done.returncode, place.calc) == (0, FIXED), done.stdout
+    assert FINISHED in done.stdout
+    assert len(_routed(provider.requests)) == 4
+
+
+@each_agent
+def test_client_through_switchyard_plans_on_one_model_and_executes_on_the_other(
+    agent: Agent, place: Workplace, tmp_path: Path
+) -> None:
+    with (
+        FakeProvider(split(agent.client, place.repo), offset=agent.history_offset) as provider,
+        serving(policy(agent.wire_format, provider.url), tmp_path) as server,
+        Tap(server) as tap,
+    ):
+        done = agent.run(tap.url, place)
+
+    story = _story(tap.exchanges, provider.requests) + done.stdout
+    assert (done.returncode, place.calc) == (0, FIXED), story
+    assert FINISHED in done.stdout
+    assert [request.wire_format for request in provider.requests] == [agent.wire_format] * len(
+        provider.requests
+    ), story
+    sent = [e for e in tap.exchanges if e.request.wire_format]
+    assert len(sent) == len(provider.requests), story
+    _assert_only_what_the_policy_says_changed(sent, provider.requests)
+    routed = _routed(provider.requests)
+    assert [request.model for request in routed] == [PLANNER, PLANNER, EXECUTOR, EXECUTOR], story
+    phases = [e.headers["x-switchyard-phase"] for e in sent if not e.request.is_housekeeping]
+    assert phases == ["planning", "planning", "executing", "executing"]
+    _assert_no_key_of_the_caller_reached_the_provider(provider.requests)
+
+
+def _assert_only_what_the_policy_says_changed(
+    sent: list[Exchange], received: list[Recorded]
+) -> None:
+    for exchange, request in zip(sent, received, strict=True):
+        caller = exchange.request
+        expected = with_model(caller.raw, request.model)
+        if request.model == PLANNER and not caller.is_housekeeping:
+            run = inserted(expected, request.raw)
+            assert run is not None, f"{caller.path}: more changed than one insertion"
+            assert run.count(INSTRUCTION.encode()) == 1
+            # Besides the text itself only the JSON around it and a blank line are new.
+            assert len(run) < len(INSTRUCTION) + 60, run
+        else:
+            assert request.raw == expected
+
+
+def _assert_no_key_of_the_caller_reached_the_provider(received: list[Recorded]) -> None:
+    for request in received:
+        values = " ".join(request.headers.values())
+        assert KEY not in values
+        assert PROVIDER_KEY in values
+
+
+def _routed(requests: list[Recorded]) -> list[Recorded]:
+    return [r for r in requests if r.wire_format and not r.is_housekeeping]
+
+
+def _story(exchanges: list[Exchange], received: list[Recorded]) -> str:
+    lines = [f"client   {e.request.method} {e.request.path} -> {e.status}" for e in exchanges]
+    lines += [f"provider {r.method} {r.path} {r.wire_format and r.model}" for r in received]
+    return f"route {ROUTE}\n" + "\n".join(lines) + "\n"
+
+
+def _git_environment(home: Path) -> dict[str, str]:
+    return {"HOME": str(home), "PATH": "/usr/local/bin:/usr/bin:/bin", "GIT_CONFIG_NOSYSTEM": "1"}

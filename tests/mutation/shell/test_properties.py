@@ -1,0 +1,166 @@
+"""What holds for every command, whatever it is."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from switchyard_core.mutation.labels import LABELS
+from switchyard_core.mutation.paths import PathClasses
+from switchyard_core.mutation.shell import read_argv, read_command
+
+CLASSES = PathClasses()
+
+#: Text with many characters that mean something to a shell.
+shell_text = st.text(
+    alphabet=st.one_of(
+        st.sampled_from(list("\"'`$(){}[]<>|&;\\\n\t #=-*?!~%^@/.:,")),
+        st.characters(min_codepoint=32, max_codepoint=0x2FFF),
+        st.sampled_from(["rm ", "sed -i ", "<<EOF\n", "EOF\n", "$(", "python -c ", "git "]),
+    ),
+    max_size=80,
+)
+READS = [
+    "git status",
+    "cat src/app.py",
+    "grep -rn foo src",
+    "sed -n 1,5p src/app.py",
+    "ls -la",
+    "find . -name x.py",
+]
+EDITS = [
+    "sed -i s/a/b/ src/app.py",
+    "rm src/app.py",
+    "git apply fix.patch",
+    "cp a.py b.py",
+    "echo x > src/app.py",
+    "black src",
+]
+
+
+@settings(max_examples=400, deadline=None)
+@given(shell_text, st.sampled_from(["bash", "powershell", "cmd", "auto"]))
+def test_any_text_is_read_without_an_error(text: str, dialect: str) -> None:
+    assert read_command(text, CLASSES, dialect=dialect).label in LABELS
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(shell_text, min_size=1, max_size=5))
+def test_any_argv_is_read_without_an_error(words: list[str]) -> None:
+    assert read_argv(words, CLASSES).label in LABELS
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.sampled_from(["echo", "grep -n", "git log --grep", "printf %s"]), shell_text)
+def test_quoted_text_is_never_an_edit(program: str, text: str) -> None:
+    command = f"{program} {shlex.quote(text.replace(chr(0), ''))}"
+
+    assert read_command(command, CLASSES, dialect="bash").label == "read_only"
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.sampled_from(READS), st.data())
+def test_quoting_of_its_words_never_makes_a_read_an_edit(command: str, data: st.DataObject) -> None:
+    words = [
+        data.draw(st.sampled_from([word, f"'{word}'", f'"{word}"', f"{word[0]}'{word[1:]}'"]))
+        if word
+        else word
+        for word in command.split()
+    ]
+
+    assert read_command(" ".join(words), CLASSES, dialect="bash").label == "read_only"
+
+
+WRAPPERS = [
+    "bash -lc {quoted}",
+    "sh -c {quoted}",
+    "sudo bash -c {quoted}",
+    "env X=1 bash -c {quoted}",
+    "( {command} )",
+    "{{ {command}; }}",
+    "if true; then {command}; fi",
+    "cd src && {command}",
+    "true || {command}",
+    "{command} && pytest",
+    "{command}; git status",
+    "git status\n{command}",
+    "for i in 1; do {command}; done",
+    "x=$({command})",
+    "eval {quoted}",
+    "f() {{ {command}; }}; f",
+    "! {command}",
+    "{command} &",
+    "ls | while read x; do {command}; done",
+    "case x in x) {command};; esac",
+    "bash <<'EOF'\n{command}\nEOF",
+]
+
+
+@pytest.mark.parametrize("wrapper", WRAPPERS, ids=[f"wrapper_{n}" for n in range(len(WRAPPERS))])
+@pytest.mark.parametrize("command", EDITS)
+def test_wrapper_never_hides_an_edit(wrapper: str, command: str) -> None:
+    wrapped = wrapper.format(command=command, quoted=shlex.quote(command))
+
+    assert read_command(wrapped, CLASSES, dialect="bash").label == "file_edit"
+
+
+@pytest.mark.parametrize("wrapper", WRAPPERS, ids=[f"wrapper_{n}" for n in range(len(WRAPPERS))])
+@pytest.mark.parametrize("command", READS)
+def test_wrapper_never_makes_a_read_an_edit(wrapper: str, command: str) -> None:
+    wrapped = wrapper.format(command=command, quoted=shlex.quote(command))
+
+    assert read_command(wrapped, CLASSES, dialect="bash").label == "read_only"
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.sampled_from(EDITS),
+    st.lists(st.sampled_from(WRAPPERS[:6] + WRAPPERS[7:9]), min_size=1, max_size=4),
+)
+def test_nested_wrappers_never_hide_an_edit(command: str, wrappers: list[str]) -> None:
+    for wrapper in wrappers:
+        command = wrapper.format(command=command, quoted=shlex.quote(command))
+
+    assert read_command(command, CLASSES, dialect="bash").label == "file_edit"
+
+
+@pytest.mark.parametrize(
+    "prefix", ["sudo", "env X=1", "time", "nohup", "nice -n 5", "timeout 5", "X=1", "command", "stdbuf -oL"]
+)
+@pytest.mark.parametrize("command", ["sed -i s/a/b/ src/app.py", "rm src/app.py", "git apply x"])
+def test_prefix_never_hides_an_edit(prefix: str, command: str) -> None:
+    assert read_command(f"{prefix} {command}", CLASSES).label == "file_edit"
+
+
+def test_deep_nesting_is_read_without_an_error() -> None:
+    assert read_command("(" * 3000 + "ls" + ")" * 3000, CLASSES).label in LABELS
+    assert read_command("$(" * 3000, CLASSES, dialect="bash").label in LABELS
+    assert read_command("eval " * 500 + "rm a.py", CLASSES).label in LABELS
+
+
+def test_recursive_function_ends() -> None:
+    assert read_command("f() { f; f; rm a.py; }; f", CLASSES).label == "file_edit"
+
+
+def test_command_over_the_limit_is_read_to_there_and_says_so() -> None:
+    command = "rm src/a.py\n" + "# padding\n" * 30000
+
+    reading = read_command(command, CLASSES, dialect="bash")
+
+    assert reading.label == "file_edit"
+    assert "256 KiB" in reading.detail
+
+
+def test_long_read_is_unknown_because_its_end_was_not_read() -> None:
+    reading = read_command("ls\n" + "# padding\n" * 30000, CLASSES, dialect="bash")
+
+    assert (reading.label, "256 KiB" in reading.detail) == ("unknown", True)
+
+
+def test_many_commands_take_linear_time() -> None:
+    reading = read_command("echo a; " * 5000 + "rm a.py", CLASSES, dialect="bash")
+
+    assert reading.label == "file_edit"

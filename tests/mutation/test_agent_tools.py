@@ -1,0 +1,294 @@
+"""Every row of the agent tool catalogue gets its label from the default pack."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tomli
+
+from switchyard_core.conversation import ToolCall
+from switchyard_core.mutation import MutationRules, RuleSetModel, compile_rules, core_packs
+
+DATA = Path(__file__).parent.parent / "data" / "agent-tools.json"
+ROWS: list[dict[str, Any]] = json.loads(DATA.read_text("utf-8"))
+
+#: Rows that name no tool, only an envelope or a naming scheme: there is nothing to label.
+UNDECIDABLE = {
+    "mcp__<server>__<tool>": "a naming scheme, tested by the prefix tests",
+    "mcp_<server>_<tool>": "a naming scheme, tested by the prefix tests",
+    "<server>_<tool>": "a naming scheme, tested by the prefix tests",
+    "mcp--<server>--<tool> or use_mcp_tool": "a naming scheme, tested by the prefix tests",
+    "custom_tool_call": "an item type; the call has the name of its tool",
+    "function_call": "an item type; the call has the name of its tool",
+    "mcp_call": "an item type; the call has the name of its tool",
+    "browser*": "a family of names, matched by a glob",
+    "todo__*": "a family of names, matched by a glob",
+}
+
+#: Both sides of the rows that depend on their arguments: tool, arguments, label.
+PATCH = "*** Begin Patch\n*** Update File: src/app.py\n@@\n-a\n+b\n*** End Patch\n"
+DEPENDS: list[tuple[str, Any, str]] = [
+    ("Agent", {"prompt": "edit src/app.py"}, "read_only"),
+    ("Task", {"prompt": "edit src/app.py"}, "read_only"),
+    ("EnterWorktree", {}, "file_write_other"),
+    ("ExitWorktree", {}, "file_write_other"),
+    ("write_stdin", {"session_id": 1, "chars": ""}, "read_only"),
+    ("write_stdin", {"session_id": 1, "chars": "x\n"}, "unknown"),
+    ("exec", f"await tools.apply_patch(`{PATCH}`)", "file_edit"),
+    ("exec", 'await tools.exec_command({cmd: "cat src/app.py"})', "read_only"),
+    ("exec", 'await tools.exec_command({cmd: "sed -i s/a/b/ src/app.py"})', "file_edit"),
+    ("exec", "await tools.exec_command({cmd: command})", "unknown"),
+    ("js_repl", "require('fs').writeFileSync('src/app.js', '1')", "file_edit"),
+    ("js_repl", "1 + 1", "unknown"),
+    ("spawn_agent", {"message": "x"}, "read_only"),
+    ("send_input", {"message": "x"}, "read_only"),
+    ("wait_agent", {}, "read_only"),
+    ("close_agent", {}, "read_only"),
+    ("computer_call", {"action": {"type": "click"}}, "unknown"),
+    ("code_execution", {"code": "print(1)"}, "unknown"),
+    ("str_replace_editor", {"command": "view", "path": "a.py"}, "read_only"),
+    ("str_replace_editor", {"command": "create", "path": "a.py"}, "file_edit"),
+    ("str_replace_editor", {"command": "undo_edit", "path": "a.py"}, "file_edit"),
+    ("str_replace_based_edit_tool", {"command": "view", "path": "a.py"}, "read_only"),
+    ("str_replace_based_edit_tool", {"command": "insert", "path": "a.py"}, "file_edit"),
+    ("invoke_agent", {"prompt": "x"}, "read_only"),
+    ("agent", {"prompt": "x"}, "read_only"),
+    ("task", {"prompt": "x"}, "read_only"),
+    ("use_subagents", {"prompt": "x"}, "read_only"),
+    ("batch", {"tool_calls": [{"tool": "read", "parameters": {}}]}, "read_only"),
+    (
+        "batch",
+        {"tool_calls": [{"tool": "edit", "parameters": {"filePath": "a.py"}}]},
+        "file_edit",
+    ),
+    (
+        "use_mcp_tool",
+        {"server_name": "fs", "tool_name": "write_file", "arguments": '{"path": "a.py"}'},
+        "file_edit",
+    ),
+    (
+        "use_mcp_tool",
+        {"server_name": "fs", "tool_name": "read_file", "arguments": '{"path": "a.py"}'},
+        "read_only",
+    ),
+    (
+        "multi_tool_use.parallel",
+        {"tool_uses": [{"recipient_name": "functions.read_file", "parameters": {}}]},
+        "read_only",
+    ),
+    (
+        "parallel",
+        {
+            "tool_uses": [
+                {"recipient_name": "functions.read_file", "parameters": {}},
+                {"recipient_name": "functions.edit_file", "parameters": {"target_file": "a.py"}},
+            ]
+        },
+        "file_edit",
+    ),
+    ("multi_replace_file_content", {"TargetFile": "a.py"}, "file_edit"),
+    ("multi_replace_file_content", {"TargetFile": "p.md", "ArtifactMetadata": {}}, "file_write_other"),
+    ("write_to_file", {"TargetFile": "a.py"}, "file_edit"),
+    ("write_to_file", {"TargetFile": "p.md", "ArtifactMetadata": {}}, "file_write_other"),
+    ("send_command_input", {"CommandId": "1", "Input": "x"}, "unknown"),
+    ("create_and_run_task", {"task": {}}, "unknown"),
+    ("run_notebook_cell", {}, "unknown"),
+    ("runTests", {}, "unknown"),
+    ("run_task", {}, "unknown"),
+    ("run_vscode_command", {}, "unknown"),
+    ("install_extension", {}, "unknown"),
+    ("runSubagent", {}, "read_only"),
+    ("execution_subagent", {}, "read_only"),
+    ("search_subagent", {}, "read_only"),
+    ("write_bash", {"sessionId": "1", "input": "y"}, "unknown"),
+    ("file_editor", {"command": "view"}, "read_only"),
+    ("file_editor", {"command": "str_replace", "path": "a.py"}, "file_edit"),
+    ("planning_file_editor", {"command": "create", "path": "PLAN.md"}, "file_write_other"),
+    ("planning_file_editor", {"command": "view", "path": "PLAN.md"}, "read_only"),
+    ("execute_ipython_cell", {"code": "open('a.py', 'w').write('')"}, "file_edit"),
+    ("execute_ipython_cell", {"code": "!sed -i s/a/b/ a.py"}, "file_edit"),
+    ("execute_ipython_cell", {"code": "%%bash\nrm src/a.py"}, "file_edit"),
+    ("execute_ipython_cell", {"code": "1 + 1"}, "unknown"),
+    ("delegate", {"command": "rm x"}, "read_only"),
+    ("developer__text_editor", {"command": "view", "path": "a.py"}, "read_only"),
+    ("developer__text_editor", {"command": "write", "path": "a.py"}, "file_edit"),
+    ("json_edit_tool", {"operation": "view", "file_path": "a.json"}, "read_only"),
+    ("json_edit_tool", {"operation": "set", "file_path": "a.json"}, "file_edit"),
+    ("write-process", {"terminal_id": 1, "input_text": "x"}, "unknown"),
+    ("edit_file", {"path": "a.py", "edits": [], "dryRun": True}, "read_only"),
+    ("edit_file", {"path": "a.py", "edits": [], "dryRun": False}, "file_edit"),
+    ("interact_with_process", {"pid": 1, "input": "print(1)"}, "unknown"),
+    ("interact_with_process", {"pid": 1, "input": "open('a.py','w').write('')"}, "file_edit"),
+    ("replace_in_files", {"needle": "a", "repl": "b", "dry_run": True}, "read_only"),
+    ("replace_in_files", {"needle": "a", "repl": "b"}, "file_edit"),
+    ("execute_bash", {"command": "rm src/a.py", "is_input": "true"}, "unknown"),
+    ("bash", {"restart": True}, "read_only"),
+]
+
+#: How agents write the name of a tool that another server or extension gives them.
+PREFIXES = ("mcp__srv__{}", "mcp_srv_{}", "mcp--srv--{}", "functions.{}", "ext__{}", "srv/{}")
+
+
+@pytest.fixture(scope="module")
+def rules() -> MutationRules:
+    available = {
+        pack.name: RuleSetModel.model_validate(tomli.loads(pack.text)) for pack in core_packs()
+    }
+    return compile_rules(["coding_agents"], available)
+
+
+def _names(tool: str) -> list[str]:
+    """Return the tool names that a row's free text gives."""
+    spoken = re.sub(r"\b(older name|SDK class name also seen as|legacy|alias)\b:?", "", tool)
+    return [name for name in re.split(r"[\s(),/]+", spoken) if re.fullmatch(r"[\w.\-]+", name)]
+
+
+def _arguments(row: dict[str, Any]) -> Any:
+    """Return arguments such as the tool takes, with a source file wherever a path is asked."""
+    args = row["args"] if isinstance(row["args"], dict) else {}
+    if set(args) == {"<input>"}:
+        return PATCH
+    values: dict[str, Any] = {}
+    for name in args:
+        lowered = name.lower()
+        if lowered in {"input", "patch", "patchtext"}:
+            values[name] = PATCH
+        elif "path" in lowered or "file" in lowered and "text" not in lowered:
+            values[name] = ["src/app.py"] if lowered.endswith("s") else "src/app.py"
+        elif name == "command":
+            values[name] = "str_replace"
+        else:
+            values[name] = "x"
+    return values
+
+
+def _command_arguments(row: dict[str, Any], command: str) -> Any:
+    args = list(row["args"]) if isinstance(row["args"], dict) else []
+    for name in ("command", "cmd", "CommandLine", "commands", "action"):
+        if name in args:
+            break
+    if name == "commands":
+        return {name: [command]}
+    if name == "action":
+        if row["tool"] == "shell_call":
+            return {"action": {"commands": [command]}}
+        return {"action": {"type": "exec", "command": ["bash", "-lc", command]}}
+    return {name: command}
+
+
+def _call(name: str, arguments: Any, **more: Any) -> ToolCall:
+    kind: Any = "custom" if isinstance(arguments, str) else "function"
+    source = arguments if isinstance(arguments, str) else json.dumps(arguments)
+    return ToolCall(id="1", name=name, source=source, kind=kind, **more)
+
+
+def _rows(*kinds: str) -> Iterator[Any]:
+    for row in ROWS:
+        if row["wire_kind"] == "text" or row["mutates"] not in kinds:
+            continue
+        if row["tool"] in UNDECIDABLE:
+            continue
+        for name in _names(row["tool"]):
+            yield pytest.param(row, name, id=f"{row['agent']}-{name}".replace(" ", "_"))
+
+
+@pytest.mark.parametrize(("row", "name"), list(_rows("always")))
+def test_label_of_an_editing_tool_is_its_row(
+    rules: MutationRules, row: dict[str, Any], name: str
+) -> None:
+    expected = "file_write_other" if "file_write_other" in row["condition"] else "file_edit"
+
+    assert expected == rules.label(_call(name, _arguments(row))).label
+
+
+@pytest.mark.parametrize(("row", "name"), list(_rows("never")))
+def test_label_of_a_reading_tool_is_never_an_edit(
+    rules: MutationRules, row: dict[str, Any], name: str
+) -> None:
+    expected = "file_write_other" if "(file_write_other)" in row["condition"] else "read_only"
+
+    assert expected == rules.label(_call(name, _arguments(row))).label
+
+
+@pytest.mark.parametrize(("row", "name"), list(_rows("shell")))
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [("git status", "read_only"), ("git apply x.patch", "file_edit")],
+    ids=["reads", "edits"],
+)
+def test_label_of_a_shell_is_its_command(
+    rules: MutationRules, row: dict[str, Any], name: str, command: str, expected: str
+) -> None:
+    assert expected == rules.label(_call(name, _command_arguments(row, command))).label
+
+
+@pytest.mark.parametrize(("tool", "arguments", "expected"), DEPENDS)
+def test_label_of_a_conditional_tool_follows_its_arguments(
+    rules: MutationRules, tool: str, arguments: Any, expected: str
+) -> None:
+    assert expected == rules.label(_call(tool, arguments)).label
+
+
+def test_conditional_rows_all_have_both_sides_or_a_reason() -> None:
+    tested = {tool.rsplit(".", 1)[-1] for tool, _, _ in DEPENDS}
+    missing = [
+        row["tool"]
+        for row in ROWS
+        if row["mutates"] == "depends"
+        and row["wire_kind"] != "text"
+        and row["tool"] not in UNDECIDABLE
+        and not tested & set(_names(row["tool"].replace("multi_tool_use.", "")))
+    ]
+
+    assert missing == []
+
+
+@pytest.mark.parametrize("prefix", PREFIXES)
+@pytest.mark.parametrize(
+    ("tool", "arguments", "expected"),
+    [
+        ("write_file", {"path": "src/app.py"}, "file_edit"),
+        ("writeFile", {"path": "src/app.py"}, "file_edit"),
+        ("edit-file", {"path": "src/app.py"}, "file_edit"),
+        ("apply_patch", {"input": PATCH}, "file_edit"),
+        ("str_replace_editor", {"command": "view", "path": "a.py"}, "read_only"),
+        ("str_replace_editor", {"command": "create", "path": "a.py"}, "file_edit"),
+        ("run_shell_command", {"command": "rm src/app.py"}, "file_edit"),
+        ("run_shell_command", {"command": "ls"}, "read_only"),
+        ("read_file", {"path": "src/app.py"}, "read_only"),
+        ("todo_write", {"todos": []}, "read_only"),
+        ("write_memory", {"content": "x"}, "read_only"),
+        ("create_directory", {"path": "src"}, "file_write_other"),
+    ],
+)
+def test_prefixed_name_is_labelled_like_the_bare_one(
+    rules: MutationRules, prefix: str, tool: str, arguments: Any, expected: str
+) -> None:
+    assert expected == rules.label(_call(prefix.format(tool), arguments)).label
+
+
+@pytest.mark.parametrize(
+    "more", [{"namespace": "functions"}, {"namespace": "mcp__fs"}, {"server": "filesystem"}]
+)
+def test_namespace_of_a_call_does_not_hide_its_tool(
+    rules: MutationRules, more: dict[str, str]
+) -> None:
+    assert "file_edit" == rules.label(_call("write_file", {"path": "a.py"}, **more)).label
+
+
+@pytest.mark.parametrize(
+    "tool",
+    [
+        "TodoWrite", "write_stdin_info", "write_memory", "create_memory", "update_plan",
+        "git_create_branch_name", "preview_edit_file", "todo_edit", "memory_write", "list_edit",
+        "rewrite_history_info", "editor_state", "edits", "written", "get_write_file", "create_issue",
+        "delete_issue_comment", "update_pull_request", "patch_notes", "apply_filter",
+    ],
+)
+def test_name_that_only_contains_an_edit_word_is_no_edit(rules: MutationRules, tool: str) -> None:
+    assert "file_edit" != rules.label(_call(tool, {"path": "src/app.py"})).label

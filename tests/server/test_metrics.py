@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+from switchyard_core.server.metrics import BUCKETS_S, Gauge, Histogram, Metrics
+
+
+def test_histogram_counts_a_bound_into_its_own_bucket_and_the_rest_above():
+    histogram = Histogram()
+    for seconds in (0.0005, 0.0006, 1e9):
+        histogram.observe(seconds)
+    assert histogram.counts[0] == histogram.counts[1] == histogram.counts[-1] == 1
+    assert histogram.count == 3
+
+
+def test_text_has_help_and_type_once_per_metric_and_cumulative_buckets():
+    metrics = Metrics()
+    metrics.observe("r", 0.3, 0.0004)
+    metrics.observe("r", 700.0, None)
+    metrics.requests["r", "t", "p", "200"] += 2
+    gauges = [Gauge(name="g", help="x", labels=(("route", n),), value=1) for n in ("a", "b")]
+    lines = metrics.as_text(gauges).splitlines()
+    assert lines.count("# TYPE g gauge") == 1
+    assert lines[-2:] == ['g{route="a"} 1', 'g{route="b"} 1']
+    assert 'switchyard_request_seconds_bucket{route="r",le="0.25"} 0' in lines
+    assert 'switchyard_request_seconds_bucket{route="r",le="0.5"} 1' in lines
+    assert 'switchyard_request_seconds_bucket{route="r",le="300"} 1' in lines
+    assert 'switchyard_request_seconds_bucket{route="r",le="+Inf"} 2' in lines
+    assert 'switchyard_request_seconds_sum{route="r"} 700.300000' in lines
+    assert 'switchyard_added_seconds_count{route="r"} 1' in lines
+    assert len(set(BUCKETS_S)) == len(BUCKETS_S)
+
+
+def test_text_escapes_label_values():
+    metrics = Metrics()
+    metrics.errors['a"b\\c\nd'] += 1
+    assert 'switchyard_errors_total{code="a\\"b\\\\c\\nd"} 1' in metrics.as_text([])
+
+
+def test_json_says_the_same_as_the_text():
+    metrics = Metrics()
+    metrics.requests["r", "t", "p", "200"] += 2
+    metrics.handoffs["r", "set", "rule"] += 1
+    metrics.observe("r", 0.25, 0.001)
+    found = metrics.as_json([Gauge(name="g", help="x", value=3)])
+    assert found == {
+        "requests": [{"route": "r", "target": "t", "phase": "p", "status": 200, "count": 2}],
+        "errors": {},
+        "handoffs": [{"route": "r", "rule_set": "set", "rule": "rule", "count": 1}],
+        "request_seconds": {"r": {"count": 1, "sum": 0.25}},
+        "added_seconds": {"r": {"count": 1, "sum": 0.001}},
+        "gauges": [{"name": "g", "value": 3}],
+    }

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from switchyard_core import PluginError, RequestError, UpstreamError
+from switchyard_core.server.problems import caller_format, error_event, problem_of
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "expected"),
+    [
+        ("/chat/x", {}, "openai_chat"),
+        ("", {}, "openai_chat"),
+        ("/responses/r", {}, "openai_responses"),
+        ("/messages/batches", {}, "anthropic_messages"),
+        ("/models", {"anthropic-version": "x"}, "anthropic_messages"),
+    ],
+)
+def test_caller_format_is_told_from_path_and_version(path, headers, expected):
+    assert caller_format(path, headers) == expected
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "code"),
+    [
+        (RequestError(message="m", code="c", status=418), 418, "c"),
+        (UpstreamError("m", kind="timeout", status=504), 504, "upstream_timeout"),
+        (PluginError("m"), 500, "plugin_error"),
+        (ValueError("m"), 500, "internal_error"),
+    ],
+)
+def test_problem_of_gives_each_error_its_status_and_code(error, status, code):
+    problem = problem_of(error, "req_1")
+    assert (problem.status, problem.code) == (status, code)
+    assert ("req_1" if code == "internal_error" else "m") in problem.message
+
+
+ERROR = RequestError(message="broke off", code="upstream_cut", status=502)
+
+
+@pytest.mark.parametrize(
+    ("last", "opening"),
+    [(b"", b""), (b"data: 1\n\n", b""), (b"data: 1\r\n\r\n", b""), (b"data: 1", b"\n\n")],
+)
+def test_error_event_ends_an_event_that_was_left_open(last, opening):
+    event = error_event("openai_chat", ERROR, "req_1", last)
+    assert event.startswith(opening + b"data: {")
+    assert event.endswith(b"}\n\n")
+    assert json.loads(event[len(opening) + 6 :])["error"]["message"] == "broke off"
+
+
+def test_error_event_of_responses_counts_on_or_leaves_the_number_out():
+    numbered = error_event("openai_responses", ERROR, "r", b'{"sequence_number": 41}\n\n')
+    plain = error_event("openai_responses", ERROR, "r", b"")
+    assert b'"sequence_number":42' in numbered
+    assert b"sequence_number" not in plain
+    assert plain.startswith(b"event: error\ndata: ")
+
+
+def test_error_event_of_messages_has_the_request_id():
+    event = error_event("anthropic_messages", ERROR, "req_1", b"")
+    data = json.loads(event.removeprefix(b"event: error\ndata: "))
+    assert (data["type"], data["request_id"]) == ("error", "req_1")

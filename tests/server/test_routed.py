@@ -1,0 +1,172 @@
+"""Faults of plugins and ours, the log, and that nothing secret is ever in it."""
+
+from __future__ import annotations
+
+import logging
+import os
+import stat
+
+import httpx
+import pytest
+
+from switchyard_core import WIRE_FORMATS
+from tests.server.servers import (
+    KEY,
+    PATHS,
+    BytesProvider,
+    Reply,
+    body,
+    running,
+)
+
+JSON = {"content-type": "application/json"}
+
+
+class _Broken:
+    async def route(self, request, context):
+        raise RuntimeError("boom in the plugin")
+
+
+@pytest.mark.parametrize("wire_format", WIRE_FORMATS)
+async def test_fault_of_a_router_is_500_that_names_it_and_the_log_has_the_traceback(
+    wire_format, caplog
+):
+    async with running(wire_format, BytesProvider()) as (url, app), httpx.AsyncClient() as client:
+        app.engine.runtimes["coding"].router = _Broken()
+        answer = await client.post(
+            url + PATHS[wire_format], content=body(wire_format), headers=JSON
+        )
+        assert (await client.get(url + "/health")).status_code == 200
+    assert answer.status_code == 500
+    assert "plugin_error" in answer.text
+    assert "the router `plan_execute` failed: RuntimeError: boom in the plugin" in answer.text
+    assert "Traceback" not in answer.text
+    assert "boom in the plugin" in caplog.text
+    assert "Traceback" in caplog.text
+
+
+@pytest.mark.parametrize("wire_format", WIRE_FORMATS)
+async def test_fault_of_ours_tells_the_caller_the_request_id_only(
+    wire_format, caplog, monkeypatch
+):
+    async with running(wire_format, BytesProvider()) as (url, app), httpx.AsyncClient() as client:
+
+        def fail(*_):
+            raise ValueError("secret detail")
+
+        monkeypatch.setattr(app.engine, "rewrite", fail)
+        answer = await client.post(
+            url + PATHS[wire_format], content=body(wire_format), headers=JSON
+        )
+    assert answer.status_code == 500
+    assert "internal_error" in answer.text
+    assert "secret detail" not in answer.text
+    assert answer.headers["x-switchyard-request-id"] in answer.text
+    assert answer.headers["x-switchyard-request-id"] in caplog.text
+    assert "ValueError: secret detail" in caplog.text
+    assert app.metrics.errors == {"internal_error": 1}
+
+
+async def test_log_line_says_what_happened_and_nothing_private(caplog):
+    caplog.set_level(logging.INFO, "switchyard")
+    canary = "canary-8Qv3ZtLp"
+    provider = BytesProvider(Reply(), Reply(status=500, chunks=(canary.encode(),)))
+    content = body("openai_chat", edited=True).replace(b"fix", canary.encode())
+    headers = {
+        **JSON,
+        "authorization": f"Bearer {canary}",
+        "x-switchyard-session-id": canary,
+        "cookie": canary,
+    }
+    environ = {"UPSTREAM_KEY": KEY, "OTHER": canary}
+    async with (
+        running("openai_chat", provider, environ=environ) as (url, _),
+        httpx.AsyncClient() as client,
+    ):
+        target = url + PATHS["openai_chat"] + f"?key={canary}"
+        answer = await client.post(target, content=content, headers=headers)
+        await client.post(target, content=content, headers=headers)
+        await client.post(target, content=b"{" + canary.encode(), headers=headers)
+        await client.get(url + f"/{canary}?x={canary}", headers=headers)
+        metrics = await client.get(url + "/metrics")
+    lines = [r.getMessage() for r in caplog.records if r.name == "switchyard"]
+    fields = dict(word.split("=", 1) for word in lines[0].split(" "))
+    assert fields["request"] == answer.headers["x-switchyard-request-id"]
+    assert (fields["route"], fields["target"]) == ("coding", "executor")
+    assert (fields["phase"], fields["reason"]) == ("executing", "mutation_in_history")
+    assert len(fields["identity"]) == 12
+    assert (fields["status"], fields["in"], fields["out"]) == ("200", str(len(content)), "12")
+    assert float(fields["ms"]) >= float(fields["own_ms"]) > 0
+    assert "error" not in fields
+    assert "reason=latched" in lines[1]
+    assert "status=500" in lines[1]
+    assert "error=invalid_json" in lines[2]
+    assert len(lines) == 3
+    everything = caplog.text + metrics.text
+    assert canary not in everything
+    assert KEY not in everything
+    assert canary not in str([(seen.headers) for seen in provider.seen])
+
+
+async def test_warning_of_a_decision_reaches_header_and_log(caplog):
+    caplog.set_level(logging.INFO, "switchyard")
+    content = b'{"model":"coder","input":"go on","previous_response_id":"resp_1"}'
+    async with (
+        running("openai_responses", BytesProvider()) as (url, _),
+        httpx.AsyncClient() as client,
+    ):
+        answer = await client.post(
+            url + PATHS["openai_responses"], content=content, headers=JSON
+        )
+    assert answer.headers["x-switchyard-warning"] == "history_missing"
+    assert "warning=history_missing" in caplog.text
+
+
+async def test_log_bodies_keeps_bodies_as_private_files(tmp_path):
+    provider = BytesProvider()
+    folder = tmp_path / "bodies"
+    content = body("openai_chat")
+    for run in (1, 2):
+        async with (
+            running("openai_chat", provider, options={"log_bodies": folder}) as (url, _),
+            httpx.AsyncClient() as client,
+        ):
+            await client.post(url + PATHS["openai_chat"], content=content, headers=JSON)
+        assert (folder / f"{run}-in.json").read_bytes() == content
+        assert (folder / f"{run}-out.json").read_bytes() == provider.seen[run - 1].body
+    assert sorted(os.listdir(folder)) == ["1-in.json", "1-out.json", "2-in.json", "2-out.json"]
+    assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o600}
+
+
+async def test_second_try_of_a_request_is_kept_and_told(tmp_path):
+    refused = Reply(status=400, chunks=(b'{"error":{"message":"invalid encrypted_content"}}',))
+    provider = BytesProvider(refused, Reply())
+    content = body("openai_responses", edited=True).replace(
+        b',{"type":"function_call"',
+        b',{"type":"reasoning","id":"r","summary":[],"encrypted_content":"xx"},'
+        b'{"type":"function_call"',
+    )
+    async with (
+        running("openai_responses", provider, options={"log_bodies": tmp_path}) as (url, _),
+        httpx.AsyncClient() as client,
+    ):
+        answer = await client.post(
+            url + PATHS["openai_responses"], content=content, headers=JSON
+        )
+    assert answer.status_code == 200
+    assert answer.headers["x-switchyard-warning"] == "reasoning_dropped"
+    assert b"encrypted_content" in (tmp_path / "1-out.json").read_bytes()
+    assert (tmp_path / "1-out-2.json").read_bytes() == provider.seen[1].body
+    assert b"encrypted_content" not in provider.seen[1].body
+
+
+async def test_missing_variable_of_the_key_is_500_that_names_it():
+    async with (
+        running("openai_chat", BytesProvider(), environ={}) as (url, _),
+        httpx.AsyncClient() as client,
+    ):
+        answer = await client.post(
+            url + PATHS["openai_chat"], content=body("openai_chat"), headers=JSON
+        )
+    assert answer.status_code == 500
+    assert "`UPSTREAM_KEY`" in answer.json()["error"]["message"]

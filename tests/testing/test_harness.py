@@ -1,0 +1,134 @@
+"""The harness: a policy run without a socket."""
+
+import types
+
+import pytest
+
+import switchyard_demo_routers
+from switchyard_core import WIRE_FORMATS, PluginError, PolicyError, RequestError, UpstreamError
+from switchyard_core.testing import FakeReply, FakeUpstream, Harness, conversation, installed_and
+
+POLICY = """\
+schema_version = 1
+
+[llm_clients.provider]
+format = "{format}"
+base_url = "https://example.com/v1"
+api_key_env = "PROVIDER_KEY"
+
+[targets.planner]
+id = "provider/capable"
+llm_client = "provider"
+
+[targets.executor]
+id = "provider/efficient"
+llm_client = "provider"
+
+[routes.main]
+id = "switchyard/plan-execute"
+type = "plan_execute"
+capable_target = "planner"
+efficient_target = "executor"
+latch_capacity = 1
+"""
+
+each_format = pytest.mark.parametrize("wire_format", WIRE_FORMATS)
+
+
+def harness(wire_format, **more):
+    return Harness(POLICY.replace("{format}", wire_format), **more)
+
+
+@each_format
+async def test_run_returns_decision_outgoing_reports_and_answer(wire_format):
+    async with harness(wire_format) as ready:
+        routed = await ready.run(conversation(wire_format).user("fix it").request(session="s"))
+
+    assert (routed.decision.target, routed.decision.phase) == ("planner", "planning")
+    assert routed.outgoing.model == "provider/capable"
+    assert "insert_planning_prompt" in [report.name for report in routed.reports]
+    assert routed.status == 200
+    assert b"ok" in routed.answer
+    assert ready.upstream.closed
+
+
+@each_format
+async def test_dry_run_changes_nothing(wire_format):
+    ready = harness(wire_format)
+    edited = conversation(wire_format).user("fix it").edits("edit_file", path="a.py")
+    compacted = conversation(wire_format).user("go on")
+
+    await ready.decide(edited.request(session="s"), dry_run=True)
+    assert (await ready.decide(compacted.request(session="s"))).phase == "planning"
+    await ready.decide(edited.request(session="s"))
+    assert (await ready.decide(compacted.request(session="s"))).phase == "executing"
+
+
+@each_format
+async def test_refused_returns_the_error_when_nothing_was_sent(wire_format):
+    ready = harness(wire_format)
+    edited = conversation(wire_format).user("fix it").edits("edit_file", path="a.py")
+    await ready.run(edited.request(session="one"))
+
+    error = await ready.refused(edited.request(session="two"))
+
+    assert error.code == "latch_capacity"
+    assert len(ready.upstream.requests) == 1
+
+
+async def test_refused_fails_when_the_request_went_through():
+    with pytest.raises(AssertionError, match="went to `planner`"):
+        await harness("openai_chat").refused(conversation("openai_chat").user("a").request())
+
+
+async def test_run_raises_what_the_provider_did():
+    ready = harness("openai_chat", replies=[UpstreamError("gone"), FakeReply(status=500)])
+    request = conversation("openai_chat").user("a").request()
+
+    with pytest.raises(UpstreamError, match="gone"):
+        await ready.run(request)
+    assert (await ready.run(request)).status == 500
+
+
+def test_broken_policy_raises_with_its_findings():
+    with pytest.raises(PolicyError, match="SY"):
+        Harness("schema_version = 1\nroutes = 3\n")
+
+
+def test_harness_reads_a_policy_file(tmp_path):
+    path = tmp_path / "p.toml"
+    path.write_text(POLICY.replace("{format}", "openai_chat"))
+
+    assert list(Harness(path).policy.routes) == ["main"]
+
+
+def test_installed_plugin_that_is_given_too_is_taken_once():
+    assert "noop" in installed_and([switchyard_demo_routers]).route_types
+
+
+def test_broken_plugin_is_named():
+    plugin = types.ModuleType("broken_plugin")
+    plugin.switchyard_route_types = lambda: ()
+
+    with pytest.raises(PluginError, match="broken_plugin"):
+        installed_and([plugin])
+
+
+@each_format
+async def test_explain_tells_target_and_change_without_a_call(wire_format):
+    ready = harness(wire_format)
+
+    explained = await ready.explain(conversation(wire_format).user("fix it").request(session="s"))
+
+    assert explained.decision.target == "planner"
+    assert any("provider/capable" in line for line in explained.diff())
+    assert ready.upstream.requests == []
+
+
+async def test_refused_fails_when_something_was_sent_before_the_refusal():
+    async def refuse(_outgoing):
+        raise RequestError(message="too late", code="late")
+
+    ready = harness("openai_chat", upstream=FakeUpstream(before=refuse))
+    with pytest.raises(AssertionError, match="something was sent"):
+        await ready.refused(conversation("openai_chat").user("a").request())

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from switchyard_core import BodyError
+from switchyard_core.jsontext import ObjectText
+from switchyard_core.workbench import read_requests
+from switchyard_core.workbench.inputs import guess_format
+
+CHAT = b'{ "model":"m", "messages":[], "x":1.10 }'
+
+
+def recorded(**request):
+    return json.dumps({"client": "x", "request": request}).encode()
+
+
+def test_bare_body_keeps_its_bytes_and_takes_the_given_headers():
+    (request,) = read_requests(CHAT, headers=[("X-A", "1")])
+    assert (request.wire_format, request.body) == ("openai_chat", CHAT)
+    assert request.headers["x-a"] == "1"
+
+
+def test_recorded_request_gives_format_call_headers_and_query():
+    data = (
+        b'{"request": {"path": "/v1/messages/count_tokens", "query": "beta=true", '
+        b'"headers": {"A": "own"}, "body": ' + CHAT + b"}}"
+    )
+    (request,) = read_requests(data, headers=[("a", "given")])
+    assert (request.wire_format, request.endpoint) == ("anthropic_messages", "count_tokens")
+    assert (request.query, request.body) == ("beta=true", CHAT)
+    assert request.headers["a"] == "given"
+
+
+def test_given_format_stands_over_the_recorded_path():
+    data = recorded(path="/v1/responses", body={"input": []})
+    (request,) = read_requests(data, wire_format="openai_chat")
+    assert (request.wire_format, request.endpoint) == ("openai_chat", "create")
+
+
+def test_recorded_body_may_be_a_string():
+    (request,) = read_requests(recorded(path="/v1/responses?x=1", body='{"input": 1.0}'))
+    assert (request.wire_format, request.body) == ("openai_responses", b'{"input": 1.0}')
+
+
+def test_lines_are_requests_of_their_own():
+    data = CHAT + b"\n\n" + recorded(path="/v1/responses", body={"input": []}) + b"\n"
+    assert [request.wire_format for request in read_requests(data)] == [
+        "openai_chat", "openai_responses",
+    ]  # fmt: skip
+
+
+def test_line_that_is_not_json_is_named():
+    with pytest.raises(BodyError, match="^line 3: "):
+        read_requests(CHAT + b"\n" + CHAT + b"\n{")
+
+
+def test_file_that_is_no_json_is_left_to_the_decision():
+    (request,) = read_requests(b"hello\nworld")
+    with pytest.raises(BodyError, match="not JSON"):
+        _ = request.fields
+
+
+@pytest.mark.parametrize(
+    ("data", "code"),
+    [
+        (b'{"model": "m"}', "unknown_wire_format"),
+        (recorded(body={"model": "m"}), "unknown_wire_format"),
+        (recorded(path="/v1/responses", headers={"a": 1}, body={}), "invalid_type"),
+        (recorded(path="/v1/responses", headers=[], body={}), "invalid_type"),
+    ],
+)
+def test_what_cannot_be_read_is_said(data, code):
+    with pytest.raises(BodyError) as caught:
+        read_requests(data)
+    assert caught.value.code == code
+
+
+@pytest.mark.parametrize(
+    ("body", "headers", "expected"),
+    [
+        ({"input": "x"}, {}, "openai_responses"),
+        ({"previous_response_id": "x"}, {}, "openai_responses"),
+        ({"messages": []}, {}, "openai_chat"),
+        ({"messages": []}, {"anthropic-version": "1"}, "anthropic_messages"),
+        ({"messages": [], "system": "x"}, {}, "anthropic_messages"),
+        ({"messages": [], "tools": [{"input_schema": {}}]}, {}, "anthropic_messages"),
+        ({"model": "m"}, {}, None),
+    ],
+)
+def test_guess_format_knows_the_keys_of_each(body, headers, expected):
+    assert guess_format(ObjectText(json.dumps(body).encode()), headers) == expected
