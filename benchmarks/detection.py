@@ -90,7 +90,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for shell in Counter(row.shell for row in rows):
         mine = [row for row in rows if row.shell == shell]
         flipped = sum(row.label == "read_only" and row.got == "file_edit" for row in mine)
-        print(f"{shell}: {len(mine)} commands, accuracy {accuracy(mine):.3f}, reads flipped {flipped}")
+        print(
+            f"{shell}: {len(mine)} commands, accuracy {accuracy(mine):.3f}, reads flipped {flipped}"
+        )
         for label in LABELS:
             figures = score(mine, label)
             print(

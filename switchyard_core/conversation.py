@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
+import msgspec
+
 __all__ = [
     "Conversation",
     "Message",
@@ -47,8 +49,7 @@ def parse_json(text: str | bytes) -> Any:
         raise ValueError(msg) from None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Text:
+class Text(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """Visible text of a message, decoded when somebody reads it.
 
     Args:
@@ -64,23 +65,20 @@ class Text:
         return value if isinstance(value, str) else ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reasoning:
+class Reasoning(msgspec.Struct, frozen=True, kw_only=True):
     """A model's reasoning: what of it can be read, and whether an opaque form is attached."""
 
     text: str
     opaque: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Opaque:
+class Opaque(msgspec.Struct, frozen=True, kw_only=True):
     """A part that routing does not read: images, files, unknown item types."""
 
     type: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class ToolCall:
+class ToolCall(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """A tool call as it stands in the request.
 
     Args:
@@ -140,8 +138,7 @@ class ToolCall:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolResult:
+class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
     """A tool's answer; ``name`` only where the wire format repeats the tool's name in it."""
 
     call_id: str
@@ -153,8 +150,7 @@ class ToolResult:
 Part = Text | Reasoning | ToolCall | ToolResult | Opaque
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Message:
+class Message(msgspec.Struct, frozen=True, kw_only=True):
     """One turn: a run of wire items that the same side made.
 
     Args:

@@ -9,7 +9,8 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Self
 
 from switchyard_core.decision import Decision
-from switchyard_core.engine import Engine, Response, Upstreams, connect
+from switchyard_core.engine import Engine, Response, Upstreams, connect, script_findings
+from switchyard_core.errors import PolicyError
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.policy import Client, Policy, load_policy, load_policy_text
 from switchyard_core.request import Request
@@ -93,7 +94,14 @@ class Switchyard:
         environ: Mapping[str, str] | None = None,
         random: Random | None = None,
     ) -> Self:
-        """Return a switchyard for a policy that is loaded already."""
+        """Return a switchyard for a policy that is loaded already.
+
+        Raises:
+            PolicyError: The script of a scripted client has errors.
+        """
+        findings = script_findings(policy)
+        if findings:
+            raise PolicyError(findings)
         upstreams = Upstreams(policy.clients, connect)
         engine = Engine(policy, registry, upstreams=upstreams, environ=environ, random=random)
         return cls(engine)

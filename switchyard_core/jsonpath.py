@@ -165,8 +165,13 @@ def _explained(text: str, expression: str) -> tuple[str, int]:
     return text[:1].lower() + text[1:].rstrip("."), 0
 
 
+def _is_here(tree: ng.JSONPath) -> bool:
+    # The functions of the extended grammar are subclasses of `This`.
+    return type(tree) in {ng.Root, ng.This}
+
+
 def _members(tree: ng.JSONPath) -> tuple[str, ...] | None:
-    if isinstance(tree, ng.Root | ng.This):
+    if _is_here(tree):
         return ()
     if isinstance(tree, ng.Fields):
         return tree.fields if len(tree.fields) == 1 else None
@@ -178,7 +183,7 @@ def _members(tree: ng.JSONPath) -> tuple[str, ...] | None:
 
 def _steps(tree: ng.JSONPath) -> tuple[_Step, ...] | None:
     """Return the closures for a tree, ``None`` when jsonpath-ng must run it."""
-    if isinstance(tree, ng.Root | ng.This):
+    if _is_here(tree):
         return ()
     if isinstance(tree, ng.Child):
         if isinstance(tree.right, ng.Root):

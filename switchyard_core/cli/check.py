@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import click
 
 from switchyard_core.cli import installed_registry
+from switchyard_core.engine import script_findings
 from switchyard_core.errors import Finding
+from switchyard_core.plugins import PluginRegistry
 from switchyard_core.policy import CheckResult, check_policy
 
 __all__ = ["command"]
@@ -45,7 +47,7 @@ def command(
     """
     registry = installed_registry(ctx)
     environ = None if offline else os.environ
-    results = [(name, check_policy(name, registry, environ=environ)) for name in files]
+    results = [(name, _check(name, registry, environ)) for name in files]
     if output == "json":
         click.echo(json.dumps(_as_json(results), indent=2))
     elif output == "github":
@@ -55,6 +57,17 @@ def command(
     else:
         _print_text(results)
     ctx.exit(_exit_code([result for _, result in results], strict=strict))
+
+
+def _check(
+    name: str, registry: PluginRegistry, environ: Mapping[str, str] | None
+) -> CheckResult:
+    """Check a policy and the scripts that it plays."""
+    result = check_policy(name, registry, environ=environ)
+    scripts = script_findings(result.policy) if result.policy is not None else ()
+    if not scripts:
+        return result
+    return CheckResult(policy=None, findings=(*result.findings, *scripts))
 
 
 def _exit_code(results: Sequence[CheckResult], *, strict: bool) -> int:

@@ -135,9 +135,7 @@ def _build(options: _Options) -> SwitchyardApp:
 def _made(options: _Options, policy: Policy, registry: PluginRegistry) -> SwitchyardApp:
     from switchyard_core.facade import Switchyard
 
-    logging.basicConfig(
-        level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s"
-    )
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     # The ready line and the exit say what uvicorn would.
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
     return Switchyard.from_loaded(policy, registry).asgi(
@@ -192,15 +190,14 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-def _checked(
-    ctx: click.Context, config: str, registry: PluginRegistry, *, dry_run: bool
-) -> Policy:
+def _checked(ctx: click.Context, config: str, registry: PluginRegistry, *, dry_run: bool) -> Policy:
     """Return the policy; its findings are printed as ``check`` prints them."""
     from switchyard_core.policy import check_policy
 
     result = check_policy(config, registry, environ=None if dry_run else os.environ)
     if result.policy is None or result.errors:
-        _refuse(ctx, result.findings)
+        unreadable = any(finding.code == "SY100" for finding in result.findings)
+        _refuse(ctx, result.findings, code=2 if unreadable else 1)
     for finding in result.findings:
         click.echo(finding.render(), err=True)
     return result.policy
@@ -232,10 +229,10 @@ def _refuse_workers(
         _refuse(ctx, findings)
 
 
-def _refuse(ctx: click.Context, findings: Sequence[Finding]) -> NoReturn:
+def _refuse(ctx: click.Context, findings: Sequence[Finding], *, code: int = 1) -> NoReturn:
     for finding in findings:
         click.echo(finding.render(), err=True)
-    ctx.exit(1)
+    ctx.exit(code)
 
 
 def _cannot_run(ctx: click.Context, message: str) -> NoReturn:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from switchyard_core.policy.model import Client
+from switchyard_core.errors import Finding, PolicyError
+from switchyard_core.policy.model import Client, Policy
 from switchyard_core.upstream.base import Upstream
 from switchyard_core.upstream.http import HttpxUpstream
 from switchyard_core.upstream.scripted import ScriptedUpstream, load_script
 
-__all__ = ["Upstreams", "connect"]
+__all__ = ["Upstreams", "connect", "script_findings"]
 
 
 def connect(client: Client) -> Upstream:
@@ -25,6 +26,18 @@ def connect(client: Client) -> Upstream:
     return HttpxUpstream(
         client.base_url, timeout_s=client.timeout_s, max_retries=client.max_retries
     )
+
+
+def script_findings(policy: Policy) -> tuple[Finding, ...]:
+    """Return every problem of the scripts that a policy's scripted clients play."""
+    findings: list[Finding] = []
+    for script in dict.fromkeys(client.script for client in policy.clients.values()):
+        if script is not None:
+            try:
+                load_script(script)
+            except PolicyError as error:
+                findings.extend(error.findings)
+    return tuple(findings)
 
 
 class Upstreams:

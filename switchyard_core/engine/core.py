@@ -28,7 +28,6 @@ from switchyard_core.errors import (
     UpstreamError,
 )
 from switchyard_core.formats import format_of
-from switchyard_core.jsontext import ObjectText
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.policy.model import Policy, Target
 from switchyard_core.request import Request
@@ -141,7 +140,7 @@ class Engine:
         request.attach(format_of(request.wire_format))
         target = self.policy.targets[decision.target]
         body, reports = apply_rewrites(
-            ObjectText(request.body),
+            request.fields.copy(),
             decision.rewrites,
             self.registry.rewrites,
             request.wire_format,

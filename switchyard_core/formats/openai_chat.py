@@ -40,8 +40,8 @@ _ROLES: Mapping[str, Role] = {
 class _Message(msgspec.Struct):
     role: Any = ""
     content: msgspec.Raw = NULL
-    tool_calls: msgspec.Raw = NULL
-    function_call: msgspec.Raw = NULL
+    tool_calls: Any = None
+    function_call: Any = None
     name: Any = None
     tool_call_id: Any = None
     reasoning_content: msgspec.Raw = NULL
@@ -49,17 +49,8 @@ class _Message(msgspec.Struct):
     reasoning_details: msgspec.Raw = NULL
 
 
-class _Call(msgspec.Struct):
-    id: Any = None
-    type: Any = None
-    function: msgspec.Raw = NULL
-    custom: msgspec.Raw = NULL
-
-
 class _Named(msgspec.Struct):
     name: Any = None
-    arguments: Any = ""
-    input: Any = ""
 
 
 class _Part(msgspec.Struct):
@@ -166,36 +157,42 @@ def _add_content(turns: Turns, raw: msgspec.Raw) -> None:
 
 def _add_calls(turns: Turns, message: _Message, number: int, index: int) -> set[str]:
     ids = set()
-    if bytes(message.tool_calls)[:1] == b"[":
-        for position, call in enumerate(decode_items(bytes(message.tool_calls), _Call)):
-            if call is None:
-                continue
-            custom = call.type == "custom" or bytes(call.function)[:1] != b"{"
-            named = decode_one(call.custom if custom else call.function, _Named) or _Named()
-            ids.add(word(call.id))
-            turns.add(
-                ToolCall(
-                    id=word(call.id),
-                    name=word(named.name),
-                    kind="custom" if custom else "function",
-                    source=word(named.input) if custom else _arguments(named.arguments),
-                    message=number,
-                    path=f"$.messages[{index}].tool_calls[{position}]",
-                )
-            )
-    if bytes(message.function_call)[:1] == b"{":
-        named = decode_one(message.function_call, _Named) or _Named()
-        ids.add(word(named.name))
+    calls = message.tool_calls if isinstance(message.tool_calls, list) else []
+    for position, call in enumerate(calls):
+        if isinstance(call, dict):
+            path = f"$.messages[{index}].tool_calls[{position}]"
+            made = _call(call, number, path)
+            ids.add(made.id)
+            turns.add(made)
+    if isinstance(message.function_call, dict):
+        name = word(message.function_call.get("name"))
+        ids.add(name)
         turns.add(
             ToolCall(
-                id=word(named.name),
-                name=word(named.name),
-                source=_arguments(named.arguments),
+                id=name,
+                name=name,
+                source=_arguments(message.function_call.get("arguments")),
                 message=number,
                 path=f"$.messages[{index}].function_call",
             )
         )
     return ids
+
+
+def _call(call: Mapping[str, Any], number: int, path: str) -> ToolCall:
+    named = call.get("function")
+    custom = call.get("type") == "custom" or not isinstance(named, dict)
+    if custom:
+        named = call.get("custom")
+    named = named if isinstance(named, dict) else {}
+    return ToolCall(
+        id=word(call.get("id")),
+        name=word(named.get("name")),
+        kind="custom" if custom else "function",
+        source=word(named.get("input")) if custom else _arguments(named.get("arguments")),
+        message=number,
+        path=path,
+    )
 
 
 def _arguments(value: Any) -> str | Mapping[str, Any]:

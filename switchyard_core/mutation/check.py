@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import partial
 
 from switchyard_core.declarations import WIRE_FORMATS
 from switchyard_core.jsonpath import PathError, compile_path
@@ -54,7 +55,7 @@ def check_rule_set(
         problems += _one_of("label", model.unmatched, LABELS, ("unmatched",), "SY410")
     for key in ("scratch_paths", "artifact_paths", "plan_paths"):
         for place, glob in enumerate(getattr(model, key)):
-            problems += _pattern(lambda g=glob: path_glob([g]), "SY403", "glob", glob, (key, place))
+            problems += _pattern(partial(path_glob, [glob]), "SY403", "glob", glob, (key, place))
     for place, rule in enumerate(model.rules):
         problems += _check_rule(rule, ("rules", place))
     return problems
@@ -132,10 +133,10 @@ def _check_match(rule: RuleModel, where: _Place) -> Iterator[RuleProblem]:
             )
         elif entry.startswith("re:"):
             yield from _pattern(
-                lambda e=entry: regex(e[3:]), "SY402", "regular expression", entry[3:], at, shift=3
+                partial(regex, entry[3:]), "SY402", "regular expression", entry[3:], at, shift=3
             )
         elif is_glob(entry):
-            yield from _pattern(lambda e=entry: name_glob(e), "SY403", "glob", entry, at)
+            yield from _pattern(partial(name_glob, entry), "SY403", "glob", entry, at)
 
 
 def _check_paths(rule: RuleModel, where: _Place) -> Iterator[RuleProblem]:
@@ -158,7 +159,7 @@ def _check_condition(condition: ConditionModel, where: _Place) -> Iterator[RuleP
     if condition.matches is not None:
         pattern = condition.matches
         yield from _pattern(
-            lambda: regex(pattern), "SY402", "regular expression", pattern, (*where, "matches")
+            partial(regex, pattern), "SY402", "regular expression", pattern, (*where, "matches")
         )
 
 

@@ -68,7 +68,10 @@ def _call(node: tree_sitter.Node, values: dict[str, Any]) -> Call:
     if function is not None and function.type == "identifier":
         name = _text(function)
     elif function is not None and function.type == "member_expression":
-        base, last = function.child_by_field_name("object"), function.child_by_field_name("property")
+        base, last = (
+            function.child_by_field_name("object"),
+            function.child_by_field_name("property"),
+        )
         owner, name = _text(base) if base else "", _text(last) if last else ""
     elif function is not None and function.type == "subscript_expression":
         base, index = function.child_by_field_name("object"), function.child_by_field_name("index")
@@ -100,7 +103,11 @@ def _value(node: tree_sitter.Node, values: dict[str, Any], depth: int) -> Any:
     if kind == "number":
         return _text(node)
     if kind == "array":
-        return [_value(child, values, depth + 1) for child in node.named_children if child.type != "comment"]
+        return [
+            _value(child, values, depth + 1)
+            for child in node.named_children
+            if child.type != "comment"
+        ]
     if kind == "object":
         return _object(node, values, depth)
     if kind in {"parenthesized_expression", "await_expression"} and node.named_children:
@@ -113,7 +120,7 @@ def _value(node: tree_sitter.Node, values: dict[str, Any], depth: int) -> Any:
 
 
 def _joined_call(node: tree_sitter.Node, values: dict[str, Any], depth: int) -> Any:
-    """Return the text of ``["a", "b"].join("\\n")`` and of ``path.join("a", "b")``."""
+    """Return the text of ``["a", "b"].join("")`` and of ``path.join("a", "b")``."""
     function, given = node.child_by_field_name("function"), node.child_by_field_name("arguments")
     if function is None or given is None or function.type != "member_expression":
         return UNREADABLE
@@ -151,7 +158,7 @@ def _sum(node: tree_sitter.Node, values: dict[str, Any], depth: int) -> Any:
     if isinstance(first, str) and isinstance(second, str):
         return first + second
     if isinstance(first, str) or isinstance(second, str):
-        return f"{first if isinstance(first, str) else '{}'}{second if isinstance(second, str) else '{}'}"
+        return "".join(part if isinstance(part, str) else "{}" for part in (first, second))
     return UNREADABLE
 
 
@@ -161,8 +168,14 @@ def _template(node: tree_sitter.Node, values: dict[str, Any], depth: int) -> str
     for child in node.named_children:
         if child.type != "template_substitution":
             continue
-        parts.append(_unescaped(source[position : child.start_byte - start].decode("utf-8", "replace")))
-        inner = _value(child.named_children[0], values, depth + 1) if child.named_children else UNREADABLE
+        parts.append(
+            _unescaped(source[position : child.start_byte - start].decode("utf-8", "replace"))
+        )
+        inner = (
+            _value(child.named_children[0], values, depth + 1)
+            if child.named_children
+            else UNREADABLE
+        )
         parts.append(inner if isinstance(inner, str) else "{}")
         position = child.end_byte - start
     parts.append(_unescaped(source[position:-1].decode("utf-8", "replace")))
@@ -170,9 +183,7 @@ def _template(node: tree_sitter.Node, values: dict[str, Any], depth: int) -> str
 
 
 def _unescaped(text: str) -> str:
-    text = re.sub(
-        r"\\u\{?([0-9A-Fa-f]{4,6})\}?", lambda m: chr(min(int(m[1], 16), 0x10FFFF)), text
-    )
+    text = re.sub(r"\\u\{?([0-9A-Fa-f]{4,6})\}?", lambda m: chr(min(int(m[1], 16), 0x10FFFF)), text)
     return re.sub(r"\\(.)", lambda m: _ESCAPES.get(m[1], m[1]), text, flags=re.DOTALL)
 
 

@@ -53,9 +53,8 @@ class PathClasses:
         defaults = _defaults()
         if defaults["devices"](path):
             return Reading(label="read_only", word=path)
-        if not self._is(self.workspace, path):
-            if defaults["scratch"](path) or self._is(self.scratch, path):
-                return Reading(label="scratch_write", word=path, detail=f"writes {path}")
+        if self._scratch(path):
+            return Reading(label="scratch_write", word=path, detail=f"writes {path}")
         lowered = self._lowered(path) or defaults["data"](path) or defaults["outside"](path)
         lowered = lowered or ("/" not in path and defaults["output_names"](path))
         label = "file_write_other" if lowered else "file_edit"
@@ -69,15 +68,19 @@ class PathClasses:
             scratch: Whether scratch paths count; a workspace may lie under ``/tmp``.
         """
         path = clean_path(path)
-        if scratch and not self._is(self.workspace, path):
-            if _defaults()["scratch"](path) or self._is(self.scratch, path):
-                return Reading(label="scratch_write", word=path, detail=f"writes {path}")
+        if scratch and self._scratch(path):
+            return Reading(label="scratch_write", word=path, detail=f"writes {path}")
         label = "file_write_other" if self._lowered(path) else "file_edit"
         return Reading(label=label, word=path, detail=f"writes {path}")
 
     def is_scratch(self, path: str) -> bool:
         """Tell whether a shell's write to the path would be a scratch write."""
         return self.shell_label(path).label == "scratch_write"
+
+    def _scratch(self, path: str) -> bool:
+        if self._is(self.workspace, path):
+            return False
+        return _defaults()["scratch"](path) or self._is(self.scratch, path)
 
     def _lowered(self, path: str) -> bool:
         defaults = _defaults()

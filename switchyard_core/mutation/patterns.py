@@ -22,7 +22,7 @@ def regex(pattern: str, *, ignore_case: bool = False) -> _Search:
     Raises:
         PatternError: RE2 refuses the pattern.
     """
-    search = _compile(pattern, ignore_case).search
+    search = _compile(pattern, ignore_case=ignore_case).search
     return lambda text: search(_encodable(text)) is not None
 
 
@@ -32,7 +32,7 @@ def name_glob(glob: str) -> _Search:
     Raises:
         PatternError: A bracket is not closed.
     """
-    match = _compile(_translated(glob, star=".*"), True).fullmatch
+    match = _compile(_translated(glob, star=".*"), ignore_case=True).fullmatch
     return lambda text: match(_encodable(text)) is not None
 
 
@@ -51,11 +51,11 @@ def path_glob(globs: Iterable[str]) -> _Search:
         parts.append(body if "/" in glob else f"(?:.*/)?{body}")
     if not parts:
         return lambda _text: False
-    match = _compile("|".join(f"(?:{part})" for part in parts), True).fullmatch
+    match = _compile("|".join(f"(?:{part})" for part in parts), ignore_case=True).fullmatch
     return lambda text: match(_encodable(text)) is not None
 
 
-def _compile(pattern: str, ignore_case: bool) -> re.Pattern[str]:
+def _compile(pattern: str, *, ignore_case: bool) -> re.Pattern[str]:
     options = re2.Options()
     options.log_errors = False
     options.case_sensitive = not ignore_case

@@ -7,12 +7,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from switchyard_core.mutation.script import read_code
-
 from switchyard_core.mutation.labels import READ_ONLY, Reading, strongest
 from switchyard_core.mutation.names import fold_name
 from switchyard_core.mutation.patch import read_patch
 from switchyard_core.mutation.paths import PathClasses
+from switchyard_core.mutation.script import read_code
 from switchyard_core.mutation.shell import read_argv, read_command
 from switchyard_core.mutation.tables import load_table
 
@@ -120,7 +119,7 @@ def _read_wrapper(value: Any, context: ReaderContext, depth: int) -> Reading:
     for key in keys["inner_name"]:
         name = value.get(key)
         if isinstance(name, str) and name:
-            arguments = next((value[k] for k in keys["inner_arguments"] if k in value), {})
+            arguments: Any = next((value[k] for k in keys["inner_arguments"] if k in value), {})
             return context.recurse(name, arguments)
     inner = [value[key] for key in keys["inner_list"] if key in value]
     return strongest(_read_wrapper(item, context, depth + 1) for item in inner)

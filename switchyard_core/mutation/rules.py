@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from switchyard_core.conversation import Conversation, ToolCall
@@ -291,10 +292,8 @@ class MutationRules:
             self._shell[key] = known
             if len(self._shell) > _MEMO:
                 # Another thread may have emptied it meanwhile; then there is nothing to drop.
-                try:
+                with suppress(KeyError):
                     self._shell.popitem(last=False)
-                except KeyError:  # pragma: no cover - a race between threads
-                    pass
         return known
 
 

@@ -19,9 +19,7 @@ from switchyard_core.mutation.tables import load_table
 __all__ = ["read_code"]
 
 
-def read_code(
-    text: str, recurse: Callable[[str, Any], Reading], classes: PathClasses
-) -> Reading:
+def read_code(text: str, recurse: Callable[[str, Any], Reading], classes: PathClasses) -> Reading:
     """Return the strongest effect of a script.
 
     Args:
@@ -58,7 +56,9 @@ def _tool_calls(text: str, recurse: Callable[[str, Any], Reading]) -> list[Readi
         if call.owner.removeprefix("globalThis.") not in owners:
             continue
         if not call.name:
-            readings.append(Reading(label="unknown", word="tools[…]", detail="a computed tool name"))
+            readings.append(
+                Reading(label="unknown", word="tools[…]", detail="a computed tool name")
+            )
             continue
         readings.append(_read_call(call.name, call.arguments, recurse))
     return readings

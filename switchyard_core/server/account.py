@@ -98,9 +98,7 @@ class Account:
             metrics.handoffs[route, facts.get("rule_set", ""), facts.get("rule", "")] += 1
         LOG.info(self._line(decision, status, error, seconds))
 
-    def _line(
-        self, decision: Decision | None, status: int, error: str, seconds: float
-    ) -> str:
+    def _line(self, decision: Decision | None, status: int, error: str, seconds: float) -> str:
         """Return the line: never a body, a prompt, a key or a session id."""
         exchange = self.exchange
         fields: list[tuple[str, object]] = [

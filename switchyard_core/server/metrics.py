@@ -139,8 +139,7 @@ class Metrics:
             "request_seconds": _summary(self.seconds),
             "added_seconds": _summary(self.added),
             "gauges": [
-                {"name": gauge.name, **dict(gauge.labels), "value": gauge.value}
-                for gauge in gauges
+                {"name": gauge.name, **dict(gauge.labels), "value": gauge.value} for gauge in gauges
             ],
         }
 

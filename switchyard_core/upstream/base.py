@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, Self
 
 from switchyard_core.declarations import WireFormat
@@ -35,8 +35,9 @@ class Outgoing:
 
     wire_format: WireFormat
     path: str
-    headers: tuple[tuple[str, str], ...]
-    body: bytes
+    # Neither credentials nor prompts belong into a traceback or a log.
+    headers: tuple[tuple[str, str], ...] = field(repr=False)
+    body: bytes = field(repr=False)
     stream: bool
     target: str
     model: str

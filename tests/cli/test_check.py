@@ -146,3 +146,20 @@ def test_check_colours_codes_only_where_asked(folder: Path) -> None:
     assert "\x1b[31m\x1b[1mSY301\x1b[0m" in coloured()
     assert "\x1b[" not in coloured(NO_COLOR="1")
     assert "\x1b[" not in run("bad.toml").output
+
+
+def test_check_reports_the_problems_of_a_script_with_its_own_place(tmp_path):
+    script = tmp_path / "s.json"
+    script.write_text('{"version": 1, "scripts": [{"turn": []}]}')
+    policy = tmp_path / "p.toml"
+    policy.write_text(
+        'schema_version = 1\n[llm_clients.c]\nformat = "scripted"\nspeaks = "openai_chat"\n'
+        'script = "s.json"\n[targets.t]\nid = "m"\nllm_client = "c"\n[routes.r]\nid = "r"\n'
+        'type = "noop"\ntarget = "t"\n'
+    )
+
+    run = CliRunner().invoke(cli, ["check", str(policy)])
+
+    assert run.exit_code == 1
+    assert "s.json:1:" in run.output
+    assert "SY241" in run.output

@@ -92,7 +92,11 @@ DEPENDS: list[tuple[str, Any, str]] = [
         "file_edit",
     ),
     ("multi_replace_file_content", {"TargetFile": "a.py"}, "file_edit"),
-    ("multi_replace_file_content", {"TargetFile": "p.md", "ArtifactMetadata": {}}, "file_write_other"),
+    (
+        "multi_replace_file_content",
+        {"TargetFile": "p.md", "ArtifactMetadata": {}},
+        "file_write_other",
+    ),
     ("write_to_file", {"TargetFile": "a.py"}, "file_edit"),
     ("write_to_file", {"TargetFile": "p.md", "ArtifactMetadata": {}}, "file_write_other"),
     ("send_command_input", {"CommandId": "1", "Input": "x"}, "unknown"),
@@ -158,7 +162,7 @@ def _arguments(row: dict[str, Any]) -> Any:
         lowered = name.lower()
         if lowered in {"input", "patch", "patchtext"}:
             values[name] = PATCH
-        elif "path" in lowered or "file" in lowered and "text" not in lowered:
+        elif "path" in lowered or ("file" in lowered and "text" not in lowered):
             values[name] = ["src/app.py"] if lowered.endswith("s") else "src/app.py"
         elif name == "command":
             values[name] = "str_replace"
@@ -278,17 +282,33 @@ def test_prefixed_name_is_labelled_like_the_bare_one(
 def test_namespace_of_a_call_does_not_hide_its_tool(
     rules: MutationRules, more: dict[str, str]
 ) -> None:
-    assert "file_edit" == rules.label(_call("write_file", {"path": "a.py"}, **more)).label
+    assert rules.label(_call("write_file", {"path": "a.py"}, **more)).label == "file_edit"
 
 
 @pytest.mark.parametrize(
     "tool",
     [
-        "TodoWrite", "write_stdin_info", "write_memory", "create_memory", "update_plan",
-        "git_create_branch_name", "preview_edit_file", "todo_edit", "memory_write", "list_edit",
-        "rewrite_history_info", "editor_state", "edits", "written", "get_write_file", "create_issue",
-        "delete_issue_comment", "update_pull_request", "patch_notes", "apply_filter",
+        "TodoWrite",
+        "write_stdin_info",
+        "write_memory",
+        "create_memory",
+        "update_plan",
+        "git_create_branch_name",
+        "preview_edit_file",
+        "todo_edit",
+        "memory_write",
+        "list_edit",
+        "rewrite_history_info",
+        "editor_state",
+        "edits",
+        "written",
+        "get_write_file",
+        "create_issue",
+        "delete_issue_comment",
+        "update_pull_request",
+        "patch_notes",
+        "apply_filter",
     ],
 )
 def test_name_that_only_contains_an_edit_word_is_no_edit(rules: MutationRules, tool: str) -> None:
-    assert "file_edit" != rules.label(_call(tool, {"path": "src/app.py"})).label
+    assert rules.label(_call(tool, {"path": "src/app.py"})).label != "file_edit"

@@ -93,14 +93,18 @@ async def settled(value: Any) -> Any:
     return await value if inspect.isawaitable(value) else value
 
 
-async def items(stream: Any) -> list[Any]:
-    """Return everything in a stream of either kind of client."""
+async def items(stream: Any, seen: list[Any] | None = None) -> list[Any]:
+    """Return everything in a stream of either kind of client; ``seen`` keeps it if one breaks."""
+    seen = [] if seen is None else seen
     stream = await settled(stream)
     if hasattr(stream, "__aiter__"):
         async with stream:
-            return [item async for item in stream]
-    with stream:
-        return list(stream)
+            async for item in stream:
+                seen.append(item)  # noqa: PERF401  # kept when the stream raises
+    else:
+        with stream:
+            seen.extend(stream)
+    return seen
 
 
 async def through_helper(manager: Any, final: Callable[[Any], Any]) -> tuple[list[Any], Any]:
@@ -265,3 +269,12 @@ class Messages:
 
 APIS: tuple[Api, ...] = (Chat(), Responses(), Messages())
 USER = [{"role": "user", "content": "fix the sum in calc.py"}]
+
+
+async def edited(api: Api, client: Any, **more: Any) -> list[Any]:
+    """Return the history of a session that has just edited; the first two turns made it."""
+    history: list[Any] = USER
+    for _ in TURNS[:2]:
+        answer = await settled(api.endpoint(client).create(**api.ask(history, **more)))
+        history = api.grown(history, answer)
+    return history

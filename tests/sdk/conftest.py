@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.sdk.apis import APIS, TURNS, Api, closed
-from tests.sdk.stand import Stand, provider_of, standing
+from tests.sdk.stand import Port, Stand, listening, provider_of, standing
 
 
 @pytest.fixture(params=APIS, ids=lambda api: api.wire_format)
@@ -22,16 +22,23 @@ def blocking(request: pytest.FixtureRequest) -> bool:
     return request.param
 
 
+@pytest.fixture(scope="session")
+def ports() -> Iterator[tuple[Port, Port]]:
+    """Listen on two ports, for switchyard and for the provider."""
+    with listening() as front, listening() as back:
+        yield front, back
+
+
 @pytest.fixture
-def stand() -> Iterator[Callable[..., Stand]]:
-    """Start switchyard with a provider behind it: by default one that reads, edits, finishes."""
+def stand(ports: tuple[Port, Port]) -> Iterator[Callable[..., Stand]]:
+    """Serve switchyard with a provider behind it: by default one that reads, edits, finishes."""
     with contextlib.ExitStack() as stack:
 
         def start(
             *turns: dict[str, Any], faults: list[dict[str, Any]] | None = None, **settings: Any
         ) -> Stand:
             provider = provider_of(*(turns or TURNS), faults=faults or [])
-            return stack.enter_context(standing(provider, **settings))
+            return stack.enter_context(standing(*ports, provider, **settings))
 
         yield start
 

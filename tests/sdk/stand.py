@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Coroutine, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -72,10 +73,35 @@ def provider_of(*turns: Mapping[str, Any], **more: Any) -> ScriptedProviderApp:
     return ScriptedProviderApp(script, now=lambda: 1_700_000_000.0)
 
 
+class Port:
+    """A port on loopback whose application the tests exchange; starting one each is slow."""
+
+    def __init__(self) -> None:
+        self.url = ""
+        self.app: Any = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "lifespan":
+            self._loop = asyncio.get_running_loop()
+            while True:
+                message = await receive()
+                await send({"type": f"{message['type']}.complete"})
+                if message["type"] == "lifespan.shutdown":
+                    return
+        await self.app(scope, receive, send)
+
+    def run(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run a coroutine in the server's loop and wait for it."""
+        assert self._loop is not None
+        asyncio.run_coroutine_threadsafe(work, self._loop).result(10)
+
+
 @contextlib.contextmanager
-def listening(app: Any) -> Iterator[str]:
-    """Serve an application on a free port, from a thread that ends with the block."""
-    config = uvicorn.Config(app, host="127.0.0.1", port=0, log_config=None, ws="none")
+def listening() -> Iterator[Port]:
+    """Serve a port from a thread that ends with the block."""
+    port = Port()
+    config = uvicorn.Config(port, host="127.0.0.1", port=0, log_config=None, ws="none")
     config.timeout_graceful_shutdown = 3
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
@@ -84,7 +110,8 @@ def listening(app: Any) -> Iterator[str]:
         while not server.started:
             assert thread.is_alive()
             thread.join(0.005)
-        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+        port.url = f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+        yield port
     finally:
         server.should_exit = True
         thread.join(10)
@@ -148,24 +175,32 @@ class Watched:
 
 @contextlib.contextmanager
 def standing(
-    provider: ScriptedProviderApp, *, options: Mapping[str, Any] | None = None, **settings: Any
+    front: Port,
+    back: Port,
+    provider: ScriptedProviderApp,
+    *,
+    options: Mapping[str, Any] | None = None,
+    **settings: Any,
 ) -> Iterator[Stand]:
     """Serve a provider and switchyard in front of it.
 
     Args:
+        front: Where switchyard is served.
+        back: Where the provider is served.
         provider: The provider.
         options: Options of the server.
         settings: Of :func:`policy`.
     """
-    with listening(provider) as provider_url:
-        yard = Switchyard.from_policy_text(
-            policy(provider_url, **settings), environ={"UPSTREAM_KEY": UPSTREAM_KEY}
-        )
-        asked: list[str] = []
-        with listening(Watched(yard.asgi(**(options or {})), asked)) as url:
-            yield Stand(
-                url=url, provider_url=provider_url, provider=provider, yard=yard, asked=asked
-            )
+    yard = Switchyard.from_policy_text(
+        policy(back.url, **settings), environ={"UPSTREAM_KEY": UPSTREAM_KEY}
+    )
+    stand = Stand(url=front.url, provider_url=back.url, provider=provider, yard=yard)
+    back.app = provider
+    front.app = Watched(yard.asgi(**(options or {})), stand.asked)
+    try:
+        yield stand
+    finally:
+        front.run(yard.aclose())
 
 
 def events_of(raw: bytes) -> list[dict[str, Any]]:

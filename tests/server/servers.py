@@ -32,9 +32,7 @@ class _Server(uvicorn.Server):
 @contextlib.asynccontextmanager
 async def served(app: Any) -> AsyncIterator[str]:
     """Yield the URL of an application that runs in this loop."""
-    config = uvicorn.Config(
-        app, host="127.0.0.1", port=0, log_config=None, ws="none", backlog=2048
-    )
+    config = uvicorn.Config(app, host="127.0.0.1", port=0, log_config=None, ws="none", backlog=2048)
     config.timeout_graceful_shutdown = 3
     server = _Server(config)
     task = asyncio.create_task(server.serve())

@@ -60,9 +60,7 @@ async def test_server_without_its_key_answers_401_in_the_callers_shape_and_calls
 async def test_key_is_removed_and_the_callers_credential_travels_in_the_other_header():
     provider = BytesProvider()
     async with (
-        running(
-            "openai_chat", provider, options=OPTIONS, client="forward_auth = true"
-        ) as (url, _),
+        running("openai_chat", provider, options=OPTIONS, client="forward_auth = true") as (url, _),
         httpx.AsyncClient() as client,
     ):
         statuses = []

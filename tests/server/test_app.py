@@ -5,7 +5,7 @@ import json
 import httpx
 import pytest
 
-from switchyard_core import WIRE_FORMATS, Switchyard
+from switchyard_core import WIRE_FORMATS, Identity, LatchRecord, Switchyard
 from tests.server.servers import PATHS, BytesProvider, body, policy, running
 
 JSON = {"content-type": "application/json"}
@@ -99,8 +99,6 @@ async def test_decision_reports_a_full_store_as_a_warning():
 
 
 async def _latch(store, session):
-    from switchyard_core import Identity, LatchRecord
-
     await store.latch(Identity(session=session), LatchRecord())
 
 
@@ -121,6 +119,26 @@ async def test_decision_says_what_is_wrong_with_its_body(yard, content, param):
     async with in_process(yard.asgi()) as client:
         answer = await client.post("/v1/decision", json=content)
     assert (answer.status_code, answer.json()["error"]["param"]) == (400, param)
+
+
+async def test_decision_headers_that_are_nested_too_deeply_give_400(yard):
+    content = b'{"input_format":"openai_chat","request":{},"headers":{"a":'
+    content += b"[" * 900 + b"]" * 900 + b"}}"
+    async with in_process(yard.asgi()) as client:
+        answer = await client.post("/v1/decision", content=content, headers=JSON)
+    assert (answer.status_code, answer.json()["error"]["param"]) == (400, "headers")
+
+
+async def test_route_without_a_latch_store_has_no_gauges_of_one():
+    text = policy("openai_chat", "http://127.0.0.1:1")
+    text = text.replace('"plan_execute"', '"noop"').replace("capable_target", "target")
+    text = text.replace('efficient_target = "executor"', "").replace(
+        'planning_prompt = "Plan first."', ""
+    )
+    async with in_process(Switchyard.from_policy_text(text).asgi()) as client:
+        metrics = (await client.get("/metrics")).text
+    assert "switchyard_active_requests 0" in metrics
+    assert "switchyard_latches" not in metrics
 
 
 async def test_decision_body_that_is_not_json_gives_400(yard):

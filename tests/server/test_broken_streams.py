@@ -24,7 +24,8 @@ JSON = {"content-type": "application/json"}
 
 @pytest.mark.parametrize("wire_format", WIRE_FORMATS)
 async def test_stream_that_is_cut_after_content_ends_with_an_error_event(wire_format):
-    chunks = EVENTS[wire_format][:-1] + (EVENTS[wire_format][-1][:-4],)
+    *first, last = EVENTS[wire_format]
+    chunks = (*first, last[:-4])
     provider = BytesProvider(Reply(headers=EVENT_STREAM, chunks=chunks, cut=True))
     async with running(wire_format, provider) as (url, app), httpx.AsyncClient() as client:
         answer = await client.post(
@@ -135,9 +136,7 @@ async def test_client_that_leaves_inside_a_stream_cancels_the_call(wire_format):
     async def hang():
         await asyncio.sleep(30)
 
-    provider = BytesProvider(
-        Reply(headers=EVENT_STREAM, chunks=EVENTS[wire_format], between=hang)
-    )
+    provider = BytesProvider(Reply(headers=EVENT_STREAM, chunks=EVENTS[wire_format], between=hang))
     async with running(wire_format, provider) as (url, app):
         async with (
             httpx.AsyncClient() as client,
@@ -172,7 +171,8 @@ async def test_client_that_reads_nothing_holds_the_provider_back_and_leaving_can
         content = body("openai_chat", stream=True)
         writer.write(
             b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n"
-            % len(content) + content
+            % len(content)
+            + content
         )
         await _until(lambda: sent > 0)
         before = -1
@@ -204,5 +204,5 @@ async def test_client_that_leaves_inside_its_body_is_forgotten():
 
 async def _until(condition):
     async with asyncio.timeout(5):
-        while not condition():
+        while not condition():  # noqa: ASYNC110 - counters have no event
             await asyncio.sleep(0.01)

@@ -107,7 +107,8 @@ async def test_paths_work_without_version_and_with_a_final_slash(path):
 async def test_provider_error_keeps_status_body_and_retry_after(wire_format):
     content = b'{"error":{"type":"x","message":"slow down"}}'
     reply = Reply(
-        status=429, headers=(("content-type", "application/json"), ("retry-after", "9")),
+        status=429,
+        headers=(("content-type", "application/json"), ("retry-after", "9")),
         chunks=(content,),
     )
     provider = BytesProvider(reply)
@@ -145,9 +146,7 @@ async def test_headers_to_the_provider_hold_its_key_and_no_credential_of_the_cal
         "user-agent": "agent/1",
     }
     async with running("openai_chat", provider) as (url, _), httpx.AsyncClient() as client:
-        await client.post(
-            url + PATHS["openai_chat"], content=body("openai_chat"), headers=headers
-        )
+        await client.post(url + PATHS["openai_chat"], content=body("openai_chat"), headers=headers)
     got = provider.seen[0].headers
     assert got["authorization"] == f"Bearer {KEY}"
     assert "callers-own" not in str(got)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import stat
 
 import httpx
@@ -46,9 +45,7 @@ async def test_fault_of_a_router_is_500_that_names_it_and_the_log_has_the_traceb
 
 
 @pytest.mark.parametrize("wire_format", WIRE_FORMATS)
-async def test_fault_of_ours_tells_the_caller_the_request_id_only(
-    wire_format, caplog, monkeypatch
-):
+async def test_fault_of_ours_tells_the_caller_the_request_id_only(wire_format, caplog, monkeypatch):
     async with running(wire_format, BytesProvider()) as (url, app), httpx.AsyncClient() as client:
 
         def fail(*_):
@@ -115,9 +112,7 @@ async def test_warning_of_a_decision_reaches_header_and_log(caplog):
         running("openai_responses", BytesProvider()) as (url, _),
         httpx.AsyncClient() as client,
     ):
-        answer = await client.post(
-            url + PATHS["openai_responses"], content=content, headers=JSON
-        )
+        answer = await client.post(url + PATHS["openai_responses"], content=content, headers=JSON)
     assert answer.headers["x-switchyard-warning"] == "history_missing"
     assert "warning=history_missing" in caplog.text
 
@@ -134,7 +129,12 @@ async def test_log_bodies_keeps_bodies_as_private_files(tmp_path):
             await client.post(url + PATHS["openai_chat"], content=content, headers=JSON)
         assert (folder / f"{run}-in.json").read_bytes() == content
         assert (folder / f"{run}-out.json").read_bytes() == provider.seen[run - 1].body
-    assert sorted(os.listdir(folder)) == ["1-in.json", "1-out.json", "2-in.json", "2-out.json"]
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "1-in.json",
+        "1-out.json",
+        "2-in.json",
+        "2-out.json",
+    ]
     assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o600}
 
 
@@ -150,9 +150,7 @@ async def test_second_try_of_a_request_is_kept_and_told(tmp_path):
         running("openai_responses", provider, options={"log_bodies": tmp_path}) as (url, _),
         httpx.AsyncClient() as client,
     ):
-        answer = await client.post(
-            url + PATHS["openai_responses"], content=content, headers=JSON
-        )
+        answer = await client.post(url + PATHS["openai_responses"], content=content, headers=JSON)
     assert answer.status_code == 200
     assert answer.headers["x-switchyard-warning"] == "reasoning_dropped"
     assert b"encrypted_content" in (tmp_path / "1-out.json").read_bytes()

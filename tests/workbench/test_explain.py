@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from switchyard_core import Request, Switchyard, WIRE_FORMATS
+from switchyard_core import WIRE_FORMATS, Request, Switchyard
+from switchyard_core.jsonprint import pretty
 from switchyard_core.workbench import explain
 from tests.server.servers import body, policy
 
@@ -61,8 +62,6 @@ async def test_diff_of_a_long_history_counts_lines_from_the_start():
     assert heads[-1].split(" ")[1].startswith("-2")  # 500 messages of four lines each
     assert len(before) < len(after)
     number = int(heads[-1].split(" ")[1][1:].split(",")[0])
-    from switchyard_core.jsonprint import pretty
-
     first = lines[lines.index(heads[-1]) + 1][1:]
     assert pretty(found.before).split("\n")[number - 1] == first
 
@@ -107,3 +106,36 @@ async def test_sub_agent_warnings_and_side_calls_are_told():
     text = found.as_text()
     assert "agent a from header:x-switchyard-agent-id\n" in text
     assert "warning   history_missing: " in text
+
+
+async def test_latched_session_says_that_its_calls_were_not_looked_at():
+    yard = Switchyard.from_policy_text(policy("openai_chat", "http://x"))
+    request = Request(
+        wire_format="openai_chat",
+        body=body("openai_chat", edited=True),
+        headers={"x-switchyard-session-id": "s"},
+    )
+    await yard.decide(request)
+    found = await explain(yard.engine, request)
+    text = found.as_text()
+    assert "calls     not looked at\n" in text
+    assert "latch     latched -> latched\n" in text
+    assert found.as_json()["reason"]["code"] == "latched"
+
+
+async def test_side_call_of_a_client_is_told():
+    found = await explained("openai_chat", body("openai_chat"), headers={"x-session-affinity": "s"})
+    assert "side call " in found.as_text()
+
+
+async def test_body_that_needs_no_change_is_told():
+    content = body("openai_chat").replace(b'"coder"', b'"small-model"')
+    text = policy(
+        "openai_chat", "http://x", top='default_route = "coding"', route="latch_capacity = 9"
+    )
+    yard = Switchyard.from_policy_text(text)
+    edited = body("openai_chat", edited=True).replace(b'"coder"', b'"small-model"')
+    same = await explain(yard.engine, Request(wire_format="openai_chat", body=edited))
+    changed = await explain(yard.engine, Request(wire_format="openai_chat", body=content))
+    assert "the outgoing body equals the caller's" in same.as_text()
+    assert "the outgoing body equals the caller's" not in changed.as_text()

@@ -52,7 +52,7 @@ def test_lines_are_requests_of_their_own():
 
 
 def test_line_that_is_not_json_is_named():
-    with pytest.raises(BodyError, match="^line 3: "):
+    with pytest.raises(BodyError, match=r"^line 3: "):
         read_requests(CHAT + b"\n" + CHAT + b"\n{")
 
 
@@ -75,6 +75,18 @@ def test_what_cannot_be_read_is_said(data, code):
     with pytest.raises(BodyError) as caught:
         read_requests(data)
     assert caught.value.code == code
+
+
+def test_recorded_body_that_is_no_json_is_left_to_the_decision():
+    (request,) = read_requests(recorded(body="hello"))
+    with pytest.raises(BodyError, match="not JSON"):
+        _ = request.fields
+
+
+def test_headers_that_are_nested_too_deeply_are_refused():
+    data = b'{"request": {"path": "/v1/responses", "body": {}, "headers": {"a": '
+    with pytest.raises(BodyError, match="headers"):
+        read_requests(data + b"[" * 900 + b"]" * 900 + b"}}}")
 
 
 @pytest.mark.parametrize(

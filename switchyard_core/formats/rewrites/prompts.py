@@ -83,8 +83,8 @@ def into_responses(
             return ()
         body.set("instructions", joined)
         return (f"put the text {'after' if append else 'before'} instructions",)
-    items = body.array("input")
-    if append and items is not None:
+    items = body.array("input") if append else None
+    if items is not None:
         return _after_developers(items, text)
     if raw is None:
         body.insert(body.index("input"), "instructions", encode(text))

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 __all__ = ["Arguments", "split_arguments"]
+
+#: Looks like a flag, so it is no value: many tools share a letter that takes one in some of them.
+_FLAG = re.compile(r"-(?:[A-Za-z]{1,2}|-[A-Za-z][\w-]*)$")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -89,7 +93,9 @@ def split_arguments(
             result.operands.append(word)
             continue
         following = words[index] if index < len(words) else None
-        if _add_flag(result, word, following, valued, attached, long_single):
+        if following is not None and _FLAG.match(following):
+            following = None
+        if _add_flag(result, word, following, valued, attached, long_single=long_single):
             index += 1
     return result
 
@@ -100,6 +106,7 @@ def _add_flag(
     following: str | None,
     valued: Collection[str],
     attached: Collection[str],
+    *,
     long_single: bool,
 ) -> bool:
     """Add one flag word; return whether it took the following word as its value."""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from functools import cache
 
 import tree_sitter
 import tree_sitter_bash
-from switchyard_core.mutation.shell.programs import run_program
 
+from switchyard_core.mutation.shell.programs import run_program
 from switchyard_core.mutation.shell.session import MAX_DEPTH, NO_INPUT, Input, Session
 
 __all__ = ["run_bash"]
@@ -197,7 +196,8 @@ class _Walker:
     ) -> Input:
         operator = next((child.type for child in node.children if not child.is_named), "")
         destinations = node.children_by_field_name("destination")
-        first, *others = destinations or node.named_children[-1:] or [None]
+        places: list[_Node | None] = [*(destinations or node.named_children[-1:])]
+        first, *others = places or [None]
         # Words behind the destination belong to the command, though they stand under it.
         extra += [
             word for other in others if other is not None for word in self.words(other, depth)
@@ -360,7 +360,3 @@ def _after_pipe(node: _Node) -> bool:
 
 def _source(node: _Node) -> str:
     return (node.text or b"").decode("utf-8", "replace")
-
-
-def _children(node: _Node) -> Iterator[_Node]:
-    yield from node.named_children

@@ -77,7 +77,13 @@ def _compiled(
     return (
         re.compile(comments, re.MULTILINE) if comments else None,
         tuple(
-            (re.compile(entry["pattern"], re.MULTILINE | re.IGNORECASE if entry.get("ignore_case") else re.MULTILINE), entry)
+            (
+                re.compile(
+                    entry["pattern"],
+                    re.MULTILINE | re.IGNORECASE if entry.get("ignore_case") else re.MULTILINE,
+                ),
+                entry,
+            )
             for entry in table.get("patterns", ())
         ),
     )

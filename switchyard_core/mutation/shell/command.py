@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from switchyard_core.mutation.shell.powershell import is_powershell, run_powershell
-from switchyard_core.mutation.shell.programs import run_program
-from switchyard_core.mutation.shell.windows_cmd import is_cmd, run_cmd
-
 from switchyard_core.mutation.labels import Reading, label_rank, strongest
 from switchyard_core.mutation.paths import PathClasses
 from switchyard_core.mutation.shell.bash import run_bash
+from switchyard_core.mutation.shell.powershell import is_powershell, run_powershell
+from switchyard_core.mutation.shell.programs import run_program
 from switchyard_core.mutation.shell.session import NO_INPUT, Session
+from switchyard_core.mutation.shell.windows_cmd import is_cmd, run_cmd
 
 __all__ = ["MAX_COMMAND", "read_argv", "read_command"]
 

@@ -67,7 +67,12 @@ def _run_code(
     code = arguments.value(table.get("code", ()))
     operands = arguments.operands
     first = table.get("code_operand")
-    if not code and first is not None and len(operands) > first and not arguments.has(table.get("file", ())):
+    if (
+        not code
+        and first is not None
+        and len(operands) > first
+        and not arguments.has(table.get("file", ()))
+    ):
         code = operands[first : first + 1]
     if code:
         output = None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-
 from switchyard_core.mutation.javascript import Call, calls_of, parse_javascript
 from switchyard_core.mutation.shell.session import NO_INPUT, Session
 from switchyard_core.mutation.shell.special import run_text
@@ -50,5 +49,3 @@ def _command(call: Call, session: Session, word: str) -> None:
         run_program(words, session.inner(), NO_INPUT)
     else:
         run_text(first, session.inner())
-
-

@@ -13,12 +13,6 @@ from switchyard_core.mutation.tables import load_table
 
 __all__ = ["is_powershell", "run_powershell"]
 
-_VERBS = (
-    "Get|Set|New|Remove|Copy|Move|Rename|Add|Clear|Out|Select|Where|ForEach|Write|Test|Invoke|Import|Export|"
-    "Start|Stop|Measure|Format|Compare|Sort|Group|ConvertTo|ConvertFrom|Expand|Compress|Install|Update|Join|Split|"
-    "Resolve|Tee|Push|Pop|Wait|Read|Find|Show"
-)
-_CMDLET = re.compile(rf"(?:^|[|;&{{(=\n])\s*(?:{_VERBS})-[A-Za-z]+\b", re.IGNORECASE)
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 _VARIABLE = re.compile(r"^\s*\$(?:env:)?\w+\s*=|\$env:\w+", re.IGNORECASE)
 _HOST = re.compile(r"^(?:.*[\\/])?(?:powershell|pwsh)(?:\.exe)?$", re.IGNORECASE)
@@ -40,7 +34,11 @@ def is_powershell(text: str) -> bool:
     if _HOST.match(text.strip().split(" ")[0].split("\n")[0]):
         return True
     plain = _QUOTED.sub("''", text)
-    return bool(_CMDLET.search(plain) or _VARIABLE.search(plain) or re.search(r"\[(?:System\.)?IO\.\w+\]::", plain, re.IGNORECASE))
+    return bool(
+        _cmdlets().search(plain)
+        or _VARIABLE.search(plain)
+        or re.search(r"\[(?:System\.)?IO\.\w+\]::", plain, re.IGNORECASE)
+    )
 
 
 def run_powershell(text: str, session: Session) -> None:
@@ -51,7 +49,8 @@ def run_powershell(text: str, session: Session) -> None:
     text = _HERE.sub("'…'", text)
     _run_net(text, session)
     variables: dict[str, str] = {}
-    for words, redirects in _commands(text):
+    for spoken, redirects in _commands(text):
+        words = spoken
         for path in redirects:
             session.write(_resolved(path, variables), ">")
         if len(words) > 2 and words[0].startswith("$") and words[1] in {"=", "+="}:
@@ -68,6 +67,18 @@ def _run_net(text: str, session: Session) -> None:
             if "Path]" in text[max(0, match.start() - 6) : match.start() + 2]:
                 continue
             session.write(_unquoted(path.strip()), "[IO.File]", cap=cap)
+
+
+@cache
+def _cmdlets() -> re.Pattern[str]:
+    """Return what finds a Verb-Noun word at the start of a command."""
+    table = load_table("powershell")
+    verbs = {verb for listed in table["verbs"].values() for verb in listed}
+    verbs |= {name.split("-")[0] for name in table["cmdlets"] if "-" in name}
+    return re.compile(
+        rf"(?:^|[|;&{{(=\n])\s*(?:{'|'.join(sorted(verbs))})-[A-Z][A-Za-z]+(?=[\s;|)}}]|$)",
+        re.IGNORECASE,
+    )
 
 
 @cache
@@ -125,9 +136,14 @@ def _run_words(words: list[str], session: Session, variables: dict[str, str]) ->
         _run_cmdlet(lowered, entry, words[1:], session, variables)
     elif re.fullmatch(r"[a-z]+-[a-z]\w*", lowered) and not re.match(r"[a-z]+-[a-z]+$", name):
         _run_verb(lowered, session)
-    elif re.fullmatch(r"[a-z]+-[a-z]\w*", lowered) and lowered.split("-")[0] in table["verbs"]["read_only"]:
-        return
-    elif words[0][:1] in {"'", '"', "$", "(", "-", "@", "["} or lowered in {"if", "else", "elseif", "while", "for", "try", "catch", "finally", "function", "return", "param", "throw", "switch", "do", "begin", "process", "in"}:
+    elif (
+        (
+            re.fullmatch(r"[a-z]+-[a-z]\w*", lowered)
+            and lowered.split("-")[0] in table["verbs"]["read_only"]
+        )
+        or words[0][:1] in {"'", '"', "$", "(", "-", "@", "["}
+        or lowered in table["keywords"]["names"]
+    ):
         return
     else:
         program = [_unquoted(word) for word in words]
@@ -135,7 +151,7 @@ def _run_words(words: list[str], session: Session, variables: dict[str, str]) ->
 
 
 def _run_verb(name: str, session: Session) -> None:
-    verb = name.split("-")[0]
+    verb = name.split("-", maxsplit=1)[0]
     for label, verbs in load_table("powershell")["verbs"].items():
         if verb in verbs:
             session.add(label, name)
@@ -156,14 +172,19 @@ def _run_cmdlet(
         session.add("file_edit" if edits else entry["label"], name)
         return
     cap = entry.get("cap")
-    if "directory" in " ".join(named.get("-itemtype", [])).casefold() or named.get("-type", [""])[0].casefold() == "directory":
+    if (
+        "directory" in " ".join(named.get("-itemtype", [])).casefold()
+        or named.get("-type", [""])[0].casefold() == "directory"
+    ):
         cap = "file_write_other"
     paths = [value for key in entry.get("parameters", ()) for value in _given(named, key)]
     if entry.get("all"):
         paths += positional
     elif not paths and "position" in entry:
         # With the source named, an unnamed path is the next one in line.
-        place = entry["position"] - sum(1 for key in ("-path", "-literalpath") if _given(named, key) and entry["position"] > 0)
+        place = entry["position"] - sum(
+            1 for key in ("-path", "-literalpath") if _given(named, key) and entry["position"] > 0
+        )
         paths = positional[place : place + 1] if place >= 0 else []
     if entry.get("join") and (extra := named.get(entry["join"])):
         paths = [f"{path}/{extra[0]}" for path in paths] or extra
@@ -176,12 +197,16 @@ def _run_cmdlet(
 
 def _given(named: dict[str, list[str]], key: str) -> list[str]:
     """Return the values of a parameter; PowerShell takes any unambiguous start of its name."""
-    found = [value for name, values in named.items() if name == key or (len(name) > 3 and key.startswith(name)) for value in values]
-    return found
+    return [
+        value
+        for name, values in named.items()
+        if name == key or (len(name) > 3 and key.startswith(name))
+        for value in values
+    ]
 
 
 def _parameters(words: list[str]) -> tuple[dict[str, list[str]], list[str]]:
-    switches = {"-force", "-recurse", "-append", "-nonewline", "-noclobber", "-passthru", "-verbose", "-confirm", "-notypeinformation", "-usebasicparsing", "-asbytestream", "-raw"}
+    switches = load_table("powershell")["keywords"]["switches"]
     named: dict[str, list[str]] = {}
     positional: list[str] = []
     index = 0
@@ -193,7 +218,11 @@ def _parameters(words: list[str]) -> tuple[dict[str, list[str]], list[str]]:
             named.setdefault(key, [])
             if value:
                 named[key].append(word.partition(":")[2])
-            elif key not in switches and index < len(words) and not re.match(r"-[A-Za-z]", words[index]):
+            elif (
+                key not in switches
+                and index < len(words)
+                and not re.match(r"-[A-Za-z]", words[index])
+            ):
                 named[key].append(words[index])
                 index += 1
         else:
@@ -213,7 +242,11 @@ def run_host(words: list[str], session: Session) -> None:
         if flag in {"-file", "-f"}:
             session.add("unknown", "powershell -File", "what the script does cannot be seen")
             return
-        if flag.startswith("-e") and flag not in {"-ep", "-executionpolicy", "-ex", "-exec"} and rest:
+        if (
+            flag.startswith("-e")
+            and flag not in {"-ep", "-executionpolicy", "-ex", "-exec"}
+            and rest
+        ):
             try:
                 run_powershell(base64.b64decode(rest[0]).decode("utf-16-le"), inner)
             except ValueError:
@@ -223,7 +256,15 @@ def run_host(words: list[str], session: Session) -> None:
     for place, word in enumerate(words):
         if skip:
             skip -= 1
-        elif word.casefold() in {"-executionpolicy", "-ep", "-version", "-windowstyle", "-outputformat", "-inputformat", "-workingdirectory"}:
+        elif word.casefold() in {
+            "-executionpolicy",
+            "-ep",
+            "-version",
+            "-windowstyle",
+            "-outputformat",
+            "-inputformat",
+            "-workingdirectory",
+        }:
             skip = 1
         elif not word.startswith(("-", "/")):
             run_powershell(" ".join(_unquoted(w) for w in words[place:]), inner)

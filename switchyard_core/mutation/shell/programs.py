@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from switchyard_core.mutation.shell import special
 from switchyard_core.mutation.shell.arguments import Arguments, split_arguments
-from switchyard_core.mutation.shell.code import scan_code
 from switchyard_core.mutation.shell.interpreters import run_interpreter
 from switchyard_core.mutation.shell.session import MAX_DEPTH, NO_INPUT, Input, Session
 from switchyard_core.mutation.shell.table import Program, UsageRule, command_table
+from switchyard_core.mutation.shell.uses import USES, Use
 
 __all__ = ["run_program"]
 
-#: A package of a registry with its version, as runners take it: `prettier@3`.
-_VERSIONED = re.compile(r"^(@[^/@]+/[^@]+|[^/@]+)@[\w.^~*-]+$")
 _ASSIGNMENT = re.compile(r"^[A-Za-z_]\w*=")
 _HELP = {"--help", "--version", "-help", "-version"}
 _SHORT_HELP = {"-h", "-V", "-v", "-?", "help", "version"}
 _DRY = {"--dry-run", "--dryrun", "--dry_run", "--simulate", "--just-print", "--what-if", "--whatif"}
-_SCRIPT_NAME = re.compile(r"[\\/]|\.(?:sh|bash|zsh|py|js|mjs|cjs|ts|rb|pl|php|ps1|bat|cmd)$", re.IGNORECASE)
+_SCRIPT_NAME = re.compile(
+    r"[\\/]|\.(?:sh|bash|zsh|py|js|mjs|cjs|ts|rb|pl|php|ps1|bat|cmd)$", re.IGNORECASE
+)
 #: Command words that are followed from runner to runner.
 _MAX_WORDS = 5000
 
@@ -48,7 +47,7 @@ def run_program(words: Sequence[str], session: Session, stdin: Input = NO_INPUT)
         session.add("unknown", words[0], "nested too deeply")
         return None
     path = words[0].replace("\\", "/") if words[0][1:3] == ":\\" else words[0]
-    name = _name(path)
+    name = command_table().name_of(path)
     if not _stands_for_its_name(path, name):
         _run_unlisted(path, name, session)
         return None
@@ -62,7 +61,10 @@ def run_program(words: Sequence[str], session: Session, stdin: Input = NO_INPUT)
         return builtin(rest, session, stdin, run_program)
     table = command_table()
     listed = table.canonical(name)
-    if not _DRY.isdisjoint(word.split("=")[0] for word in rest) and listed not in table.words["no_dry_run"]:
+    if (
+        not _DRY.isdisjoint(word.split("=")[0] for word in rest)
+        and listed not in table.words["no_dry_run"]
+    ):
         return None
     entries = table.programs.get(listed, ())
     for program in entries:
@@ -81,24 +83,13 @@ def run_program(words: Sequence[str], session: Session, stdin: Input = NO_INPUT)
 def _stands_for_its_name(path: str, name: str) -> bool:
     """Tell whether a path is the program of its last part, not some script called so."""
     directory = posixpath.basename(posixpath.dirname(path)).casefold()
-    if "/" not in path or path.startswith("@") or directory in {"bin", "sbin", ".bin", "scripts", "libexec", "usr"}:
+    if (
+        "/" not in path
+        or path.startswith("@")
+        or directory in {"bin", "sbin", ".bin", "scripts", "libexec", "usr"}
+    ):
         return True
     return command_table().canonical(name) in command_table().words["local_programs"]
-
-
-def _name(path: str) -> str:
-    if match := _VERSIONED.match(path):
-        path = match[1]
-    name = path if path.startswith("@") else posixpath.basename(path.rstrip("/")) or path
-    lowered = name.lower()
-    for suffix in (".exe", ".cmd", ".bat"):
-        stem = lowered.removesuffix(suffix)
-        if stem == lowered or not command_table().knows(stem):
-            continue
-        # `build.bat` is a script of the project, whatever is called `build` elsewhere.
-        if suffix != ".bat" or command_table().canonical(stem) in command_table().words["local_programs"]:
-            return stem
-    return name
 
 
 def _asks_for_help(rest: Sequence[str]) -> bool:
@@ -143,7 +134,16 @@ def _apply(
 ) -> bool:
     """Carry out a rule; return whether it decided."""
     if rule.run:
-        return _RUNS[rule.run](name, operands, arguments, session, stdin)
+        return USES[rule.run](
+            Use(
+                name=name,
+                operands=operands,
+                arguments=arguments,
+                session=session,
+                stdin=stdin,
+                run=run_program,
+            )
+        )
     if not rule.writes:
         session.add(rule.label, " ".join([name, *operands[:0], *_shown(rule, arguments)]), "")
         return True
@@ -234,7 +234,7 @@ def _run_wrapper(
             session.add(empty, name, f"{name} without a command")
             return True, None
         return not table.get("else_next", False), None
-    if table.get("known_only") and not command_table().knows(_name(command[0])):
+    if table.get("known_only") and not command_table().knows(command_table().name_of(command[0])):
         return False, None
     if table.get("shell"):
         return True, special.run_text(" ".join(command), inner, stdin)
@@ -253,144 +253,3 @@ def _run_unlisted(path: str, name: str, session: Session) -> None:
         if parts & words["reading_scripts"]:
             return
     session.add("unknown", name, f"what {name} does cannot be seen")
-
-
-def _run_script(
-    name: str, operands: list[str], arguments: Arguments, session: Session, stdin: Input
-) -> bool:
-    """Judge named scripts, tasks or targets (``npm run lint``, ``make test``) by their words."""
-    words = command_table().words
-    del stdin
-    targets = [word for word in operands if "=" not in word and not word.startswith("-")]
-    if name in words["single_script"]:
-        targets = targets[:1]
-    if arguments.has(words["editing_flags"]) or set(operands) & words["editing_flags"]:
-        session.add("file_edit", name, "with a flag that writes")
-        return True
-    if not targets:
-        session.add("file_write_other", name, "builds")
-        return True
-    for target in targets:
-        parts = [part for part in re.split(r"[:_./\-]+", _last_task(target).casefold()) if part]
-        if not parts:
-            continue
-        if any(part in words["unclear_tasks"] for part in parts):
-            session.add("unknown", f"{name} {target}", "what the script does cannot be seen")
-        elif any(part in words["reading_tasks"] for part in parts[:1]) or parts[-1] in words["reading_tasks"]:
-            continue
-        elif any(part in words["building_tasks"] for part in parts):
-            session.add("file_write_other", f"{name} {target}", "builds")
-        else:
-            session.add("unknown", f"{name} {target}", "what the script does cannot be seen")
-    return True
-
-
-def _last_task(target: str) -> str:
-    """Return the task of a Gradle path such as ``:app:testDebug`` in words."""
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", target.split(":")[-1] if target.startswith(":") else target)
-
-
-def _run_shell(
-    name: str, operands: list[str], arguments: Arguments, session: Session, stdin: Input
-) -> bool:
-    del name, arguments
-    if operands:
-        special.run_text(" ".join(operands), session.inner(), stdin)
-    return bool(operands)
-
-
-def _run_inner(
-    name: str, operands: list[str], arguments: Arguments, session: Session, stdin: Input
-) -> bool:
-    """Run the program that a runner is given with all its words, when the table knows it."""
-    del name, arguments
-    if not operands or not command_table().knows(_name(operands[0])):
-        return False
-    run_program(operands, session.inner(), stdin)
-    return True
-
-
-def _run_elisp(
-    name: str, operands: list[str], arguments: Arguments, session: Session, stdin: Input
-) -> bool:
-    del operands, stdin
-    for text in arguments.value({"--eval", "-eval"}):
-        scan_code("elisp", text, session, name)
-    if arguments.has({"-l", "--load", "--script"}):
-        session.add("unknown", name, "what the script does cannot be seen")
-    return True
-
-
-def _run_sed(
-    name: str, operands: list[str], arguments: Arguments, session: Session, stdin: Input
-) -> bool:
-    del stdin
-    scripts = arguments.value({"-e", "--expression"}) or operands[:1]
-    for text in scripts:
-        scan_code("sed", text, session, name)
-    return True
-
-
-def _run_method(
-    name: str, operands: list[str], arguments: Arguments, session: Session, stdin: Input
-) -> bool:
-    """Judge an HTTP request by its method."""
-    del operands, stdin
-    if not {"GET", "HEAD"} & {v.upper() for v in arguments.value({"-X", "--method", "--request"})}:
-        session.add("file_write_other", name, "sends a request that changes something")
-    return True
-
-
-def _run_values(
-    name: str, operands: list[str], arguments: Arguments, session: Session, stdin: Input
-) -> bool:
-    targets = arguments.value({"--target", "-t", "--targets"})
-    names = [target for value in targets for target in value.split(",")]
-    for target in names or operands:
-        _run_script(name, [target], arguments, session, stdin)
-    return True
-
-
-def _run_python(
-    name: str, operands: list[str], arguments: Arguments, session: Session, stdin: Input
-) -> bool:
-    """Run code in a project's shell, such as ``manage.py shell -c``."""
-    del operands
-    code = arguments.value({"-c", "--command"})
-    if not code and stdin.text is not None:
-        code = [stdin.text]
-    for text in code:
-        scan_code("python", text, session.inner(), name)
-    if not code:
-        session.add("unknown", name, f"what {name} is given cannot be seen")
-    return True
-
-
-def _run_bare_name(
-    name: str, operands: list[str], arguments: Arguments, session: Session, stdin: Input
-) -> bool:
-    """Judge a tool that builds when it is given nothing to do but tests when it is a test tool."""
-    del operands, arguments, stdin
-    if name in command_table().words["bare_builders"]:
-        session.add("file_write_other", name, "builds")
-    elif name in command_table().words["bare_servers"]:
-        session.add("unknown", name, "serves")
-    return True
-
-
-_Run = Callable[[str, list[str], Arguments, Session, Input], bool]
-
-#: What ``run`` of a usage rule can name.
-_RUNS: Mapping[str, _Run] = MappingProxyType(
-    {
-        "bare_name": _run_bare_name,
-        "elisp": _run_elisp,
-        "method": _run_method,
-        "program": _run_inner,
-        "python": _run_python,
-        "script": _run_script,
-        "sed": _run_sed,
-        "shell": _run_shell,
-        "values": _run_values,
-    }
-)

@@ -97,11 +97,15 @@ class _Scanner:
         name = self._dotted(node.func)
         functions, methods = self.table["functions"], self.table["methods"]
         short = name.rsplit(".", 1)[-1]
-        if short in self.table["open"] and not name.startswith(("os.popen", "webbrowser", "Image.")):
+        if short in self.table["open"] and not name.startswith(
+            ("os.popen", "webbrowser", "Image.")
+        ):
             self._open(node, name)
         elif name in functions:
             for place in functions[name]["paths"]:
-                self._write(node.args[place] if place < len(node.args) else None, functions[name].get("cap"))
+                self._write(
+                    node.args[place] if place < len(node.args) else None, functions[name].get("cap")
+                )
         elif name in self.table["commands"]:
             self._command(node)
         elif name in self.table["in_place"]:
@@ -114,10 +118,16 @@ class _Scanner:
 
     def _method(self, node: ast.Call, func: ast.Attribute, entry: dict[str, object]) -> None:
         receiver = self.path(func.value)
-        if entry.get("path_only") and (receiver is None or len(node.args) != entry.get("arguments", len(node.args))):
+        if entry.get("path_only") and (
+            receiver is None or len(node.args) != entry.get("arguments", len(node.args))
+        ):
             return
         if entry.get("argument"):
-            self._write(node.args[0] if node.args else self._keyword(node), _text(entry.get("cap")), required=False)
+            self._write(
+                node.args[0] if node.args else self._keyword(node),
+                _text(entry.get("cap")),
+                required=False,
+            )
             return
         self.session.write(receiver or "", self.word, cap=_text(entry.get("cap")))
         if entry.get("both") and node.args:
@@ -128,7 +138,10 @@ class _Scanner:
         return next((k.value for k in node.keywords if k.arg in names), None)
 
     def _open(self, node: ast.Call, name: str) -> None:
-        method = isinstance(node.func, ast.Attribute) and name.split(".")[0] not in self.table["open_modules"]
+        method = (
+            isinstance(node.func, ast.Attribute)
+            and name.split(".", maxsplit=1)[0] not in self.table["open_modules"]
+        )
         place = 0 if method else 1
         mode = node.args[place] if len(node.args) > place else None
         for keyword in node.keywords:
@@ -159,7 +172,11 @@ class _Scanner:
 
         first = node.args[0] if node.args else None
         if isinstance(first, ast.List | ast.Tuple):
-            words = [self.path(item) or _UNKNOWN for item in first.elts if not isinstance(item, ast.Starred)]
+            words = [
+                self.path(item) or _UNKNOWN
+                for item in first.elts
+                if not isinstance(item, ast.Starred)
+            ]
             if words and words[0] != _UNKNOWN:
                 run_program(words, self.session.inner(), NO_INPUT)
                 return
@@ -192,8 +209,10 @@ class _Scanner:
             return self.values.get(node.id)
         if isinstance(node, ast.JoinedStr):
             return "".join(
-                (self.path(part, depth + 1) or _UNKNOWN) if isinstance(part, ast.Constant)
-                else (self.path(part.value, depth + 1) or _UNKNOWN) if isinstance(part, ast.FormattedValue)
+                (self.path(part, depth + 1) or _UNKNOWN)
+                if isinstance(part, ast.Constant)
+                else (self.path(part.value, depth + 1) or _UNKNOWN)
+                if isinstance(part, ast.FormattedValue)
                 else _UNKNOWN
                 for part in node.values
             )
@@ -206,7 +225,11 @@ class _Scanner:
         if isinstance(node, ast.Subscript):
             return self.path(node.value, depth + 1)
         if isinstance(node, ast.Attribute):
-            return self.path(node.value, depth + 1) if node.attr in self.table["path_attributes"] else None
+            return (
+                self.path(node.value, depth + 1)
+                if node.attr in self.table["path_attributes"]
+                else None
+            )
         if isinstance(node, ast.Call):
             return self._path_call(node, depth)
         return None

@@ -18,7 +18,25 @@ __all__ = ["SPECIAL", "Run", "run_text"]
 Run: TypeAlias = Callable[[Sequence[str], Session, Input], str | None]
 _Special: TypeAlias = Callable[[list[str], Session, Input, Run], str | None]
 
-_XARGS_VALUED = frozenset({"-I", "-n", "-P", "-d", "-L", "-s", "-E", "-a", "--max-args", "--max-procs", "--delimiter", "--replace", "--arg-file"})
+#: Stands for a temporary file; nothing is opened there.
+SCRATCH = "$TMPDIR/mktemp"
+_XARGS_VALUED = frozenset(
+    {
+        "-I",
+        "-n",
+        "-P",
+        "-d",
+        "-L",
+        "-s",
+        "-E",
+        "-a",
+        "--max-args",
+        "--max-procs",
+        "--delimiter",
+        "--replace",
+        "--arg-file",
+    }
+)
 _FIND_TESTS = frozenset({"-name", "-iname", "-path", "-ipath", "-wholename"})
 
 
@@ -75,7 +93,7 @@ def _cat(words: list[str], session: Session, stdin: Input, run: Run) -> str | No
 def _mktemp(words: list[str], session: Session, stdin: Input, run: Run) -> str | None:
     del session, stdin, run
     templates = [word for word in words if "XXX" in word and "/" in word]
-    return f"{templates[0] if templates else '/tmp/mktemp.XXXXXX'}\n"
+    return f"{templates[0] if templates else SCRATCH}\n"
 
 
 def _eval(words: list[str], session: Session, stdin: Input, run: Run) -> str | None:
@@ -90,7 +108,9 @@ def _source(words: list[str], session: Session, stdin: Input, run: Run) -> str |
     known = session.files.get(session.resolve(words[0]))
     if known is not None:
         return run_text(known, session.inner())
-    if re.search(r"(?:^|/)(?:activate|\.?\w*(?:bashrc|zshrc|profile|nvm\.sh|cargo/env))(?:\.\w+)?$", words[0]):
+    if re.search(
+        r"(?:^|/)(?:activate|\.?\w*(?:bashrc|zshrc|profile|nvm\.sh|cargo/env))(?:\.\w+)?$", words[0]
+    ):
         # Activating an environment only sets variables.
         return None
     session.add("unknown", "source", f"what {words[0]} does cannot be seen")
@@ -163,7 +183,9 @@ def _find(words: list[str], session: Session, stdin: Input, run: Run) -> str | N
         if not word.startswith("-"):
             starts.append(word)
     names = [
-        words[i + 1] for i, word in enumerate(words[:-1]) if word in _FIND_TESTS and words[i - 1 : i] != ["!"] and words[i - 1 : i] != ["-not"]
+        words[i + 1]
+        for i, word in enumerate(words[:-1])
+        if word in _FIND_TESTS and words[i - 1 : i] != ["!"] and words[i - 1 : i] != ["-not"]
     ]
     found = [
         name if "/" in name else posixpath.join(start, name)

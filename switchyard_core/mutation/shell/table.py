@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import fnmatch
+import posixpath
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -13,6 +15,8 @@ from switchyard_core.mutation.tables import load_table
 
 __all__ = ["CommandTable", "Program", "UsageRule", "command_table"]
 
+#: A package of a registry with its version, as runners take it: `prettier@3`.
+_VERSIONED = re.compile(r"^(@[^/@]+/[^@]+|[^/@]+)@[\w.^~*-]+$")
 _FILES = ("programs", "git", "packages", "tools")
 
 
@@ -132,6 +136,21 @@ class CommandTable:
         name = self.canonical(name)
         return name in self.programs or name in self.simple
 
+    def name_of(self, path: str) -> str:
+        """Return the name of a program as the table lists it, from its path or package."""
+        if match := _VERSIONED.match(path):
+            path = match[1]
+        name = path if path.startswith("@") else posixpath.basename(path.rstrip("/")) or path
+        lowered = name.lower()
+        for suffix in (".exe", ".cmd", ".bat"):
+            stem = lowered.removesuffix(suffix)
+            if stem == lowered or not self.knows(stem):
+                continue
+            # `build.bat` is a script of the project, whatever is called `build` elsewhere.
+            if suffix != ".bat" or self.canonical(stem) in self.words["local_programs"]:
+                return stem
+        return name
+
 
 @cache
 def command_table() -> CommandTable:
@@ -173,8 +192,7 @@ def _programs(table: Mapping[str, Any]) -> Iterator[tuple[str, Program]]:
 
 
 def _rule(entry: Mapping[str, Any]) -> UsageRule:
-    return UsageRule(
-        **{
-            key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()
-        }
-    )
+    values: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()
+    }
+    return UsageRule(**values)

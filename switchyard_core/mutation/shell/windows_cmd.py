@@ -34,7 +34,13 @@ def is_cmd(text: str) -> bool:
         return True
     if not firsts & set(detect["shared"]):
         return False
-    return bool(_WINDOWS_PATH.search(text) or (_SWITCH.search(text) and firsts & {"dir", "type", "rmdir", "tree", "where", "start", "set", "fc"}))
+    return bool(
+        _WINDOWS_PATH.search(text)
+        or (
+            _SWITCH.search(text)
+            and firsts & {"dir", "type", "rmdir", "tree", "where", "start", "set", "fc"}
+        )
+    )
 
 
 def run_cmd(text: str, session: Session) -> None:
@@ -79,7 +85,12 @@ def _run_words(words: list[str], session: Session) -> None:
         session.enter(_unquoted(operands[-1]) if operands else "")
     elif name in table["writes"]:
         _run_writer(name, table["writes"][name], rest, session)
-    elif name == "call" and rest and not rest[0].casefold().endswith((".bat", ".cmd")) and not rest[0].startswith(":"):
+    elif (
+        name == "call"
+        and rest
+        and not rest[0].casefold().endswith((".bat", ".cmd"))
+        and not rest[0].startswith(":")
+    ):
         _run_words(rest, session)
     elif name in table["read_only"]:
         return
@@ -115,7 +126,11 @@ def _run_guarded(name: str, rest: list[str], session: Session) -> None:
         index = 0
         while index < len(lowered) and lowered[index] in {"not", "/i"}:
             index += 1
-        head = 2 if lowered[index : index + 1] and lowered[index] in {"exist", "defined", "errorlevel"} else 3
+        head = (
+            2
+            if lowered[index : index + 1] and lowered[index] in {"exist", "defined", "errorlevel"}
+            else 3
+        )
         if "==" in "".join(lowered[index : index + 1]):
             head = 1
         if rest[index + head :]:

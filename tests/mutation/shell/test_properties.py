@@ -15,14 +15,35 @@ from switchyard_core.mutation.shell import read_argv, read_command
 CLASSES = PathClasses()
 
 #: Text with many characters that mean something to a shell.
-shell_text = st.text(
-    alphabet=st.one_of(
+shell_text = st.lists(
+    st.one_of(
         st.sampled_from(list("\"'`$(){}[]<>|&;\\\n\t #=-*?!~%^@/.:,")),
-        st.characters(min_codepoint=32, max_codepoint=0x2FFF),
-        st.sampled_from(["rm ", "sed -i ", "<<EOF\n", "EOF\n", "$(", "python -c ", "git "]),
+        st.characters(),
+        st.sampled_from(
+            [
+                "rm ",
+                "sed -i ",
+                "<<EOF\n",
+                "EOF\n",
+                "$(",
+                "python -c ",
+                "git ",
+                "apply ",
+                "awk ",
+                "find ",
+                "xargs ",
+                "cmd /c ",
+                "Set-Content ",
+                "psql -c ",
+                "for x in ",
+                "; do ",
+                "tar ",
+                "node -e ",
+            ]
+        ),
     ),
-    max_size=80,
-)
+    max_size=40,
+).map("".join)
 READS = [
     "git status",
     "cat src/app.py",
@@ -128,7 +149,8 @@ def test_nested_wrappers_never_hide_an_edit(command: str, wrappers: list[str]) -
 
 
 @pytest.mark.parametrize(
-    "prefix", ["sudo", "env X=1", "time", "nohup", "nice -n 5", "timeout 5", "X=1", "command", "stdbuf -oL"]
+    "prefix",
+    ["sudo", "env X=1", "time", "nohup", "nice -n 5", "timeout 5", "X=1", "command", "stdbuf -oL"],
 )
 @pytest.mark.parametrize("command", ["sed -i s/a/b/ src/app.py", "rm src/app.py", "git apply x"])
 def test_prefix_never_hides_an_edit(prefix: str, command: str) -> None:

@@ -1,0 +1,254 @@
+"""``switchyard serve`` as a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager
+
+import httpx
+import pytest
+from click.testing import CliRunner
+
+from switchyard_core.cli import cli
+from switchyard_core.cli.serve import _is_loopback
+
+SCRIPT = {
+    "version": 1,
+    "scripts": [
+        {"when": {"model": "slow"}, "turns": [{"text": "done", "delay_s": 1.0}]},
+        {"turns": [{"text": "hello"}]},
+    ],
+}
+POLICY = """
+schema_version = 1
+
+[llm_clients.provider]
+format = "scripted"
+script = "script.json"
+speaks = "openai_chat"
+
+[targets.planner]
+id = "MODEL"
+llm_client = "provider"
+
+[targets.executor]
+id = "other"
+llm_client = "provider"
+
+[routes.coding]
+id = "coder"
+type = "plan_execute"
+capable_target = "planner"
+efficient_target = "executor"
+"""
+BODY = {"model": "coder", "messages": [{"role": "user", "content": "hi"}]}
+CANARY = "canary-5Tq8WvXz"
+CHAT = "/v1/chat/completions"
+
+
+@pytest.fixture
+def config(tmp_path):
+    (tmp_path / "script.json").write_text(json.dumps(SCRIPT))
+    path = tmp_path / "policy.toml"
+    path.write_text(POLICY.replace("MODEL", "fast"))
+    return path
+
+
+def start(config, *options, **environ):
+    command = [sys.executable, "-c", "from switchyard_core.cli import main; main()", "serve"]
+    return subprocess.Popen(
+        [*command, "--config", str(config), "--port", "0", *options],
+        env=os.environ | {"CANARY": CANARY} | environ,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@contextmanager
+def serving(config, *options, **environ):
+    """Yield process and URL; at the end the process must have ended."""
+    process = start(config, *options, **environ)
+    try:
+        line = process.stdout.readline()
+        found = re.fullmatch(
+            r"switchyard \S+ ready on (http://127\.0\.0\.1:\d+) \(routes: .+\)\n", line
+        )
+        assert found, (line, process.poll(), process.stderr.read() if process.poll() else "")
+        yield process, found[1]
+    finally:
+        if process.poll() is None:
+            process.terminate()
+        process.wait(20)
+        process.stdout.close()
+        process.stderr.close()
+
+
+def refused(config, *options, **environ):
+    """Return exit code, standard output and error of a server that must not start."""
+    process = start(config, *options, **environ)
+    try:
+        out, err = process.communicate(timeout=20)
+    finally:
+        process.kill()
+        process.wait()
+    return process.returncode, out, err
+
+
+def test_serve_is_ready_in_2_s_prints_one_line_and_ends_with_0(config):
+    durations = []
+    for _ in range(3):
+        begin = time.monotonic()
+        with serving(config) as (process, url):
+            durations.append(time.monotonic() - begin)
+            answer = httpx.post(url + CHAT, json=BODY)
+            process.terminate()
+            out, err = process.communicate(timeout=20)
+        assert answer.status_code == 200
+        assert answer.headers["x-switchyard-target"] == "planner"
+        assert (process.returncode, out) == (0, "")
+        assert "request=req_" in err
+        assert "uvicorn" not in err
+        if durations[-1] < 2:
+            break
+    assert min(durations) < 2
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_serve_finishes_running_requests_after_a_signal(config, number):
+    config.write_text(POLICY.replace("MODEL", "slow"))
+    answers = []
+    with serving(config) as (process, url):
+        call = threading.Thread(
+            target=lambda: answers.append(httpx.post(url + CHAT, json=BODY, timeout=20))
+        )
+        call.start()
+        while not httpx.get(url + "/v1/stats").json()["gauges"][0]["value"]:
+            time.sleep(0.02)
+        process.send_signal(number)
+        call.join()
+        process.wait(20)
+        with pytest.raises(httpx.ConnectError):
+            httpx.get(url + "/health")
+    assert answers[0].status_code == 200
+    assert "done" in answers[0].text
+    assert process.returncode == 0
+
+
+def test_serve_with_two_workers_prints_one_line_answers_and_ends_with_0(config):
+    config.write_text(
+        POLICY.replace("MODEL", "fast")
+        .replace('type = "plan_execute"', 'type = "noop"')
+        .replace('capable_target = "planner"\nefficient_target', "target")
+    )
+    with serving(config, "--workers", "2") as (process, url):
+        for _ in range(10):
+            assert httpx.post(url + CHAT, json=BODY).status_code == 200
+        process.terminate()
+        out, err = process.communicate(timeout=20)
+    assert (process.returncode, out) == (0, "")
+    assert "Traceback" not in err
+
+
+def test_serve_with_a_broken_policy_says_what_check_says(config):
+    config.write_text(POLICY.replace('"planner"', '"planer"').replace("id = ", "idd = ", 1))
+    code, out, err = refused(config)
+    checked = CliRunner().invoke(cli, ["check", "--offline", str(config)])
+    assert (code, out) == (1, "")
+    assert err.strip() != ""
+    assert checked.output.startswith(err)
+    assert "Traceback" not in err
+
+
+def test_serve_needs_the_variables_of_the_keys_unless_it_calls_nobody(config):
+    real = POLICY.replace(
+        'format = "scripted"\nscript = "script.json"\nspeaks = "openai_chat"',
+        ('format = "openai_chat"\nbase_url = "http://127.0.0.1:1"\napi_key_env = "SOME_TEST_KEY"'),
+    )
+    config.write_text(real)
+    code, _, err = refused(config)
+    assert code == 1
+    assert "SY204" in err
+    assert "SOME_TEST_KEY" in err
+    with serving(config, "--dry-run") as (_, url):
+        answer = httpx.post(url + CHAT, json=BODY)
+    assert answer.json()["target"] == "planner"
+
+
+def test_serve_never_prints_a_key(config):
+    real = POLICY.replace(
+        'format = "scripted"\nscript = "script.json"\nspeaks = "openai_chat"',
+        ('format = "openai_chat"\nbase_url = "http://127.0.0.1:1"\napi_key_env = "SOME_TEST_KEY"'),
+    )
+    config.write_text(real)
+    with serving(config, "--api-key-env", "CANARY", SOME_TEST_KEY=CANARY) as (process, url):
+        refusal = httpx.post(url + CHAT, json=BODY)
+        failure = httpx.post(url + CHAT, json=BODY, headers={"x-api-key": CANARY})
+        process.terminate()
+        out, err = process.communicate(timeout=20)
+    assert (refusal.status_code, failure.status_code) == (401, 502)
+    assert CANARY not in out + err + refusal.text + failure.text + str(failure.headers)
+
+
+def test_serve_on_a_taken_port_is_one_line_and_exit_2(config):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        code, out, err = refused(config, "--port", str(port))
+    assert (code, out) == (2, "")
+    assert err == f"error: cannot listen on 127.0.0.1:{port}: Address already in use\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "words"),
+    [
+        (["--host", "0.0.0.0"], 2, "--insecure"),
+        (["--api-key-env", "NO_SUCH_VARIABLE_HERE"], 2, "`NO_SUCH_VARIABLE_HERE` is not set"),
+        (["--workers", "2"], 1, "latch store `memory` lives in one process"),
+        (["--workers", "2", "--log-bodies", "x"], 2, "--workers 1"),
+        (["--port", "70000"], 2, "70000"),
+        (["--reload"], 2, "No such option"),
+    ],
+)
+def test_serve_refuses_what_would_not_work(config, options, code, words):
+    result = CliRunner().invoke(cli, ["serve", "--config", str(config), *options])
+    assert result.exit_code == code
+    assert words in result.output
+
+
+def test_serve_with_a_file_where_the_bodies_should_go_is_exit_2(config, tmp_path):
+    result = CliRunner().invoke(
+        cli, ["serve", "--config", str(config), "--log-bodies", str(config / "x")]
+    )
+    assert result.exit_code == 2
+    assert "cannot write to" in result.output
+
+
+def test_serve_on_a_policy_that_is_not_there_says_so(tmp_path):
+    result = CliRunner().invoke(cli, ["serve", "--config", str(tmp_path / "no.toml")])
+    assert result.exit_code == 2
+    assert "SY100" in result.output
+
+
+@pytest.mark.parametrize(
+    ("host", "loopback"),
+    [
+        ("127.0.0.1", True),
+        ("127.9.9.9", True),
+        ("::1", True),
+        ("localhost", True),
+        ("0.0.0.0", False),
+        ("::", False),
+        ("example.org", False),
+    ],
+)
+def test_is_loopback_knows_what_others_cannot_reach(host, loopback):
+    assert _is_loopback(host) is loopback

@@ -1,0 +1,257 @@
+"""What the engine does about routers that break their contract, and about races."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from switchyard_core import (
+    Decision,
+    Latch,
+    LatchRecord,
+    Options,
+    PluginError,
+    Reason,
+    Rewrite,
+    RewriteType,
+    RouteType,
+    TargetName,
+    hookimpl,
+)
+from switchyard_core.testing import FakeUpstream, Harness, conversation
+from tests.support.world import policy
+
+POLICY = """
+schema_version = 1
+[llm_clients.p]
+format = "openai_chat"
+base_url = "https://example.test"
+[targets.a]
+id = "model-a"
+llm_client = "p"
+[targets.b]
+id = "model-b"
+llm_client = "p"
+[routes.r]
+id = "r"
+type = "custom"
+target = "a"
+"""
+
+
+class CustomOptions(Options):
+    target: TargetName
+
+
+class Plugin:
+    """A plugin whose router is a plain function."""
+
+    def __init__(self, decide, rewrites=()) -> None:
+        self._decide = decide
+        self._rewrites = rewrites
+
+    @hookimpl
+    def switchyard_route_types(self):
+        decide = self._decide
+
+        class Router:
+            def __init__(self, options) -> None:
+                self.options = options
+
+            async def route(self, request, context):
+                return decide(request, context)
+
+        return [RouteType(name="custom", options=CustomOptions, router=Router, summary="test")]
+
+    @hookimpl
+    def switchyard_rewrites(self):
+        return self._rewrites
+
+
+def harness(decide, rewrites=()) -> Harness:
+    return Harness(POLICY, plugins=[Plugin(decide, rewrites)])
+
+
+def request():
+    return conversation("openai_chat").user("hi").request(model="r")
+
+
+def to(target: str, **changes) -> Decision:
+    return Decision(target=target, reason=Reason(code="test"), **changes)
+
+
+async def test_chosen_target_gets_the_request():
+    routed = await harness(lambda *_: to("a")).run(request())
+
+    assert routed.outgoing.model == "model-a"
+    assert b'"model":"model-a"' in routed.outgoing.body
+
+
+@pytest.mark.parametrize("target", ["b", "c"], ids=["not_of_the_route", "unknown"])
+async def test_undeclared_target_is_the_plugins_fault(target):
+    with pytest.raises(PluginError, match=rf"`custom` chose the target `{target}`.*declared: a"):
+        await harness(lambda *_: to(target)).decide(request())
+
+
+async def test_router_that_raises_is_named():
+    with pytest.raises(PluginError, match="router `custom` failed: ZeroDivisionError"):
+        await harness(lambda *_: 1 / 0).decide(request())
+
+
+async def test_router_that_returns_something_else_is_named():
+    with pytest.raises(PluginError, match="router `custom` returned str, not a Decision"):
+        await harness(lambda *_: "a").decide(request())
+
+
+async def test_unknown_rewrite_lists_the_known_ones():
+    decision = to("a", rewrites=(Rewrite(name="shorten"),))
+
+    with pytest.raises(
+        PluginError, match=r"no installed plugin gives the rewrite `shorten`.*set_model"
+    ):
+        await harness(lambda *_: decision).run(request())
+
+
+async def test_rewrite_of_a_plugin_runs_in_its_order():
+    def shout(body, parameters, scope):
+        del parameters, scope
+        body.set("loud", b"true")
+        return ["set loud"]
+
+    kind = RewriteType(name="shout", order=1100, functions={"openai_chat": shout}, summary="x")
+    decision = to("a", rewrites=(Rewrite(name="shout"),))
+
+    routed = await harness(lambda *_: decision, [kind]).run(request())
+
+    assert routed.outgoing.body.endswith(b',"loud":true}')
+    assert [report.name for report in routed.reports] == ["shout", "set_model"]
+
+
+async def test_rewrite_that_raises_is_named():
+    kind = RewriteType(
+        name="shout", order=1, functions={"openai_chat": lambda *_: 1 / 0}, summary="x"
+    )
+    decision = to("a", rewrites=(Rewrite(name="shout"),))
+
+    with pytest.raises(PluginError, match="rewrite `shout` failed: ZeroDivisionError"):
+        await harness(lambda *_: decision, [kind]).run(request())
+
+
+async def test_dry_run_changes_nothing_and_reports_a_full_store():
+    router = Harness(policy("openai_chat", options="latch_capacity = 1"), upstream=FakeUpstream())
+    edited = conversation("openai_chat").user("fix").edits("edit_file", path="a.py")
+    store = router.engine.runtimes["plan_execute"].store
+
+    first = await router.decide(edited.request(session="s"), dry_run=True)
+    assert await store.count() == 0
+    await router.decide(edited.request(session="s"))
+    full = await router.decide(edited.request(session="t"), dry_run=True)
+
+    assert first.warnings == ()
+    assert [warning.code for warning in full.warnings] == ["latch_capacity"]
+    assert await store.count() == 1
+
+
+async def test_two_handoffs_of_one_session_at_once_give_one_handoff_prompt():
+    options = 'handoff_prompt = "Carry the plan out."'
+    router = Harness(policy("openai_chat", options=options), upstream=FakeUpstream())
+    edited = conversation("openai_chat").user("fix").edits("edit_file", path="a.py")
+    later = edited.reads("read_file", path="b.py")
+
+    routed = await asyncio.gather(
+        router.run(edited.request(session="s")), router.run(later.request(session="s"))
+    )
+
+    assert sum(b"Carry the plan out." in one.outgoing.body for one in routed) == 1
+    assert [one.decision.phase for one in routed] == ["executing", "executing"]
+
+
+async def test_latch_of_a_race_is_decided_again_with_the_winners_record():
+    """A store that another process writes to: the record that won is the one that counts."""
+    options = 'handoff_prompt = "Carry the plan out."'
+    router = Harness(policy("openai_chat", options=options), upstream=FakeUpstream())
+    runtime = router.engine.runtimes["plan_execute"]
+    foreign = LatchRecord(handoff_key=b"x" * 16)
+    latch = runtime.store.latch
+
+    async def beaten(identity, record):
+        await latch(identity, foreign)
+        return await latch(identity, record)
+
+    runtime.store.latch = beaten
+    edited = conversation("openai_chat").user("fix").edits("edit_file", path="a.py")
+
+    decision = await router.decide(edited.request(session="s"))
+
+    assert decision.reason.code == "latched"
+    assert not any(isinstance(effect, Latch) for effect in decision.effects)
+
+
+async def test_finish_frees_a_final_identity_only_on_success():
+    router = Harness(policy("openai_chat"), upstream=FakeUpstream())
+    store = router.engine.runtimes["plan_execute"].store
+    edited = conversation("openai_chat").user("fix").edits("edit_file", path="a.py")
+    await router.decide(edited.request(session="s"))
+
+    decision = await router.decide(edited.request(session="s", final=True))
+    await router.engine.finish(decision, ok=False)
+    kept = await store.count()
+    await router.engine.finish(decision, ok=True)
+
+    assert (kept, await store.count()) == (1, 0)
+
+
+async def test_requests_without_a_session_are_said_once_and_counted(caplog):
+    router = Harness(policy("openai_chat"), upstream=FakeUpstream())
+
+    for _ in range(3):
+        await router.decide(request_of_route())
+
+    runtime = router.engine.runtimes["plan_execute"]
+    assert runtime.without_identity == 3
+    assert sum("bring no session id" in record.message for record in caplog.records) == 1
+
+
+def request_of_route():
+    return conversation("openai_chat").user("hi").request()
+
+
+async def test_policys_own_session_sources_are_read_after_the_known_headers():
+    top = '[identity]\nsession = ["header:x-my-session", "body:$.meta.session"]'
+    router = Harness(policy("openai_chat", top=top), upstream=FakeUpstream())
+    story = conversation("openai_chat").user("hi")
+
+    by_header = await router.decide(story.request(headers={"x-my-session": "h"}))
+    by_body = await router.decide(story.request(meta={"session": "b"}))
+    known = await router.decide(story.request(session="k", meta={"session": "b"}))
+
+    found = [decision.identity for decision in (by_header, by_body, known)]
+    assert [(identity.session, identity.source) for identity in found] == [
+        ("h", "header:x-my-session"),
+        ("b", "body:$.meta.session"),
+        ("k", "header:x-switchyard-session-id"),
+    ]
+
+
+async def test_unknown_model_goes_to_the_default_route():
+    router = Harness(
+        policy("openai_chat", top='default_route = "plan_execute"'), upstream=FakeUpstream()
+    )
+
+    decision = await router.decide(conversation("openai_chat").user("hi").request(model="gpt-x"))
+
+    assert decision.route == "plan_execute"
+
+
+async def test_decision_trace_tells_how_it_came_about():
+    router = Harness(policy("openai_chat"), upstream=FakeUpstream())
+    edited = conversation("openai_chat").user("fix").edits("edit_file", path="a.py")
+
+    trace = (await router.decide(edited.request(session="s"))).trace
+
+    assert trace["identity"]["source"] == "header:x-switchyard-session-id"
+    assert (trace["latched_before"], trace["latched_after"]) == (False, True)
+    assert [(call["tool"], call["label"]) for call in trace["calls"]] == [
+        ("edit_file", "file_edit")
+    ]
