@@ -88,6 +88,8 @@ def compile_path(expression: str) -> Path:
             simple=True,
             _find=lambda document: _run(steps, document),
         )
+    if _intersects(tree):
+        raise PathError("`&` between paths is not available", max(expression.find("&"), 0))
     if "=~" in expression:
         # Elsewhere the pattern would run on a backtracking engine, which a request could stall.
         msg = "`=~` works only in a filter that compares a plain member"
@@ -95,6 +97,14 @@ def compile_path(expression: str) -> Path:
     return Path(
         expression=expression, head=None, simple=False, _find=lambda doc: _run_ng(tree, doc)
     )
+
+
+def _intersects(tree: Any) -> bool:
+    """Tell whether a tree holds an intersection, which jsonpath-ng parses but cannot run."""
+    if type(tree).__name__ in {"Intersect", "_Intersect"}:
+        return True
+    parts = (getattr(tree, "left", None), getattr(tree, "right", None))
+    return any(_intersects(part) for part in parts if part is not None)
 
 
 def _run(steps: tuple[_Step, ...], document: Any) -> list[Match]:
@@ -107,7 +117,7 @@ def _run(steps: tuple[_Step, ...], document: Any) -> list[Match]:
 def _run_ng(tree: ng.JSONPath, document: Any) -> list[Match]:
     try:
         return [(_location(datum), datum.value) for datum in tree.find(document)]
-    except (TypeError, ValueError, KeyError, AttributeError, ArithmeticError, RecursionError):
+    except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RuntimeError):
         # Arithmetic and string functions of jsonpath-ng raise on values of another type;
         # for a rule that means: no match.
         return []
@@ -146,7 +156,7 @@ def _parse(expression: str) -> ng.JSONPath:
             tree: ng.JSONPath = _parser().parse(expression)
     except ng_errors.JSONPathError as error:
         raise PathError(*_explained(str(error), expression)) from None
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - its functions raise bare exceptions
         msg = f"not a JSONPath expression: {error}"
         raise PathError(msg, 0) from None
     return tree

@@ -24,6 +24,9 @@ _FINAL_HEADERS = ("x-switchyard-session-final", "x-dynamo-session-final")
 class FormatReader(Protocol):
     """How a wire format is read; the engine hands the right one to each request."""
 
+    #: The body's key that holds the history.
+    history_key: str
+
     def read(self, fields: ObjectText) -> Conversation:
         """Return the neutral view of the history."""
         ...
@@ -36,8 +39,8 @@ class FormatReader(Protocol):
         """
         ...
 
-    def continues(self, fields: ObjectText) -> bool:
-        """Return whether the request names an earlier response that it goes on from."""
+    def continuation(self, fields: ObjectText) -> tuple[str, ...]:
+        """Return the keys by which the request names an earlier response that it goes on from."""
         ...
 
     def offers_tools(self, fields: ObjectText, conversation: Conversation) -> bool:
@@ -175,10 +178,19 @@ class Request:
     @cached_property
     def misses_history(self) -> bool:
         """Whether the request continues, by id, a history that it does not hold."""
-        reader = self._format()
-        return reader.continues(self.fields) and reader.misses_history(
+        return bool(self.continuation) and self._format().misses_history(
             self.fields, self.conversation
         )
+
+    @cached_property
+    def continuation(self) -> tuple[str, ...]:
+        """The keys by which the request names an earlier response that it goes on from."""
+        return self._format().continuation(self.fields)
+
+    @property
+    def history_key(self) -> str:
+        """The body's key that holds the history."""
+        return self._format().history_key
 
     def check(self) -> None:
         """Check the types of the few things that routing reads, without reading the history.

@@ -266,14 +266,15 @@ class PlanExecuteRouter:
         if not request.misses_history:
             return ()
         if self._options.on_missing_history == "reject":
+            keys = " and ".join(f"`{key}`" for key in request.continuation)
             raise RefusedError(
                 message=(
                     "this route decides from the conversation's history, which this request "
-                    "only names by id; send the whole history in `input` and omit "
-                    "`previous_response_id` and `conversation`"
+                    f"only names by id; send the whole history in `{request.history_key}` and "
+                    f"omit {keys}"
                 ),
                 code="history_required",
-                param="previous_response_id",
+                param=request.continuation[0],
                 headers={"x-should-retry": "false"},
             )
         warning = DecisionWarning(

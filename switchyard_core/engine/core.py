@@ -190,7 +190,14 @@ class Engine:
             except BaseException:
                 await self.finish(decision, ok=False)
                 raise
-            again = await self._next(request, decision, answer) if tries else None
+            try:
+                again = await self._next(request, decision, answer) if tries else None
+            except BaseException:
+                # The client left, or the router failed: nobody will read this answer.
+                if isinstance(answer, UpstreamResponse):
+                    await answer.aclose()
+                await self.finish(decision, ok=False)
+                raise
             if again is None:
                 break
             if isinstance(answer, UpstreamResponse):

@@ -19,7 +19,7 @@ from switchyard_core.conversation import (
 )
 from switchyard_core.declarations import WireFormat
 from switchyard_core.errors import RequestError
-from switchyard_core.formats.base import NULL, Turns, decode_items, history_raw, word
+from switchyard_core.formats.base import NULL, Turns, decode_items, history_raw, lacks_history, word
 from switchyard_core.jsontext import ObjectText, encode
 from switchyard_core.request import Endpoint
 
@@ -96,17 +96,22 @@ class AnthropicMessages:
         """Return the bytes of ``messages``."""
         return history_raw(fields, "messages")
 
-    def continues(self, fields: ObjectText) -> bool:
-        """Return False: the format has no continuation by id."""
-        return False
+    def continuation(self, fields: ObjectText) -> tuple[str, ...]:
+        """Return ``thread`` when it resumes from an earlier response.
+
+        Source: the official SDK's tool runner, which sends
+        ``{"type": "continue", "previous_message_id": ...}`` and the new turn only.
+        """
+        thread = fields.object("thread")
+        return ("thread",) if thread is not None and thread.text("type") == "continue" else ()
 
     def offers_tools(self, fields: ObjectText, conversation: Conversation) -> bool:
         """Return whether ``tools`` is there and not empty."""
         return bool(fields.array("tools"))
 
     def misses_history(self, fields: ObjectText, conversation: Conversation) -> bool:
-        """Return False: the format has no continuation by id."""
-        return False
+        """Return whether a resumed thread's history is not in ``messages``."""
+        return lacks_history(fields.raw("messages") or b"", conversation)
 
     def error_body(self, error: RequestError, request_id: str) -> bytes:
         """Return the error in Anthropic's shape."""

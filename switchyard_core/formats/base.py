@@ -13,7 +13,7 @@ from switchyard_core.errors import BodyError, RequestError
 from switchyard_core.jsontext import JsonTextError, ObjectText, encode, loads
 from switchyard_core.request import Endpoint
 
-__all__ = ["Format", "Turns", "decode_items", "decode_one", "history_raw", "word"]
+__all__ = ["Format", "Turns", "decode_items", "decode_one", "history_raw", "lacks_history", "word"]
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -37,8 +37,8 @@ class Format(Protocol):
         """Return the bytes of the history, ``b""`` where the format admits none."""
         ...
 
-    def continues(self, fields: ObjectText) -> bool:
-        """Return whether the request names an earlier response that it goes on from."""
+    def continuation(self, fields: ObjectText) -> tuple[str, ...]:
+        """Return the keys by which the request names an earlier response that it goes on from."""
         ...
 
     def offers_tools(self, fields: ObjectText, conversation: Conversation) -> bool:
@@ -148,6 +148,17 @@ def _from_tree(item: Any, struct: type[T]) -> T | None:
             value = item[field.encode_name]
             values[field.name] = msgspec.Raw(encode(value)) if field.type is msgspec.Raw else value
     return struct(**values)
+
+
+def lacks_history(raw: bytes, conversation: Conversation) -> bool:
+    """Return whether a history, continued by id, is not all in the request.
+
+    That is so when it is plain text, holds nothing that the assistant made, or holds a result
+    whose call is missing.
+    """
+    if raw[:1] != b"[" or all(m.role != "assistant" for m in conversation.messages):
+        return True
+    return bool(conversation.result_ids - {call.id for call in conversation.calls})
 
 
 def word(value: Any) -> str:

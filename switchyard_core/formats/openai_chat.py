@@ -96,9 +96,9 @@ class OpenAIChat:
         """Return the bytes of ``messages``."""
         return history_raw(fields, "messages")
 
-    def continues(self, fields: ObjectText) -> bool:
-        """Return False: the format has no continuation by id."""
-        return False
+    def continuation(self, fields: ObjectText) -> tuple[str, ...]:
+        """Return nothing: the format has no continuation by id."""
+        return ()
 
     def offers_tools(self, fields: ObjectText, conversation: Conversation) -> bool:
         """Return whether ``tools`` or the older ``functions`` is there and not empty."""

@@ -19,7 +19,7 @@ from switchyard_core.conversation import (
 )
 from switchyard_core.declarations import WireFormat
 from switchyard_core.errors import RequestError
-from switchyard_core.formats.base import NULL, Turns, decode_items, history_raw, word
+from switchyard_core.formats.base import NULL, Turns, decode_items, history_raw, lacks_history, word
 from switchyard_core.formats.openai_chat import openai_error
 from switchyard_core.jsontext import ObjectText
 from switchyard_core.request import Endpoint
@@ -135,15 +135,16 @@ class OpenAIResponses:
 
     def history(self, fields: ObjectText) -> bytes:
         """Return the bytes of ``input``; a continuation or a stored prompt may have none."""
-        if fields.raw("input") is None and (self.continues(fields) or "prompt" in fields):
+        if fields.raw("input") is None and (self.continuation(fields) or "prompt" in fields):
             return b""
         return history_raw(fields, "input", text_too=True)
 
-    def continues(self, fields: ObjectText) -> bool:
-        """Return whether ``previous_response_id`` or ``conversation`` is set."""
-        return any(
-            fields.raw(key) not in (None, b"null", b'""')
+    def continuation(self, fields: ObjectText) -> tuple[str, ...]:
+        """Return which of ``previous_response_id`` and ``conversation`` is set."""
+        return tuple(
+            key
             for key in ("previous_response_id", "conversation")
+            if fields.raw(key) not in (None, b"null", b'""')
         )
 
     def offers_tools(self, fields: ObjectText, conversation: Conversation) -> bool:
@@ -154,13 +155,8 @@ class OpenAIResponses:
         )
 
     def misses_history(self, fields: ObjectText, conversation: Conversation) -> bool:
-        """Return whether the request continues by id a history that ``input`` does not hold."""
-        if (fields.raw("input") or b'"')[:1] == b'"':
-            return True
-        if all(message.role != "assistant" for message in conversation.messages):
-            return True
-        calls = {call.id for call in conversation.calls}
-        return bool(conversation.result_ids - calls)
+        """Return whether a continued history is not in ``input``."""
+        return lacks_history(fields.raw("input") or b"", conversation)
 
     def error_body(self, error: RequestError, request_id: str) -> bytes:
         """Return the error in OpenAI's shape."""

@@ -32,6 +32,7 @@ def _model(model: str, route: Route) -> dict[str, Any]:
         "type": "model",
         "display_name": model,
         "created_at": _CREATED_AT,
+        "lifecycle": "active",
     }
     declared = {
         "context_window": route.context_window,

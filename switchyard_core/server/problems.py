@@ -72,6 +72,8 @@ def error_event(
             "code": error.code,
             "message": error.message,
             "param": None,
+            # The official SDK ends quietly unless the event has an `error` of its own.
+            "error": {"type": "error", "code": error.code, "message": error.message, "param": None},
         }
         numbers = _SEQUENCE.findall(last)
         if numbers:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 import signal
@@ -20,6 +21,9 @@ __all__ = ["DRAIN_S", "bind", "run", "url_of"]
 DRAIN_S = 30
 
 _BACKLOG = 2048
+# How long a connection that was broken off may take to close.
+_LAST_BYTES_S = 1.0
+_LOG = logging.getLogger("switchyard")
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -74,30 +78,49 @@ def run(
         ws="none",
         lifespan="on",
         backlog=_BACKLOG,
-        timeout_graceful_shutdown=drain_s,
     )
     logger = logging.getLogger("uvicorn.error")
     quiet = _BrokenAnswers()
     logger.addFilter(quiet)
     try:
-        _Server(config, ready).run(sockets=[listener])
+        _Server(config, ready, drain_s).run(sockets=[listener])
     finally:
         logger.removeFilter(quiet)
         listener.close()
 
 
 class _Server(uvicorn.Server):
-    """uvicorn's server, with a call when it is ready and an end that is no signal's."""
+    """uvicorn's server, with a call when it is ready, a bounded drain and a normal end."""
 
-    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None], drain_s: float) -> None:
         super().__init__(config)
         self._ready = ready
+        self._drain_s = drain_s
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start and say so."""
         await super().startup(sockets)
         if self.started:
             self._ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Finish what is running, for a while."""
+        timer = asyncio.get_running_loop().call_later(self._drain_s, self._break_off)
+        try:
+            await super().shutdown(sockets)
+        finally:
+            timer.cancel()
+
+    def _break_off(self) -> None:
+        """Cancel what is still running; clients that do not even take that are left behind."""
+        tasks = tuple(self.server_state.tasks)
+        _LOG.warning("%d requests outlasted %g s of drain", len(tasks), self._drain_s)
+        for task in tasks:
+            task.cancel()
+        asyncio.get_running_loop().call_later(_LAST_BYTES_S, self._leave)
+
+    def _leave(self) -> None:
+        self.force_exit = True
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -122,9 +145,10 @@ class _BrokenAnswers(logging.Filter):
     """Keeps uvicorn from reporting answers that were broken off on purpose.
 
     The only way to do that in ASGI is to raise; our own line of the request says it already.
+    Requests that outlast the drain are cancelled, of which we have a line too.
     """
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Return whether a record is worth a line."""
         error = record.exc_info[1] if record.exc_info else None
-        return not isinstance(error, UpstreamError)
+        return not isinstance(error, (UpstreamError, asyncio.CancelledError))

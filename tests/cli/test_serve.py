@@ -144,6 +144,51 @@ def test_serve_finishes_running_requests_after_a_signal(config, number):
     assert process.returncode == 0
 
 
+RUN = """
+import sys
+from switchyard_core import Switchyard
+from switchyard_core.server.run import bind, run, url_of
+listener = bind("127.0.0.1", 0)
+yard = Switchyard.from_policy(sys.argv[1])
+run(yard.asgi(), listener, ready=lambda: print(url_of(listener), flush=True), drain_s=1)
+"""
+
+
+def test_run_breaks_off_what_outlasts_the_drain(config):
+    slow = {"version": 1, "scripts": [{"turns": [{"text": "never", "delay_s": 60}]}]}
+    (config.parent / "script.json").write_text(json.dumps(slow))
+    process = subprocess.Popen(
+        [sys.executable, "-c", RUN, str(config)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    failures = []
+    try:
+        url = process.stdout.readline().strip()
+
+        def call():
+            try:
+                failures.append(httpx.post(url + CHAT, json=BODY, timeout=20).status_code)
+            except httpx.HTTPError as error:
+                failures.append(error)
+
+        thread = threading.Thread(target=call)
+        thread.start()
+        while not httpx.get(url + "/v1/stats").json()["gauges"][0]["value"]:
+            time.sleep(0.02)
+        process.terminate()
+        _, err = process.communicate(timeout=20)
+        thread.join()
+    finally:
+        process.kill()
+        process.wait()
+    assert process.returncode == 0
+    assert failures[0] == 500 or isinstance(failures[0], httpx.HTTPError)
+    assert "1 requests outlasted 1 s of drain" in err
+    assert "Traceback" not in err
+
+
 def test_serve_with_two_workers_prints_one_line_answers_and_ends_with_0(config):
     config.write_text(
         POLICY.replace("MODEL", "fast")

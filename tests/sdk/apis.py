@@ -100,7 +100,7 @@ async def items(stream: Any, seen: list[Any] | None = None) -> list[Any]:
     if hasattr(stream, "__aiter__"):
         async with stream:
             async for item in stream:
-                seen.append(item)  # noqa: PERF401  # kept when the stream raises
+                seen.append(item)  # kept when the stream raises
     else:
         with stream:
             seen.extend(stream)
@@ -133,7 +133,7 @@ def parameters(names: tuple[str, ...]) -> dict[str, Any]:
 
 
 def openai_client(stand: Stand, *, blocking: bool, **options: Any) -> Any:
-    kind = openai.OpenAI if blocking else openai.AsyncOpenAI
+    kind: Any = openai.OpenAI if blocking else openai.AsyncOpenAI
     settings = {"api_key": "callers-key", "max_retries": 0, "_strict_response_validation": True}
     return kind(base_url=f"{stand.url}/v1", **(settings | options))
 
@@ -164,7 +164,7 @@ class Chat:
         return stream.get_final_completion()
 
     def text(self, answer: Any) -> str:
-        return answer.choices[0].message.content or ""
+        return str(answer.choices[0].message.content or "")
 
     def calls(self, answer: Any) -> list[Called]:
         return [
@@ -205,7 +205,7 @@ class Responses:
         return stream.get_final_response()
 
     def text(self, answer: Any) -> str:
-        return answer.output_text
+        return str(answer.output_text)
 
     def calls(self, answer: Any) -> list[Called]:
         return [
@@ -227,14 +227,12 @@ class Messages:
     sdk: Any = anthropic
 
     def client(self, stand: Stand, *, blocking: bool, **options: Any) -> Any:
-        kind = anthropic.Anthropic if blocking else anthropic.AsyncAnthropic
+        kind: Any = anthropic.Anthropic if blocking else anthropic.AsyncAnthropic
         settings = {"api_key": "callers-key", "max_retries": 0, "_strict_response_validation": True}
         return kind(base_url=stand.url, **(settings | options))
 
     def ask(self, history: list[Any], **more: Any) -> dict[str, Any]:
-        tools = [
-            {"name": name, "input_schema": parameters(names)} for name, names in TOOLS.items()
-        ]
+        tools = [{"name": name, "input_schema": parameters(names)} for name, names in TOOLS.items()]
         model = route_id(self.wire_format)
         return {"model": model, "messages": history, "tools": tools, "max_tokens": 99} | more
 

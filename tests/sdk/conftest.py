@@ -14,12 +14,13 @@ from tests.sdk.stand import Port, Stand, listening, provider_of, standing
 
 @pytest.fixture(params=APIS, ids=lambda api: api.wire_format)
 def api(request: pytest.FixtureRequest) -> Api:
-    return request.param
+    found: Api = request.param
+    return found
 
 
 @pytest.fixture(params=[True, False], ids=["blocking", "async"])
 def blocking(request: pytest.FixtureRequest) -> bool:
-    return request.param
+    return bool(request.param)
 
 
 @pytest.fixture(scope="session")

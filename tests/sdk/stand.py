@@ -35,14 +35,14 @@ def policy(url: str, *, retries: int = 0, client: str = "", route: str = "") -> 
         client: Further lines of each client; replaces the key.
         route: Further lines of each route.
     """
-    parts = ["schema_version = 1"]
-    for name in WIRE_FORMATS:
-        parts.append(f"""
+    lines = client or 'api_key_env = "UPSTREAM_KEY"'
+    parts = (
+        f"""
 [llm_clients.{name}]
 format = "{name}"
 base_url = "{url}"
 max_retries = {retries}
-{client or 'api_key_env = "UPSTREAM_KEY"'}
+{lines}
 
 [targets.{name}_planner]
 id = "{PLANNER}"
@@ -59,8 +59,10 @@ capable_target = "{name}_planner"
 efficient_target = "{name}_executor"
 planning_prompt = "{PLANNING_PROMPT}"
 {route}
-""")
-    return "".join(parts)
+"""
+        for name in WIRE_FORMATS
+    )
+    return "\n".join(("schema_version = 1", *parts))
 
 
 def provider_of(*turns: Mapping[str, Any], **more: Any) -> ScriptedProviderApp:

@@ -33,9 +33,7 @@ async def test_create_sends_the_callers_body_with_model_and_prompt(api, connect,
     to = stand()
 
     await settled(
-        api.endpoint(connect(to)).create(
-            **api.ask(USER, extra_body={"future_field": {"a": [1.5]}})
-        )
+        api.endpoint(connect(to)).create(**api.ask(USER, extra_body={"future_field": {"a": [1.5]}}))
     )
 
     record = to.sent[0]

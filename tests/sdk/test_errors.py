@@ -5,7 +5,7 @@ from __future__ import annotations
 import anthropic
 import pytest
 
-from tests.sdk.apis import USER, edited, items, settled, through_helper
+from tests.sdk.apis import USER, Responses, edited, items, settled, through_helper
 from tests.sdk.stand import PLANNER, UPSTREAM_KEY
 
 HELLO = {"text": "hello there, " * 20}
@@ -56,9 +56,7 @@ async def test_full_store_refuses_a_stream_before_it_starts(api, connect, stand)
     before = len(to.asked)
 
     with pytest.raises(api.sdk.BadRequestError) as caught:
-        await through_helper(
-            api.helper(client, api.ask(history, extra_headers=two)), api.final
-        )
+        await through_helper(api.helper(client, api.ask(history, extra_headers=two)), api.final)
 
     assert code_of(api, caught.value) == "latch_capacity"
     assert len(to.asked) == before + 1
@@ -104,9 +102,7 @@ async def test_wrong_server_key_is_an_authentication_error(api, connect, stand):
 async def test_right_server_key_opens_and_stays_here(api, connect, stand):
     to = stand(options={"server_key": "the-servers-key"})
 
-    await settled(
-        api.endpoint(connect(to, api_key="the-servers-key")).create(**api.ask(USER))
-    )
+    await settled(api.endpoint(connect(to, api_key="the-servers-key")).create(**api.ask(USER)))
 
     sent = [value for _, value in to.sent[0].headers]
     assert not any("the-servers-key" in value for value in sent)
@@ -243,11 +239,24 @@ async def test_stream_helper_does_not_take_a_cut_stream_for_a_whole_one(api, con
 
 async def test_providers_error_inside_a_stream_reaches_the_caller(api, connect, stand):
     to = stand(HELLO, faults=[{"kind": "error_event", "message": "out of steam"}])
+    client = connect(to, _strict_response_validation=False)
 
     if api.wire_format == "openai_responses":
-        events = await items(api.endpoint(connect(to)).create(**api.ask(USER, stream=True)))
+        events = await items(api.endpoint(client).create(**api.ask(USER, stream=True)))
         assert events[-1].type == "response.failed"
         assert events[-1].response.error.message == "out of steam"
+        assert [e.to_dict(mode="json")["sequence_number"] for e in events] == list(
+            range(len(events))
+        )
     else:
         with pytest.raises(api.sdk.APIError, match="out of steam"):
-            await items(api.endpoint(connect(to)).create(**api.ask(USER, stream=True)))
+            await items(api.endpoint(client).create(**api.ask(USER, stream=True)))
+
+
+def test_failed_response_of_the_scripted_provider_is_of_the_sdks_type(stand):
+    to = stand(HELLO, faults=[{"kind": "error_event", "message": "out of steam"}])
+
+    with Responses().client(to, blocking=True) as client:
+        events = list(client.responses.create(**Responses().ask(USER, stream=True)))
+
+    assert events[-1].type == "response.failed"

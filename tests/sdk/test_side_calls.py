@@ -35,10 +35,7 @@ async def test_models_are_the_routes(sdk, blocking, stand):
 
     async with client_of(sdk, to, blocking) as client:
         page = client.models.list()
-        if blocking:
-            found = list(page)
-        else:
-            found = [model async for model in page]
+        found = list(page) if blocking else [model async for model in page]
 
     assert [model.id for model in found] == ROUTES
     assert to.sent == []
@@ -49,10 +46,7 @@ async def test_models_are_paged_as_anthropic_does(blocking, stand):
 
     async with client_of(Messages(), to, blocking) as client:
         page = client.models.list(limit=1)
-        if blocking:
-            found = list(page)
-        else:
-            found = [model async for model in page]
+        found = list(page) if blocking else [model async for model in page]
 
     assert [model.id for model in found] == ROUTES
     assert len(to.asked) == len(ROUTES)
@@ -182,8 +176,22 @@ def test_custom_tool_with_a_patch_hands_off(stand):
     assert to.models == [PLANNER, EXECUTOR]
 
 
+def test_continuation_by_thread_is_warned_of(stand):
+    """Messages has it too: the server holds the history, the body only the new turn."""
+    to = stand()
+    thread = {"type": "continue", "previous_message_id": "msg_1"}
+
+    with Messages().client(to, blocking=True) as client:
+        raw = client.messages.with_raw_response.create(
+            **Messages().ask(USER, extra_body={"thread": thread})
+        )
+
+    assert raw.headers.get("x-switchyard-warning") == "history_missing"
+    assert to.sent[0].json()["thread"] == thread
+
+
 def test_anthropics_own_tool_runner_plans_then_executes(stand):
-    """The runner makes the calls itself, on the beta path with its query string."""
+    """The runner makes the calls itself, each with the whole history when it has no thread."""
     to = stand()
     done = []
 
@@ -205,10 +213,11 @@ def test_anthropics_own_tool_runner_plans_then_executes(stand):
             max_tokens=99,
             messages=USER,
             tools=[read_file, edit_file],
+            thread=False,
             extra_headers=SESSION,
         ).until_done()
 
     assert done == [("read", "calc.py"), ("edit", "calc.py", "a - b", "a + b")]
     assert last.content[-1].text == "Done: the sum is right."
     assert to.models == [PLANNER, PLANNER, EXECUTOR]
-    assert {record.query for record in to.sent} == {"beta=true"}
+    assert all(record.header("anthropic-version") for record in to.sent)

@@ -54,8 +54,6 @@ async def test_executor_gets_the_callers_body_with_nothing_changed_but_the_model
     assert raw.headers["x-switchyard-reason"] == "mutation_in_history"
 
 
-
-
 async def test_session_stays_on_the_executor_after_compaction(api, connect, stand):
     to = stand()
     client = connect(to)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import stat
 
@@ -42,6 +43,26 @@ async def test_fault_of_a_router_is_500_that_names_it_and_the_log_has_the_traceb
     assert "Traceback" not in answer.text
     assert "boom in the plugin" in caplog.text
     assert "Traceback" in caplog.text
+
+
+async def test_answer_that_nobody_will_read_is_closed_when_the_router_fails_at_the_next_try():
+    async def boom(*_):
+        raise RuntimeError("boom")
+
+    async def hang():
+        await asyncio.sleep(30)
+
+    # More than the engine reads of an error, so that the answer is not at its end.
+    reply = Reply(status=400, chunks=(b"x" * 70_000, b"y"), between=hang)
+    provider = BytesProvider(reply)
+    async with running("openai_chat", provider) as (url, app), httpx.AsyncClient() as client:
+        app.engine.runtimes["coding"].router.next = boom
+        answer = await client.post(
+            url + PATHS["openai_chat"], content=body("openai_chat"), headers=JSON
+        )
+        async with asyncio.timeout(5):
+            await provider.seen[0].gone.wait()
+    assert answer.status_code == 500
 
 
 @pytest.mark.parametrize("wire_format", WIRE_FORMATS)

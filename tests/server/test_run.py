@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import logging
 import socket
 import threading
@@ -35,7 +36,7 @@ def test_url_of_an_ipv6_address_has_brackets():
 
 
 def test_server_in_another_thread_leaves_the_signals_alone():
-    server = _Server(uvicorn.Config(app=None, log_config=None), ready=lambda: None)
+    server = _Server(uvicorn.Config(app=None, log_config=None), ready=lambda: None, drain_s=1)
     entered = []
 
     def enter():
@@ -49,7 +50,13 @@ def test_server_in_another_thread_leaves_the_signals_alone():
 
 
 @pytest.mark.parametrize(
-    ("error", "worth"), [(UpstreamError("cut"), False), (ValueError("bug"), True), (None, True)]
+    ("error", "worth"),
+    [
+        (UpstreamError("cut"), False),
+        (asyncio.CancelledError(), False),
+        (ValueError("bug"), True),
+        (None, True),
+    ],
 )
 def test_answers_that_were_broken_off_on_purpose_are_not_reported_twice(error, worth):
     info = (type(error), error, None) if error else None

@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from switchyard_core.declarations import RewriteScope
+from switchyard_core.formats.registry import format_of
 from switchyard_core.formats.rewrites.reasoning import ORPHAN
 from switchyard_core.jsontext import ArrayText, ObjectText
 
@@ -24,8 +25,8 @@ class CompanionParameters(BaseModel):
 
     Args:
         when: ``always`` at another origin, ``dropped`` at the same one.
-        drop_continuation: Whether ``previous_response_id`` and ``conversation`` name something
-            that only the planner's provider knows, while the history is all here.
+        drop_continuation: Whether the continuation by id names something that only the
+            planner's provider knows, while the history is all here.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -52,13 +53,16 @@ def in_responses(
         for index, item in items.objects():
             if items.tagged(index, ORPHAN) and item.delete("id"):
                 changes.append(f"removed the id of input[{index}]")
-    if parameters.drop_continuation:
-        changes += [
-            f"removed {key}"
-            for key in ("previous_response_id", "conversation")
-            if body.raw(key) not in (None, b"null") and body.delete(key)
-        ]
-    return changes
+    return changes + _drop_continuation(body, parameters, scope)
+
+
+def _drop_continuation(
+    body: ObjectText, parameters: CompanionParameters, scope: RewriteScope
+) -> list[str]:
+    if not parameters.drop_continuation:
+        return []
+    keys = format_of(scope.wire_format).continuation(body)
+    return [f"removed {key}" for key in keys if body.delete(key)]
 
 
 def in_messages(
@@ -68,13 +72,14 @@ def in_messages(
 
     With it goes the ``clear_thinking_*`` context edit, which requires thinking; other edits stay.
     """
+    changes = _drop_continuation(body, parameters, scope)
     messages = body.array("messages")
     if messages is None or not needed(parameters.when, scope):
-        return ()
+        return changes
     if not _loop_lacks_thinking(messages) or not _thinks(body):
-        return ()
+        return changes
     body.delete("thinking")
-    return ["removed thinking", *_drop_clear_thinking(body)]
+    return [*changes, "removed thinking", *_drop_clear_thinking(body)]
 
 
 def _thinks(body: ObjectText) -> bool:

@@ -18,9 +18,11 @@ _Node = tree_sitter.Node
 _EXPANSIONS = {"simple_expansion", "expansion"}
 _TEXTS = {"word", "number", "string_content", "extglob_pattern", "regex", "variable_name"}
 _ANSI = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"', "a": "\a", "0": "\0"}
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _DEFAULTED = re.compile(r"\$\{([A-Za-z_]\w*)(:?[-=])(.*)\}$", re.DOTALL)
-#: Nodes whose children run one after the other in the same shell.
+#: Nodes inside nodes that are followed.
+_MAX_NESTING = 150
 _HEREDOC = "heredoc_redirect"
 _HERESTRING = "herestring_redirect"
 
@@ -44,19 +46,26 @@ def run_bash(text: str, session: Session, stdin: Input = NO_INPUT) -> str | None
     if session.depth > MAX_DEPTH:
         session.add("unknown", "shell", "nested too deeply")
         return None
-    tree = tree_sitter.Parser(_parser()).parse(text.encode("utf-8", "replace"))
-    return _Walker(session).run(tree.root_node, stdin, 0)
+    # The grammar's scanner looks characters up in a table of 256 (tree-sitter-bash issue 337) and
+    # crashes the process on others. One byte per character also makes offsets character places.
+    tree = tree_sitter.Parser(_parser()).parse(_NOT_ASCII.sub("x", text).encode("ascii"))
+    return _Walker(session, text).run(tree.root_node, stdin, 0)
 
 
 class _Walker:
     """Runs the nodes of one tree in one session."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, source: str) -> None:
         self.session = session
+        self.source = source
+
+    def _source(self, node: _Node) -> str:
+        """Return the text of a node as the command has it."""
+        return self.source[node.start_byte : node.end_byte]
 
     def run(self, node: _Node, stdin: Input, depth: int) -> str | None:
         """Run a node and return its output, when that can be told."""
-        if depth > 150:
+        if depth > _MAX_NESTING or not self.session.budget.spend():
             self.session.add("unknown", "shell", "nested too deeply")
             return None
         kind = node.type
@@ -67,7 +76,9 @@ class _Walker:
         if kind == "redirected_statement":
             return self._redirected(node, stdin, depth)
         if kind in {"subshell", "command_substitution", "process_substitution"}:
-            return _Walker(self.session.inner()).sequence(node.named_children, stdin, depth)
+            return _Walker(self.session.inner(), self.source).sequence(
+                node.named_children, stdin, depth
+            )
         if kind == "for_statement":
             return self._for(node, stdin, depth)
         if kind == "function_definition":
@@ -94,7 +105,7 @@ class _Walker:
         output: str | None = None
         for node in nodes:
             # Each part of a pipeline is a shell of its own: its `cd` does not last.
-            walker = _Walker(self.session.inner())
+            walker = _Walker(self.session.inner(), self.source)
             output = walker.run(node, stdin, depth + 1)
             stdin = Input(text=output, connected=True)
         return output
@@ -104,8 +115,8 @@ class _Walker:
         values = node.children_by_field_name("value")
         words = [word for value in values for word in self.words(value, depth)]
         body = node.child_by_field_name("body")
-        if variable is not None and variable.text is not None and words:
-            name = variable.text.decode("utf-8", "replace")
+        if variable is not None and words:
+            name = self._source(variable)
             for word in words[:8]:
                 self.session.variables[name] = word
                 if body is not None:
@@ -116,7 +127,7 @@ class _Walker:
     def _define(self, node: _Node) -> None:
         name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
         if name is not None and body is not None:
-            self.session.functions[_source(name)] = (self, body)
+            self.session.functions[self._source(name)] = (self, body)
 
     def _assign(self, node: _Node, depth: int) -> None:
         name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
@@ -124,8 +135,8 @@ class _Walker:
             return
         text = self.text(value, depth) if value is not None else ""
         if any(child.type == "+=" for child in node.children):
-            text = self.session.variables.get(_source(name), "") + text
-        self.session.variables[_source(name)] = text
+            text = self.session.variables.get(self._source(name), "") + text
+        self.session.variables[self._source(name)] = text
 
     def _redirected(self, node: _Node, stdin: Input, depth: int) -> str | None:
         body = node.child_by_field_name("body")
@@ -219,7 +230,7 @@ class _Walker:
             return stdin
         self.session.write(path, operator)
         descriptor = next((c for c in node.named_children if c.type == "file_descriptor"), None)
-        if descriptor is None or _source(descriptor) == "1":
+        if descriptor is None or self._source(descriptor) == "1":
             targets.append(path)
         return stdin
 
@@ -233,7 +244,7 @@ class _Walker:
         for child in body.named_children:
             if child.type == "command_substitution":
                 self.run(child, NO_INPUT, depth + 1)
-        return _source(body)
+        return self._source(body)
 
     def _command(
         self, node: _Node, stdin: Input, depth: int, extra: list[str] | None = None
@@ -292,15 +303,15 @@ class _Walker:
 
     def text(self, node: _Node, depth: int) -> str:
         """Return the text of a word; what only the running shell knows stays as written."""
-        if depth > 150:
-            return _source(node)
+        if depth > _MAX_NESTING:
+            return self._source(node)
         kind = node.type
         if kind in {"word", "extglob_pattern", "regex"}:
-            return re.sub(r"\\(.)", r"\1", _source(node).replace("\\\n", ""), flags=re.DOTALL)
+            return re.sub(r"\\(.)", r"\1", self._source(node).replace("\\\n", ""), flags=re.DOTALL)
         if kind == "raw_string":
-            return _source(node)[1:-1]
+            return self._source(node)[1:-1]
         if kind == "ansi_c_string":
-            inner = _source(node)[2:-1]
+            inner = self._source(node)[2:-1]
             return re.sub(r"\\(.)", lambda m: _ANSI.get(m[1], m[1]), inner, flags=re.DOTALL)
         if kind in {"string", "concatenation", "translated_string", "array"}:
             return self._joined(node, depth)
@@ -312,24 +323,21 @@ class _Walker:
         if kind == "process_substitution":
             self.run(node, Input(connected=True), depth + 1)
             return "/dev/fd/63"
-        return _source(node)
+        return self._source(node)
 
     def _joined(self, node: _Node, depth: int) -> str:
         """Return the text of a string or concatenation, with what the grammar leaves between."""
         quoted = node.type != "concatenation"
-        source = node.text or b""
-        start = node.start_byte
         parts: list[str] = []
-        position = 0
+        position = node.start_byte
         for child in node.named_children:
-            gap = source[position : child.start_byte - start].decode("utf-8", "replace")
-            parts.append(gap)
+            parts.append(self.source[position : child.start_byte])
             if child.type == "string_content":
-                parts.append(re.sub(r'\\([\\"$`\n])', r"\1", _source(child)))
+                parts.append(re.sub(r'\\([\\"$`\n])', r"\1", self._source(child)))
             else:
                 parts.append(self.text(child, depth + 1))
-            position = child.end_byte - start
-        parts.append(source[position:].decode("utf-8", "replace"))
+            position = child.end_byte
+        parts.append(self.source[position : node.end_byte])
         text = "".join(parts)
         if quoted and node.type in {"string", "translated_string"}:
             text = text.removeprefix("$")
@@ -337,7 +345,7 @@ class _Walker:
         return text
 
     def _expansion(self, node: _Node, depth: int) -> str:
-        source = _source(node)
+        source = self._source(node)
         name = source.strip('${}"')
         known = self.session.variables.get(name)
         if known is not None:
@@ -356,7 +364,3 @@ class _Walker:
 def _after_pipe(node: _Node) -> bool:
     before = node.prev_sibling
     return before is not None and before.type in {"|", "|&"}
-
-
-def _source(node: _Node) -> str:
-    return (node.text or b"").decode("utf-8", "replace")

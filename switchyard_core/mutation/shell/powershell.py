@@ -104,7 +104,7 @@ def _commands(text: str) -> list[tuple[list[str], list[str]]]:
         elif kind == "comma":
             joined = True
         elif kind == "word":
-            if token.startswith("(") or "$(" in token:
+            if "(" in token and token[0] not in "'[":
                 commands += _commands(token[token.index("(") + 1 : -1])
             if pending:
                 redirects.append(_unquoted(token))
@@ -142,7 +142,7 @@ def _run_words(words: list[str], session: Session, variables: dict[str, str]) ->
             and lowered.split("-")[0] in table["verbs"]["read_only"]
         )
         or words[0][:1] in {"'", '"', "$", "(", "-", "@", "["}
-        or lowered in table["keywords"]["names"]
+        or lowered.split("(")[0] in table["keywords"]["names"]
     ):
         return
     else:
@@ -248,7 +248,7 @@ def run_host(words: list[str], session: Session) -> None:
             and rest
         ):
             try:
-                run_powershell(base64.b64decode(rest[0]).decode("utf-16-le"), inner)
+                run_powershell(base64.b64decode(rest[0], validate=True).decode("utf-16-le"), inner)
             except ValueError:
                 session.add("unknown", "powershell -EncodedCommand")
             return

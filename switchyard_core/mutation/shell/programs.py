@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 from urllib.parse import urlsplit
 
 from switchyard_core.mutation.shell import special
@@ -200,45 +201,65 @@ def _run_wrapper(
 ) -> tuple[bool, str | None]:
     """Run the command inside a wrapper such as ``sudo`` or ``docker exec``."""
     table = program.table
-    subs = table.get("sub", ())
-    if subs:
-        arguments = split_arguments(rest, valued=program.valued, stop=True)
-        taken = max(
-            (len(sub.split()) for sub in subs if arguments.rest[: len(sub.split())] == sub.split()),
-            default=0,
-        )
+    if subs := table.get("sub", ()):
+        rest, taken = _behind_subcommand(program, subs, rest)
         if not taken:
             return False, None
-        rest = arguments.rest[taken:]
     if runner := table.get("run_as"):
         return True, run_program([runner, *rest], session.inner(), stdin)
+    shell_flags = table.get("shell_flags", ())
     arguments = split_arguments(
-        rest, valued=program.valued, long_single=program.long_single, stop=True
+        rest,
+        valued=program.valued | frozenset(shell_flags),
+        long_single=program.long_single,
+        stop=True,
     )
     if arguments.has(table.get("reads", ())):
         return True, None
-    inner = session.inner()
-    if shell := arguments.value(table.get("shell_flags", ())):
-        for text in shell:
-            special.run_text(text, inner, stdin)
+    command = _inner_command(table, rest, arguments)
+    texts = arguments.value(shell_flags) or (
+        command[1:2] if command[:1] in _alone(shell_flags) else []
+    )
+    for text in texts:
+        special.run_text(text, session.inner(), stdin)
+    if texts:
         return True, None
+    if not command:
+        if (empty := table.get("empty")) is not None:
+            session.add(empty, name, f"{name} without a command")
+        return empty is not None, None
+    if table.get("shell"):
+        return True, special.run_text(" ".join(command), session.inner(), stdin)
+    return True, run_program(command, session.inner(), stdin)
+
+
+def _alone(flags: Sequence[str]) -> list[list[str]]:
+    return [[flag] for flag in flags]
+
+
+def _behind_subcommand(
+    program: Program, subs: Sequence[str], rest: list[str]
+) -> tuple[list[str], int]:
+    """Return the words behind a wrapper's subcommand, and how many words that has."""
+    words = split_arguments(rest, valued=program.valued, stop=True).rest
+    lengths = [len(sub.split()) for sub in subs if words[: len(sub.split())] == sub.split()]
+    taken = max(lengths, default=0)
+    return words[taken:], taken
+
+
+def _inner_command(table: Mapping[str, Any], rest: list[str], arguments: Arguments) -> list[str]:
+    """Return the words of the command inside a wrapper."""
     command = arguments.rest[table.get("skip", 0) :]
     if table.get("dashdash"):
         command = rest[rest.index("--") + 1 :] if "--" in rest else []
+    for flag in table.get("command_flags", ()):
+        if flag in rest:
+            command = rest[rest.index(flag) + 1 :]
     if command[:1] == ["--"]:
         command = command[1:]
     while command and _ASSIGNMENT.match(command[0]):
         command = command[1:]
-    if not command:
-        if (empty := table.get("empty")) is not None:
-            session.add(empty, name, f"{name} without a command")
-            return True, None
-        return not table.get("else_next", False), None
-    if table.get("known_only") and not command_table().knows(command_table().name_of(command[0])):
-        return False, None
-    if table.get("shell"):
-        return True, special.run_text(" ".join(command), inner, stdin)
-    return True, run_program(command, inner, stdin)
+    return command
 
 
 def _run_unlisted(path: str, name: str, session: Session) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from switchyard_core.mutation.labels import Reading
 from switchyard_core.mutation.paths import PathClasses, clean_path
 
-__all__ = ["MAX_DEPTH", "NO_INPUT", "Input", "Session"]
+__all__ = ["MAX_DEPTH", "NO_INPUT", "Budget", "Input", "Session"]
 
 #: Shells in interpreters in shells that are followed.
 MAX_DEPTH = 12
@@ -37,6 +37,22 @@ NO_INPUT = Input()
 
 
 @dataclass(slots=True, kw_only=True)
+class Budget:
+    """Steps that reading one command may take: loops in loops would take for ever.
+
+    Args:
+        left: Steps that are left.
+    """
+
+    left: int = 100_000
+
+    def spend(self) -> bool:
+        """Take one step; return whether there was one left."""
+        self.left -= 1
+        return self.left >= 0
+
+
+@dataclass(slots=True, kw_only=True)
 class Session:
     """The state of a shell while its command is read.
 
@@ -48,6 +64,8 @@ class Session:
         directory: Where it went with ``cd``, ``""`` for where it began.
         readings: Every effect so far.
         depth: How many shells and interpreters are around it.
+        running: Functions that are running, which are not entered again.
+        budget: Steps that are left, shared by all shells of one command.
     """
 
     classes: PathClasses
@@ -58,6 +76,7 @@ class Session:
     readings: list[Reading] = field(default_factory=list)
     depth: int = 0
     running: set[str] = field(default_factory=set)
+    budget: Budget = field(default_factory=Budget)
 
     def add(self, label: str, word: str, detail: str = "") -> None:
         """Record an effect."""
@@ -103,4 +122,5 @@ class Session:
             readings=self.readings,
             depth=self.depth + 1,
             running=self.running,
+            budget=self.budget,
         )

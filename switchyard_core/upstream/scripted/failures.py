@@ -70,9 +70,14 @@ def error_event(wire_format: WireFormat, status: int, message: str, number: int)
     failure = {
         "id": "resp_failed",
         "object": "response",
+        "created_at": 0,
         "status": "failed",
+        "model": "scripted",
         "output": [],
-        "error": {"code": body["error"]["type"], "message": body["error"]["message"]},
+        "parallel_tool_calls": True,
+        "tool_choice": "auto",
+        "tools": [],
+        "error": {"code": "server_error", "message": body["error"]["message"]},
     }
     event = {"type": "response.failed", "sequence_number": number, "response": failure}
     return Event(name="response.failed", data=compact(event))

@@ -73,10 +73,9 @@ def test_command_has_its_label(case: dict[str, str]) -> None:
     assert case["label"] == reading.label, (case["command"], reading)
 
 
-@pytest.mark.parametrize(
-    "case",
-    [case for case in CASES if case["shell"] == "bash"],
-    ids=lambda case: "bash",
-)
+BASH_CASES = [case for case in CASES if case["shell"] == "bash"]
+
+
+@pytest.mark.parametrize("case", BASH_CASES, ids=[f"bash_{n}" for n in range(len(BASH_CASES))])
 def test_dialect_of_a_bash_command_is_told_by_its_words(case: dict[str, str]) -> None:
     assert case["label"] == read_command(case["command"], PathClasses()).label, case["command"]

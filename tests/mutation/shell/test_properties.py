@@ -186,3 +186,28 @@ def test_many_commands_take_linear_time() -> None:
     reading = read_command("echo a; " * 5000 + "rm a.py", CLASSES, dialect="bash")
 
     assert reading.label == "file_edit"
+
+
+@pytest.mark.parametrize("text", ["{\U000c44df", "{\U00031860 rm a.py", "echo {\U0010ffff}"])
+def test_character_beyond_the_scanners_table_does_not_crash_the_process(text: str) -> None:
+    assert read_command(text, CLASSES, dialect="bash").label in LABELS
+
+
+def test_text_beyond_ascii_keeps_its_paths() -> None:
+    reading = read_command("echo é > 'src/ü\U0001f600.py' # 日本", CLASSES, dialect="bash")
+
+    assert (reading.label, reading.detail) == ("file_edit", "> writes src/ü\U0001f600.py")
+
+
+def test_loops_in_loops_end_within_the_budget() -> None:
+    loops = "".join(f"for v{n} in 1 2 3 4 5 6 7 8; do " for n in range(12))
+
+    reading = read_command(loops + "ls; " + "done; " * 12, CLASSES, dialect="bash")
+
+    assert (reading.label, reading.detail) == ("unknown", "nested too deeply")
+
+
+def test_functions_that_call_each_other_twice_end_within_the_budget() -> None:
+    functions = "".join(f"f{n}() {{ f{n + 1}; f{n + 1}; }}; " for n in range(40))
+
+    assert read_command(functions + "f0", CLASSES, dialect="bash").label == "unknown"
