@@ -1,6 +1,6 @@
 """Writes docs/cli.md from the help of every command; tests fail when the two differ.
 
-    python scripts/write_cli_page.py
+python scripts/write_cli_page.py
 """
 
 from __future__ import annotations

@@ -59,9 +59,7 @@ def command(
     ctx.exit(_exit_code([result for _, result in results], strict=strict))
 
 
-def _check(
-    name: str, registry: PluginRegistry, environ: Mapping[str, str] | None
-) -> CheckResult:
+def _check(name: str, registry: PluginRegistry, environ: Mapping[str, str] | None) -> CheckResult:
     """Check a policy and the scripts that it plays."""
     result = check_policy(name, registry, environ=environ)
     scripts = script_findings(result.policy) if result.policy is not None else ()
