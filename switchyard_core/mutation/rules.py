@@ -231,7 +231,8 @@ class MutationRules:
         unreadable: CompiledRule | None = None
         for index in indices:
             rule = self._rules[index]
-            if view.broken and any(c.reads_arguments for c in rule.conditions):
+            # Most rules have no condition: arguments are parsed only for those that do.
+            if any(c.reads_arguments for c in rule.conditions) and view.broken:
                 unreadable = unreadable or rule
                 continue
             if all(condition.holds(view) for condition in rule.conditions):
