@@ -4,6 +4,14 @@ Everything a user, a host application or a plugin needs is here. Route plugins i
 but names of this module; the modules below are free to move.
 """
 
+from switchyard_core.asking import (
+    AskError,
+    ModelCall,
+    ModelReply,
+    ModelUsage,
+    RequestedCall,
+    WouldAsk,
+)
 from switchyard_core.conversation import (
     Conversation,
     Message,
@@ -88,6 +96,7 @@ __all__ = [
     "VERSION",
     "WIRE_FORMATS",
     "ArrayText",
+    "AskError",
     "BodyError",
     "BodyTooLargeError",
     "Conversation",
@@ -111,6 +120,9 @@ __all__ = [
     "LintRule",
     "MemoryLatchStore",
     "Message",
+    "ModelCall",
+    "ModelReply",
+    "ModelUsage",
     "MutationPack",
     "Mutations",
     "ObjectText",
@@ -132,6 +144,7 @@ __all__ = [
     "ReleaseAfterSuccess",
     "Request",
     "RequestError",
+    "RequestedCall",
     "Response",
     "Rewrite",
     "RewriteFunction",
@@ -157,6 +170,7 @@ __all__ = [
     "UpstreamResponse",
     "Verdict",
     "WireFormat",
+    "WouldAsk",
     "__version__",
     "check_policy",
     "compile_path",

@@ -7,7 +7,7 @@ one lossless tree; the caller's bytes are never touched.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pydantic import ValidationError
@@ -56,6 +56,7 @@ def apply_rewrites(
     types: Mapping[str, RewriteType],
     wire_format: WireFormat,
     switches: Mapping[str, bool] | None = None,
+    blame: Callable[[str], str] = lambda _name: "",
 ) -> tuple[bytes, tuple[RewriteReport, ...]]:
     """Run rewrites on a body and report what each changed.
 
@@ -65,6 +66,7 @@ def apply_rewrites(
         types: Every known rewrite, by name.
         wire_format: Wire format of the body.
         switches: The target's ``rewrites`` table; ``False`` switches one off.
+        blame: Says who gives a rewrite, for errors.
 
     Raises:
         PluginError: An unknown rewrite, wrong parameters, or a rewrite that raised.
@@ -87,12 +89,13 @@ def apply_rewrites(
                 else None
             )
         except ValidationError as error:
-            msg = f"wrong parameters for the rewrite `{rewrite.name}`: {error}"
+            msg = f"wrong parameters for the rewrite `{rewrite.name}`{blame(rewrite.name)}: {error}"
             raise PluginError(msg) from error
         try:
             changes = tuple(function(body, parameters, scope))
         except Exception as error:
-            msg = f"the rewrite `{rewrite.name}` failed: {type(error).__name__}: {error}"
+            giver = blame(rewrite.name)
+            msg = f"the rewrite `{rewrite.name}`{giver} failed: {type(error).__name__}: {error}"
             raise PluginError(msg) from error
         reports.append(RewriteReport(name=rewrite.name, changes=changes))
     return body.dump(), tuple(reports)

@@ -13,6 +13,7 @@ from functools import cached_property
 from random import Random
 from typing import Literal, Protocol, runtime_checkable
 
+from switchyard_core.asking import Ask, ModelCall, ModelReply, WouldAsk
 from switchyard_core.decision import Decision, Failure, LatchRecord
 from switchyard_core.declarations import WireFormat
 from switchyard_core.identity import Identity
@@ -145,6 +146,10 @@ class Mutations:
         return None
 
 
+async def _ask_nobody(target: str, call: ModelCall) -> ModelReply:
+    raise WouldAsk(target, call)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RouteContext:
     """Everything besides the request that a decision may depend on.
@@ -158,6 +163,10 @@ class RouteContext:
             token count.
         random: The only source of randomness; tests seed it.
         clock: Seconds since the epoch; tests inject it.
+        ask: ``await context.ask(target, call)`` asks a target that the route declares and
+            returns its :class:`~switchyard_core.ModelReply`; it raises
+            :class:`~switchyard_core.AskError` when there is no usable answer. An explanation
+            ends where a router asks.
     """
 
     route: str
@@ -167,3 +176,4 @@ class RouteContext:
     housekeeping: bool = False
     random: Random = field(default_factory=Random)
     clock: Callable[[], float] = lambda: 0.0
+    ask: Ask = _ask_nobody

@@ -7,21 +7,22 @@ and reads the environment.
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from random import Random
 
+from switchyard_core.asking import Ask
 from switchyard_core.decision import (
     Decision,
     Failure,
     ReleaseAfterSuccess,
 )
+from switchyard_core.engine.asking import Asker
 from switchyard_core.engine.clients import Upstreams
 from switchyard_core.engine.deciding import Decider
-from switchyard_core.engine.outgoing import credential, forwarded_headers
+from switchyard_core.engine.outgoing import credential, error_code, forwarded_headers
 from switchyard_core.engine.response import Outcome, Response
 from switchyard_core.engine.runtime import RouteRuntime
 from switchyard_core.errors import (
@@ -29,7 +30,7 @@ from switchyard_core.errors import (
 )
 from switchyard_core.formats import format_of
 from switchyard_core.plugins import PluginRegistry
-from switchyard_core.policy.model import Policy, Target
+from switchyard_core.policy.model import Client, Policy, Target
 from switchyard_core.request import Request
 from switchyard_core.rewrites import RewriteReport, apply_rewrites
 from switchyard_core.router import RetryingRouter
@@ -86,6 +87,7 @@ class Engine:
             registry,
             random=random if random is not None else Random(),  # noqa: S311  # no secrets
             clock=clock,
+            ask=Asker(policy.targets, registry.rewrites, self._call, self._environ).ask,
         )
         self.runtimes = self._decider.runtimes
 
@@ -98,18 +100,24 @@ class Engine:
         """Return the route that serves a request; raises like :meth:`decide`."""
         return self._decider.runtime_for(request)
 
-    async def decide(self, request: Request, *, dry_run: bool = False) -> Decision:
+    async def decide(
+        self, request: Request, *, dry_run: bool = False, ask: Ask | None = None
+    ) -> Decision:
         """Return where a request goes, and latch its identity when it hands off.
 
         Args:
             request: The request.
-            dry_run: Changes nothing; a full store is reported as a warning.
+            dry_run: Changes nothing; a full store is reported as a warning, and a router that
+                asks a model ends the run with :class:`WouldAsk`.
+            ask: Answers in place of a model.
 
         Raises:
             RequestError: The request is refused; nothing was sent and nothing changed.
             PluginError: The router broke its contract.
+            UpstreamError: The router asked a model and got no answer.
+            WouldAsk: Only with ``dry_run`` and without ``ask``.
         """
-        return await self._decider.decide(request, dry_run=dry_run)
+        return await self._decider.decide(request, dry_run=dry_run, ask=ask)
 
     async def finish(self, decision: Decision, ok: bool, outcome: Outcome | None = None) -> None:  # noqa: FBT001  # the spec's own signature
         """End a request: free what its decision frees after a success.
@@ -145,6 +153,7 @@ class Engine:
             self.registry.rewrites,
             request.wire_format,
             target.rewrites,
+            lambda name: self.registry.blame("rewrite", name),
         )
         outgoing = Outgoing(
             wire_format=target.wire_format,
@@ -236,8 +245,12 @@ class Engine:
     ) -> UpstreamResponse:
         target: Target = self.policy.targets[decision.target]
         keys = credential(target.client, request.headers, self._environ)
-        upstream = self.upstreams.of(target.client)
-        return await upstream.send(replace(outgoing, headers=(*outgoing.headers, *keys)))
+        return await self._call(
+            target.client, replace(outgoing, headers=(*outgoing.headers, *keys))
+        )
+
+    async def _call(self, client: Client, outgoing: Outgoing) -> UpstreamResponse:
+        return await self.upstreams.of(client).send(outgoing)
 
     async def _next(
         self, request: Request, decision: Decision, answer: UpstreamResponse | UpstreamError
@@ -254,20 +267,9 @@ class Engine:
                 body = await answer.peek(FAILURE_BYTES)
             except UpstreamError:
                 return None
-            failure = Failure(
-                kind="status", status=answer.status, code=_error_code(body), body=body
-            )
+            failure = Failure(kind="status", status=answer.status, code=error_code(body), body=body)
         return await self._decider.again(request, decision, failure)
 
     async def aclose(self) -> None:
         """Close every connection to a provider."""
         await self.upstreams.aclose()
-
-
-def _error_code(body: bytes) -> str:
-    """Return the code or type that a provider's error names, ``""`` when it cannot be read."""
-    try:
-        error = json.loads(body)["error"]
-        return str(error.get("code") or error.get("type") or "")
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return ""

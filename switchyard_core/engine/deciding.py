@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from difflib import get_close_matches
 from random import Random
 from typing import Any
 
+from switchyard_core.asking import Ask, AskError, ModelCall, ModelReply, WouldAsk
 from switchyard_core.decision import (
     Decision,
     DecisionWarning,
@@ -17,7 +18,13 @@ from switchyard_core.decision import (
 from switchyard_core.declarations import Rewrite
 from switchyard_core.engine.housekeeping import housekeeping_mark
 from switchyard_core.engine.runtime import RouteRuntime, build_runtimes
-from switchyard_core.errors import PluginError, RefusedError, RequestError, UnknownModelError
+from switchyard_core.errors import (
+    PluginError,
+    RefusedError,
+    RequestError,
+    UnknownModelError,
+    UpstreamError,
+)
 from switchyard_core.formats import format_of
 from switchyard_core.latches import capacity_error
 from switchyard_core.plugins import PluginRegistry
@@ -39,6 +46,7 @@ class Decider:
         registry: The plugins that it was checked with.
         random: Source of randomness for routers.
         clock: Seconds since the epoch, for routers.
+        ask: Asks a target on a router's account; the request is the one that is routed.
     """
 
     def __init__(
@@ -48,7 +56,9 @@ class Decider:
         *,
         random: Random,
         clock: Callable[[], float],
+        ask: Callable[[Request, str, ModelCall], Awaitable[ModelReply]],
     ) -> None:
+        self._ask = ask
         self._policy = policy
         self._registry = registry
         self._random = random
@@ -96,25 +106,23 @@ class Decider:
             param="model",
         )
 
-    async def decide(self, request: Request, *, dry_run: bool = False) -> Decision:
-        """Return where a request goes, and latch its identity when it hands off.
-
-        Args:
-            request: The request.
-            dry_run: Changes nothing; a full store is reported as a warning.
-
-        Raises:
-            RequestError: The request is refused; nothing was sent and nothing changed.
-            PluginError: The router broke its contract.
-        """
+    async def decide(
+        self, request: Request, *, dry_run: bool = False, ask: Ask | None = None
+    ) -> Decision:
+        """Return where a request goes; see :meth:`Engine.decide`."""
         runtime = self.runtime_for(request)
         request.check()
         mark = housekeeping_mark(request, self._policy.housekeeping)
         for _ in range(MAX_RACES):
             context = await runtime.context(
-                request, housekeeping=bool(mark), random=self._random, clock=self._clock
+                request,
+                housekeeping=bool(mark),
+                random=self._random,
+                clock=self._clock,
+                ask=ask or self._asking(runtime, request, dry_run=dry_run),
             )
-            decision = self._complete(await self._ask(runtime, request, context), request, context)
+            routed = await self._routed(runtime, request, context)
+            decision = self._complete(routed, request, context)
             decision = self._guard_window(decision, request)
             decision = decision.with_(trace=_trace(runtime, context, mark, decision))
             settled = await self._apply(runtime, decision, dry_run=dry_run)
@@ -125,30 +133,57 @@ class Decider:
         self._registry.notify_decision(settled, request)
         return settled
 
-    async def _ask(
+    def _asking(self, runtime: RouteRuntime, request: Request, *, dry_run: bool) -> Ask:
+        """Return ``context.ask`` for one request."""
+
+        async def ask(name: str, call: ModelCall) -> ModelReply:
+            if name not in runtime.route.targets:
+                msg = f"asked the target `{name}`, which the route does not declare"
+                raise PluginError(msg)
+            if dry_run:
+                raise WouldAsk(name, call)
+            return await self._ask(request, name, call)
+
+        return ask
+
+    async def _routed(
         self, runtime: RouteRuntime, request: Request, context: RouteContext
     ) -> Decision:
+        body = request.body
         try:
             decision = await runtime.router.route(request, context)
-        except RequestError:
+        except (RequestError, WouldAsk):
             raise
+        except AskError as error:
+            raise UpstreamError(error.message, kind=error.failure.kind) from error
         except Exception as error:
-            raise _broken(runtime, error) from error
+            raise self._blame(runtime, f"failed: {type(error).__name__}: {error}") from error
+        if request.body is not body or request.fields.changed:
+            raise self._blame(runtime, "changed the request; it must return rewrites instead")
         return self._checked(runtime, decision)
 
     def _checked(self, runtime: RouteRuntime, decision: Any) -> Decision:
-        name = runtime.route.type.name
         if not isinstance(decision, Decision):
-            msg = f"the router `{name}` returned {type(decision).__name__}, not a Decision"
-            raise PluginError(msg)
+            raise self._blame(runtime, f"returned {type(decision).__name__}, not a Decision")
         if decision.target not in runtime.route.targets:
             declared = ", ".join(runtime.route.targets) or "none"
-            msg = (
-                f"the router `{name}` chose the target `{decision.target}`, which the route "
-                f"`{runtime.route.name}` does not declare (declared: {declared})"
+            raise self._blame(
+                runtime,
+                f"chose the target `{decision.target}`, which the route "
+                f"`{runtime.route.name}` does not declare (declared: {declared})",
             )
-            raise PluginError(msg)
         return decision
+
+    def _blame(self, runtime: RouteRuntime, what: str) -> PluginError:
+        """Return the error for a router that broke its contract."""
+        name = runtime.route.type.name
+        info = self._registry.giver("route_type", name)
+        return PluginError(
+            f"the router `{name}`{self._registry.blame('route_type', name)} {what}",
+            plugin=info.name if info else "",
+            distribution=info.distribution if info else "",
+            version=info.version if info else "",
+        )
 
     def _complete(self, decision: Decision, request: Request, context: RouteContext) -> Decision:
         """Add what the target needs of every request."""
@@ -204,12 +239,16 @@ class Decider:
             return None
         mark = housekeeping_mark(request, self._policy.housekeeping)
         context = await runtime.context(
-            request, housekeeping=bool(mark), random=self._random, clock=self._clock
+            request,
+            housekeeping=bool(mark),
+            random=self._random,
+            clock=self._clock,
+            ask=self._asking(runtime, request, dry_run=False),
         )
         try:
             decision = await runtime.router.next(request, failed, failure, context)
         except Exception as error:
-            raise _broken(runtime, error) from error
+            raise self._blame(runtime, f"failed: {type(error).__name__}: {error}") from error
         if decision is None:
             return None
         decision = self._complete(self._checked(runtime, decision), request, context)
@@ -243,11 +282,6 @@ class Decider:
             elif isinstance(effect, UpdateRecord) and not dry_run:
                 await store.update(effect.identity, effect.record)
         return decision
-
-
-def _broken(runtime: RouteRuntime, error: Exception) -> PluginError:
-    name = runtime.route.type.name
-    return PluginError(f"the router `{name}` failed: {type(error).__name__}: {error}")
 
 
 def _trace(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 
 from switchyard_core.declarations import WireFormat
@@ -10,7 +11,7 @@ from switchyard_core.identity import Headers
 from switchyard_core.policy.model import Client
 from switchyard_core.version import VERSION
 
-__all__ = ["CREDENTIAL_HEADERS", "credential", "forwarded_headers"]
+__all__ = ["CREDENTIAL_HEADERS", "credential", "error_code", "forwarded_headers"]
 
 #: Headers that carry a caller's credential.
 CREDENTIAL_HEADERS = ("authorization", "x-api-key")
@@ -92,3 +93,12 @@ def credential(
     if client.format == "anthropic_messages":
         return (("x-api-key", key),)
     return (("authorization", f"Bearer {key}"),)
+
+
+def error_code(body: bytes) -> str:
+    """Return the code or type that a provider's error names, ``""`` when it cannot be read."""
+    try:
+        error = json.loads(body)["error"]
+        return str(error.get("code") or error.get("type") or "")
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return ""

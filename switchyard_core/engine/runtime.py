@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+from switchyard_core.asking import Ask
 from switchyard_core.errors import PluginError
 from switchyard_core.identity import Identity, read_identity
 from switchyard_core.jsonpath import compile_path
@@ -52,6 +53,7 @@ class RouteRuntime:
         housekeeping: bool,
         random: Random,
         clock: Callable[[], float],
+        ask: Ask,
     ) -> RouteContext:
         """Return what the router is given for one request."""
         identity = self.sessions.read(request)
@@ -69,6 +71,7 @@ class RouteRuntime:
             housekeeping=housekeeping,
             random=random,
             clock=clock,
+            ask=ask,
         )
 
     def _note_missing(self) -> None:

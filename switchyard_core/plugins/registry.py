@@ -136,6 +136,17 @@ class PluginRegistry:
         """Return the conflict over a name, if there is one."""
         return next((c for c in self.conflicts if (c.kind, c.name) == (kind, name)), None)
 
+    def giver(self, kind: Kind, name: str) -> PluginInfo | None:
+        """Return the plugin that gives a name, ``None`` when nobody does."""
+        return next((p for p in self.plugins if name in p.gives.get(kind, ())), None)
+
+    def blame(self, kind: Kind, name: str) -> str:
+        """Return who gives a name, for an error: plugin, distribution and version."""
+        info = self.giver(kind, name)
+        if info is None:
+            return ""
+        return f" (plugin `{info.name}`{_from(info)})"
+
     def _build(self, candidates: list[Candidate]) -> None:
         candidates.sort(key=lambda candidate: (candidate.name, candidate.distribution))
         load_all(candidates)
@@ -158,6 +169,10 @@ class PluginRegistry:
             for hook, impl in c.hooks
             if hook == "switchyard_register_commands"
         )
+
+
+def _from(info: PluginInfo) -> str:
+    return f" of {info.distribution} {info.version}".rstrip() if info.distribution else ""
 
 
 def _giver(plugin: object) -> Callable[[], object]:

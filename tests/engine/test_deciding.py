@@ -90,17 +90,21 @@ async def test_chosen_target_gets_the_request():
 
 @pytest.mark.parametrize("target", ["b", "c"], ids=["not_of_the_route", "unknown"])
 async def test_undeclared_target_is_the_plugins_fault(target):
-    with pytest.raises(PluginError, match=rf"`custom` chose the target `{target}`.*declared: a"):
+    with pytest.raises(
+        PluginError, match=rf"`custom` \(plugin `Plugin`\) chose the target `{target}`.*declared: a"
+    ):
         await harness(lambda *_: to(target)).decide(request())
 
 
 async def test_router_that_raises_is_named():
-    with pytest.raises(PluginError, match="router `custom` failed: ZeroDivisionError"):
+    with pytest.raises(PluginError, match=r"router `custom` \(plugin `Plugin`\) failed: ZeroDiv"):
         await harness(lambda *_: 1 / 0).decide(request())
 
 
 async def test_router_that_returns_something_else_is_named():
-    with pytest.raises(PluginError, match="router `custom` returned str, not a Decision"):
+    with pytest.raises(
+        PluginError, match=r"`custom` \(plugin `Plugin`\) returned str, not a Decision"
+    ):
         await harness(lambda *_: "a").decide(request())
 
 
@@ -134,7 +138,9 @@ async def test_rewrite_that_raises_is_named():
     )
     decision = to("a", rewrites=(Rewrite(name="shout"),))
 
-    with pytest.raises(PluginError, match="rewrite `shout` failed: ZeroDivisionError"):
+    with pytest.raises(
+        PluginError, match=r"rewrite `shout` \(plugin `Plugin`\) failed: ZeroDivisionError"
+    ):
         await harness(lambda *_: decision, [kind]).run(request())
 
 
@@ -255,3 +261,16 @@ async def test_decision_trace_tells_how_it_came_about():
     assert [(call["tool"], call["label"]) for call in trace["calls"]] == [
         ("edit_file", "file_edit")
     ]
+
+
+@pytest.mark.parametrize("how", ["fields", "body"])
+async def test_router_that_changes_the_request_is_named(how):
+    def change(request, _context):
+        if how == "fields":
+            request.fields.set("stolen", b"true")
+        else:
+            request.body = b"{}"
+        return to("a")
+
+    with pytest.raises(PluginError, match="changed the request; it must return rewrites instead"):
+        await harness(change).decide(request())

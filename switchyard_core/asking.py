@@ -1,0 +1,121 @@
+"""Asking a model on a router's own account: the call, the reply, and what can go wrong.
+
+A router never opens a connection. It says what it wants to know with
+``await context.ask(target, ModelCall(...))``; the engine makes the call with the target's key,
+retries and timeouts, and a test feeds canned replies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from switchyard_core.decision import Failure
+from switchyard_core.errors import SwitchyardError
+
+__all__ = ["Ask", "AskError", "ModelCall", "ModelReply", "ModelUsage", "RequestedCall", "WouldAsk"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelCall:
+    """One call to a model, the same for every wire format.
+
+    Args:
+        text: The user's message; used when ``items`` is empty.
+        instructions: System instructions, ``""`` for none.
+        items: The conversation as items of the target's own wire format (``messages`` or
+            ``input``), when it is more than one user message.
+        tools: Tools in the target's own wire format.
+        schema: JSON schema that the reply must follow, as structured output; every property
+            required and ``additionalProperties`` false.
+        schema_name: Name of that schema, ``[a-zA-Z0-9_-]``, up to 64 characters.
+        max_output_tokens: Limit of the reply in tokens; ``None`` leaves it to the provider.
+        temperature: Sampling temperature; ``None`` leaves it to the provider.
+    """
+
+    text: str = ""
+    instructions: str = ""
+    items: tuple[Mapping[str, Any], ...] = ()
+    tools: tuple[Mapping[str, Any], ...] = ()
+    schema: Mapping[str, Any] | None = None
+    schema_name: str = "answer"
+    max_output_tokens: int | None = None
+    temperature: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelUsage:
+    """Tokens of one call, 0 where the provider says nothing."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestedCall:
+    """A tool call that a reply asks for.
+
+    Args:
+        id: Id that the result has to name.
+        name: Tool name.
+        arguments: JSON text of the arguments.
+    """
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelReply:
+    """What a model answered.
+
+    Args:
+        text: Its visible text, ``""`` without any.
+        calls: The tool calls that it asks for.
+        items: Its items of the target's own wire format, to be sent back as they are.
+        stop: Why it stopped, in the provider's own word: ``stop``, ``length``, ``end_turn``, …
+        refusal: Text of a refusal, ``""`` when it did not refuse.
+        usage: Tokens.
+    """
+
+    text: str = ""
+    calls: tuple[RequestedCall, ...] = ()
+    items: tuple[Mapping[str, Any], ...] = ()
+    stop: str = ""
+    refusal: str = ""
+    usage: ModelUsage = field(default_factory=ModelUsage)
+
+
+class AskError(SwitchyardError):
+    """A model that was asked gave no usable answer.
+
+    Args:
+        message: What happened, naming the target.
+        failure: The provider's answer, or how the transport failed.
+    """
+
+    def __init__(self, message: str, failure: Failure) -> None:
+        self.message = message
+        self.failure = failure
+        super().__init__(message)
+
+
+class WouldAsk(SwitchyardError):  # noqa: N818  # not a fault: an explanation ends here
+    """A router wants to ask a model where nothing may be sent: in an explanation.
+
+    Args:
+        target: Name of the target that would be asked.
+        call: What it would be asked.
+    """
+
+    def __init__(self, target: str, call: ModelCall) -> None:
+        self.target = target
+        self.call = call
+        super().__init__(f"would ask {target}")
+
+
+#: What ``context.ask`` is.
+Ask = Callable[[str, ModelCall], Awaitable[ModelReply]]
