@@ -7,12 +7,13 @@ import os
 import subprocess
 import sys
 import tarfile
-import tomllib
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from switchyard_core import VERSION
 
 ROOT = Path(__file__).resolve().parents[2]
 # Making an environment and installing every dependency takes its time on a cold cache.
@@ -111,7 +112,7 @@ def test_wheel_holds_core_plugins_and_data_and_nothing_else(wheel: Path) -> None
         "switchyard_core",
         "switchyard_demo_routers",
         "switchyard_plan_execute",
-        "switchyard_core-" + version() + ".dist-info",
+        "switchyard_core-" + VERSION + ".dist-info",
     }
     assert not [name for name in names if "__pycache__" in name or name.endswith(".pyc")]
 
@@ -162,7 +163,7 @@ def test_installed_command_lists_the_built_in_plugins(environment: Environment) 
         ("plan_execute", "ok"),
     }
     assert {(plugin["distribution"], plugin["version"]) for plugin in plugins} == {
-        ("switchyard-core", version())
+        ("switchyard-core", VERSION)
     }
 
 
@@ -225,8 +226,3 @@ def package_files() -> set[str]:
         for path in root.rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
-
-
-def version() -> str:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    return str(project["version"])
