@@ -31,6 +31,7 @@ __all__ = [
     "RewriteFunction",
     "RewriteScope",
     "RewriteType",
+    "RouteName",
     "RouteType",
     "RuleSetName",
     "TargetName",
@@ -50,10 +51,10 @@ class Reference:
     The policy check resolves it and reports an unknown name with the nearest known one.
 
     Args:
-        kind: ``target``, ``rule_set``, ``latch_store`` or ``label``.
+        kind: ``target``, ``route``, ``rule_set``, ``latch_store`` or ``label``.
     """
 
-    kind: Literal["target", "rule_set", "latch_store", "label"]
+    kind: Literal["target", "route", "rule_set", "latch_store", "label"]
 
 
 def _not_blank(text: str) -> str:
@@ -65,6 +66,8 @@ def _not_blank(text: str) -> str:
 
 #: Name of a target of the policy.
 TargetName = Annotated[str, Reference("target")]
+#: Name of a route of the policy.
+RouteName = Annotated[str, Reference("route")]
 #: Name of a mutation rule set: a pack or one of the policy's own.
 RuleSetName = Annotated[str, Reference("rule_set")]
 #: Name of a latch store type.

@@ -29,6 +29,7 @@ from switchyard_core.errors import (
     UpstreamError,
 )
 from switchyard_core.formats import format_of
+from switchyard_core.identity import Identity
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.policy.model import Client, Policy, Target
 from switchyard_core.request import Request
@@ -129,14 +130,21 @@ class Engine:
             ok: Whether the call succeeded and its answer was delivered whole.
             outcome: For observers; one without figures is made when it is missing.
         """
-        store = self.runtimes[decision.route].store if decision.route else None
-        if ok and store is not None:
+        if ok and decision.route:
             for effect in decision.effects:
                 if isinstance(effect, ReleaseAfterSuccess):
-                    await store.release(effect.identity)
+                    await self._release(decision.route, effect.identity)
         if outcome is None:
             outcome = Outcome(status=200 if ok else 0, ok=ok, bytes_out=0, duration_s=0.0)
         self.registry.notify_finished(decision, outcome)
+
+    async def _release(self, route: str, identity: Identity) -> None:
+        runtime = self.runtimes[route]
+        if runtime.store is not None:
+            await runtime.store.release(identity)
+        if runtime.route.subagents is not None and identity.agent is None:
+            # The session's sub-agents hold their slots where they are served.
+            await self._release(runtime.route.subagents, identity)
 
     # --- rewriting -----------------------------------------------------------------------
 

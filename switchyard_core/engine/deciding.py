@@ -83,6 +83,12 @@ class Decider:
         if name is None:
             raise self._unknown(request.model)
         runtime = self.runtimes[name]
+        delegate = runtime.route.subagents
+        if delegate is not None:
+            # A client's upkeep of its root counts as the root's: it has no agent here.
+            identity = runtime.sessions.read(request)
+            if identity is not None and identity.agent is not None:
+                runtime = self.runtimes[delegate]
         served = runtime.route.wire_format
         if served is not None and served != request.wire_format:
             raise RefusedError(

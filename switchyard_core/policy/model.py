@@ -109,6 +109,8 @@ class Route:
         wire_format: The one wire format of all its targets, ``None`` when it names none.
         workspace: Paths that are workspace though they look like scratch paths.
         unmatched: Label of tool calls that no rule matches, ``None`` for the rule sets' own.
+        subagents: Name of the route that serves the sub-agents of this one's sessions,
+            ``None`` when it serves them itself.
         context_window: Tokens, for the model list.
         tool_calling: For the model list.
         reasoning: For the model list.
@@ -124,6 +126,7 @@ class Route:
     wire_format: WireFormat | None
     workspace: tuple[str, ...]
     unmatched: str | None
+    subagents: str | None
     context_window: int | None
     tool_calling: bool | None
     reasoning: bool | None

@@ -17,7 +17,7 @@ from switchyard_core.policy.validation import allowed_keys
 
 __all__ = ["resolve_routes"]
 
-_Kind = Literal["target", "rule_set", "latch_store", "label"]
+_Kind = Literal["target", "route", "rule_set", "latch_store", "label"]
 
 
 def resolve_routes(draft: Draft, formats: Mapping[str, WireFormat]) -> dict[str, Route]:
@@ -34,7 +34,34 @@ def resolve_routes(draft: Draft, formats: Mapping[str, WireFormat]) -> dict[str,
         route = _route(draft, name, raw, formats, spaces)
         if route is not None:
             routes[name] = route
+    for route in routes.values():
+        _check_delegate(draft, route, routes)
     return routes
+
+
+def _check_delegate(draft: Draft, route: Route, routes: Mapping[str, Route]) -> None:
+    """Report a ``subagents`` that cannot take over."""
+    delegate = routes.get(route.subagents or "")
+    if delegate is None:
+        return
+    where = ("routes", route.name, "subagents")
+    if delegate.subagents is not None:
+        draft.report(
+            "SY307",
+            f"route `{shown(delegate.name)}` passes sub-agents on itself",
+            where,
+            fix="name a route without `subagents`",
+        )
+    elif None not in (route.wire_format, delegate.wire_format) and (
+        route.wire_format != delegate.wire_format
+    ):
+        draft.report(
+            "SY303",
+            f"route `{shown(delegate.name)}` speaks {delegate.wire_format}, "
+            f"this one {route.wire_format}",
+            where,
+            fix="name a route of the same wire format; formats are not translated yet",
+        )
 
 
 def _spaces(draft: Draft) -> Mapping[_Kind, Space]:
@@ -46,6 +73,13 @@ def _spaces(draft: Draft) -> Mapping[_Kind, Space]:
             names=frozenset(draft.tables("targets")),
             listed_as="declared targets",
             otherwise="declare it under `[targets]`",
+        ),
+        "route": Space(
+            code="SY306",
+            word="route",
+            names=frozenset(draft.tables("routes")),
+            listed_as="declared routes",
+            otherwise="declare it under `[routes]`",
         ),
         "rule_set": Space(
             code="SY404",
@@ -120,6 +154,7 @@ def _route(
         wire_format=wire_format,
         workspace=model.workspace,
         unmatched=model.unmatched,
+        subagents=model.subagents,
         context_window=model.context_window,
         tool_calling=model.tool_calling,
         reasoning=model.reasoning,

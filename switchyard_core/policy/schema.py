@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from switchyard_core.declarations import LabelName, Prompt, WireFormat
+from switchyard_core.declarations import LabelName, Prompt, RouteName, WireFormat
 
 __all__ = [
     "NOT_YET",
@@ -27,9 +27,7 @@ __all__ = [
 
 #: Keys that the format has but this version cannot honour: pairs of table and key.
 #: They are refused, because a key that is accepted and ignored misleads.
-NOT_YET: frozenset[tuple[str, str]] = frozenset(
-    {("", "include"), ("routes", "subagents"), ("targets", "structured_output")}
-)
+NOT_YET: frozenset[tuple[str, str]] = frozenset({("", "include"), ("targets", "structured_output")})
 
 _WORD = re.compile(r"[!-~]{1,256}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -124,6 +122,7 @@ class RouteModel(_Table):
     reasoning: bool | None = None
     workspace: tuple[Prompt, ...] = ()
     unmatched: LabelName | None = None
+    subagents: RouteName | None = None
 
 
 class IdentityModel(_Table):

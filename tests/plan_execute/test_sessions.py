@@ -293,3 +293,41 @@ async def test_13_latched_session_stays_with_the_warning(world, edited, wire_for
 
     assert (served.phase, served.reason) == ("executing", "latched")
     assert served.warnings == ("history_missing",)
+
+
+# --- sub-agents on a route of their own --------------------------------------------------
+
+CHEAP = """
+subagents = "cheap"
+[routes.cheap]
+id = "cheap"
+type = "plan_execute"
+capable_target = "executor"
+efficient_target = "planner"
+"""
+
+
+async def test_subagents_are_served_by_the_route_that_the_policy_names(world, story, edited):
+    w = world(options=CHEAP)
+
+    root = await w.ask(story.request(session="s"))
+    agent = await w.ask(story.request(session="s", headers=SUBAGENT))
+    upkeep = {"session-id": "s", "thread-id": "t", "x-openai-subagent": "compact"}
+    compaction = await w.ask(story.request(headers=upkeep))
+
+    assert [served.target for served in (root, agent, compaction)] == [
+        "planner",
+        "executor",
+        "planner",
+    ]
+
+
+async def test_final_request_of_a_root_frees_subagents_of_another_route(world, story, edited):
+    w = world(options=CHEAP)
+    cheap = w.harness.engine.runtimes["cheap"].store
+    await w.ask(edited.request(session="s", headers=SUBAGENT))
+    held = await cheap.count()
+
+    await w.ask(story.request(session="s", final=True))
+
+    assert (held, await cheap.count(), await w.latched()) == (1, 0, 0)

@@ -256,7 +256,7 @@ def test_policy_with_many_mistakes_is_the_same_without_the_environment_but_for_s
             [
                 "4:14 SY202 targets.t.llm_client",
                 "5:1 SY200 targets.t.structured_output",
-                "9:1 SY200 routes.r.subagents",
+                "9:13 SY106 routes.r.subagents",
             ],
             id="future_keys_in_tables",
         ),

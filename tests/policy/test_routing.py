@@ -154,8 +154,8 @@ def test_unknown_key_of_a_route_offers_common_keys_and_options(check: Check) -> 
     (finding,) = check(f'{TARGETS}type = "open"\nworkspaces = []\n').errors
     assert finding.notes == (
         (
-            "allowed keys: aliases, context_window, id, reasoning, text, tool_calling, type, "
-            "unmatched, workspace"
+            "allowed keys: aliases, context_window, id, reasoning, subagents, text, "
+            "tool_calling, type, unmatched, workspace"
         ),
     )
     assert finding.fix == "did you mean `workspace`?"
@@ -199,3 +199,56 @@ def test_route_type_that_two_plugins_give_is_refused_naming_both(registry: Plugi
     (finding,) = check_policy_text(TARGETS + 'type = "open"\n', "p.toml", twice).findings
     assert finding.code == "SY503"
     assert "`first` and by `second`" in finding.message
+
+
+DELEGATING = """\
+schema_version = 1
+[llm_clients.c]
+format = "openai_chat"
+base_url = "https://example.com"
+[llm_clients.m]
+format = "anthropic_messages"
+base_url = "https://example.com"
+[targets.t]
+id = "a"
+llm_client = "c"
+[targets.u]
+id = "b"
+llm_client = "m"
+[routes.r]
+id = "r"
+type = "noop"
+target = "t"
+subagents = "%s"
+[routes.s]
+id = "s"
+type = "noop"
+target = "t"
+[routes.chain]
+id = "chain"
+type = "noop"
+target = "t"
+subagents = "s"
+[routes.other]
+id = "other"
+type = "noop"
+target = "u"
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("s", []),
+        ("x", ["18:13 SY306 routes.r.subagents"]),
+        ("r", ["18:13 SY307 routes.r.subagents"]),
+        ("chain", ["18:13 SY307 routes.r.subagents"]),
+        ("other", ["18:13 SY303 routes.r.subagents"]),
+    ],
+)
+def test_route_for_subagents_must_be_able_to_take_over(name, expected):
+    registry = PluginRegistry.from_entry_points()
+
+    result = check_policy_text(DELEGATING % name, "p.toml", registry)
+
+    assert [f"{f.line}:{f.column} {f.code} {f.path}" for f in result.errors] == expected
