@@ -53,6 +53,7 @@ from switchyard_core.declarations import (
     WireFormat,
 )
 from switchyard_core.engine import Outcome, Response
+from switchyard_core.engine.explanation import Explanation
 from switchyard_core.errors import (
     BodyError,
     BodyTooLargeError,
@@ -104,6 +105,7 @@ __all__ = [
     "Decision",
     "DecisionWarning",
     "Effect",
+    "Explanation",
     "Failure",
     "Finding",
     "FirstMutation",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from switchyard_core.decision import Decision
 from switchyard_core.engine import Engine, Response, Upstreams, connect, script_findings
+from switchyard_core.engine.explanation import Explanation, explain
 from switchyard_core.errors import PolicyError
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.policy import Client, Policy, load_policy, load_policy_text
@@ -140,7 +141,16 @@ class Switchyard:
         """
         return await self.engine.handle(request)
 
-    async def finish(self, decision: Decision, *, ok: bool) -> None:
+    async def explain(self, request: Request) -> Explanation:
+        """Return why a request would go where, and its outgoing body; nothing changes.
+
+        Raises:
+            RequestError: The request would be refused.
+            WouldAsk: The route's router would ask a model first.
+        """
+        return await explain(self.engine, request)
+
+    async def finish(self, decision: Decision, ok: bool) -> None:  # noqa: FBT001  # reads well
         """End a request whose call the host made itself: a final one frees its slot if ``ok``."""
         await self.engine.finish(decision, ok=ok)
 
