@@ -30,6 +30,7 @@ from switchyard_core.decision import (
     LatchRecord,
     Reason,
     ReleaseAfterSuccess,
+    Remember,
     UpdateRecord,
 )
 from switchyard_core.declarations import (
@@ -145,6 +146,7 @@ __all__ = [
     "Reference",
     "RefusedError",
     "ReleaseAfterSuccess",
+    "Remember",
     "Request",
     "RequestError",
     "RequestedCall",

@@ -214,9 +214,12 @@ class Conversation:
 
     @property
     def ends_with_open_call(self) -> bool:
-        """Whether the last assistant turn has a call that is not answered yet."""
+        """Whether the history ends with a call of the last assistant turn, not answered yet.
+
+        Words of the user behind it end the turn: the call was interrupted.
+        """
         index = self.last_assistant
-        if index is None:
+        if index is None or any(m.role == "user" for m in self.messages[index:]):
             return False
         return any(
             isinstance(part, ToolCall) and part.kind != "hosted" and part.id not in self.result_ids

@@ -22,6 +22,7 @@ __all__ = [
     "LatchRecord",
     "Reason",
     "ReleaseAfterSuccess",
+    "Remember",
     "UpdateRecord",
 ]
 
@@ -73,7 +74,19 @@ class ReleaseAfterSuccess:
     identity: Identity
 
 
-Effect = Latch | UpdateRecord | ReleaseAfterSuccess
+@dataclass(frozen=True, slots=True)
+class Remember:
+    """Effect: keep a record for an identity, new or not, before the call, if there is room.
+
+    For what a router can do without, such as a verdict that it could ask for again: a full
+    store refuses nothing, and the decision says so with the warning ``memory_full``.
+    """
+
+    identity: Identity
+    record: LatchRecord
+
+
+Effect = Latch | UpdateRecord | Remember | ReleaseAfterSuccess
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

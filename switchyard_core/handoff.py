@@ -14,7 +14,8 @@ def handoff_rewrites(
     *,
     source: TargetView,
     target: TargetView,
-    through_call: int | None,
+    through_call: int | None = None,
+    through_item: int | None = None,
     opaque: Literal["auto", "keep", "drop"] = "auto",
     as_text_max_chars: int | None = None,
     drop_continuation: bool = False,
@@ -29,6 +30,8 @@ def handoff_rewrites(
         target: The target that gets the request.
         through_call: Number of the last call of ``source``, among all calls of the history;
             ``None`` when the history holds nothing of it any more.
+        through_item: In place of ``through_call``: index of the last wire item, in ``messages``
+            or ``input``, that may be of ``source``; assistant turns up to there count as its.
         opaque: What happens to opaque reasoning; ``auto`` drops it at another origin.
         as_text_max_chars: Turns visible reasoning into text of at most so many characters;
             ``None`` leaves it.
@@ -42,11 +45,13 @@ def handoff_rewrites(
     def add(name: str, **parameters: Any) -> None:
         rewrites.append(Rewrite(name=name, parameters=parameters))
 
-    if through_call is not None:
+    through = {"through_call": through_call, "through_item": through_item}
+    place = {name: number for name, number in through.items() if number is not None}
+    if place:
         if as_text_max_chars is not None:
-            add("reasoning_as_text", through_call=through_call, max_chars=as_text_max_chars)
+            add("reasoning_as_text", **place, max_chars=as_text_max_chars)
         if drop:
-            add("drop_opaque_reasoning", through_call=through_call)
+            add("drop_opaque_reasoning", **place)
     if foreign or rewrites:
         when = "always" if foreign else "dropped"
         add(

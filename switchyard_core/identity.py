@@ -48,7 +48,7 @@ _USER_ID = re.compile(r"user_.+_account_.*_session_(?P<session>[0-9A-Za-z-]+)")
 
 
 class Headers(Mapping[str, str]):
-    """Request headers: names without case, the first value of a repeated one.
+    """Request headers: names without case, the first value of a repeated one that is not blank.
 
     Args:
         items: A mapping, or pairs of name and value; both ``str``.
@@ -61,7 +61,8 @@ class Headers(Mapping[str, str]):
         self.items_: tuple[tuple[str, str], ...] = tuple((n.lower(), v) for n, v in pairs)
         self._values: dict[str, str] = {}
         for name, value in self.items_:
-            self._values.setdefault(name, value)
+            if not self._values.get(name, "").strip():
+                self._values[name] = value
 
     def __getitem__(self, name: str) -> str:
         return self._values[name.lower()]
@@ -71,6 +72,11 @@ class Headers(Mapping[str, str]):
 
     def __len__(self) -> int:
         return len(self._values)
+
+    def joined(self, name: str) -> str | None:
+        """Return all values of a header as one, as HTTP joins them; ``None`` without any."""
+        values = [value for key, value in self.items_ if key == name and value.strip()]
+        return ", ".join(values) if values else None
 
     def flag(self, *names: str) -> bool | None:
         """Return the first of some headers that says yes or no, ``None`` when none does."""

@@ -13,7 +13,7 @@ import pytest
 from switchyard_core import Request, WireFormat
 from switchyard_core.server.app import SwitchyardApp
 from switchyard_core.testing import FakeUpstream, Harness
-from tests.support.world import EXECUTOR, PLANNER, PLANNING_PROMPT, ROUTE, policy
+from tests.support.world import EXECUTOR, PLANNER, PLANNING_PROMPT, PLUGINS, ROUTE, policy
 
 CAPTURES = Path(__file__).parent / "data" / "captures"
 FORMATS: Mapping[str, WireFormat] = {
@@ -64,7 +64,9 @@ def as_request(captured: dict[str, Any]) -> Request:
 
 
 def harness(captured: dict[str, Any]) -> Harness:
-    return Harness(policy(FORMATS[captured["path"]]), upstream=FakeUpstream())
+    return Harness(
+        policy(FORMATS[captured["path"]]), plugins=PLUGINS, upstream=FakeUpstream()
+    )
 
 
 def test_every_capture_has_an_expectation():

@@ -14,6 +14,7 @@ from switchyard_core import (
     Latch,
     LatchRecord,
     Reason,
+    Reasoning,
     RefusedError,
     ReleaseAfterSuccess,
     Request,
@@ -29,8 +30,11 @@ __all__ = ["PlanExecuteRouter"]
 PLANNING = "planning"
 EXECUTING = "executing"
 
-# Words by which providers say that they cannot read another model's reasoning.
+# Statuses and words by which providers say that they cannot read another model's reasoning,
+# and words by which they speak of the parameter of that name instead.
+_REFUSAL_STATUSES = (400, 404, 422)
 _REFUSAL_WORDS = (b"signature", b"encrypted", b"reasoning", b"thinking")
+_PARAMETER_WORDS = (b"reasoning.", b"reasoning_effort", b"unsupported_", b"unsupported ")
 
 
 class PlanExecuteRouter:
@@ -76,17 +80,11 @@ class PlanExecuteRouter:
         self, request: Request, failed: Decision, failure: Failure, context: RouteContext
     ) -> Decision | None:
         """Return a second try without the planner's opaque reasoning when that was refused."""
-        words = failure.body.lower()
         kept = all(rewrite.name != "drop_opaque_reasoning" for rewrite in failed.rewrites)
-        refused = (
-            failure.kind == "status"
-            and 400 <= failure.status < 500  # HTTP client errors
-            and any(word in words for word in _REFUSAL_WORDS)
-        )
-        if failed.phase != EXECUTING or not kept or not refused:
+        if failed.phase != EXECUTING or not kept or not _refuses_reasoning(failure):
             return None
         first = context.mutations.first(self._handoff_on)
-        if first is None:
+        if first is None or not _has_reasoning(request, first):
             return None
         rewrites = [r for r in failed.rewrites if r.name == "append_user_text"]
         effects: tuple[Effect, ...] = tuple(
@@ -102,7 +100,12 @@ class PlanExecuteRouter:
             "it was removed and the request sent again",
         )
         return failed.with_(
-            rewrites=(*self._conversions(request, context, first.number, drop=True), *rewrites),
+            rewrites=(
+                *self._conversions(
+                    request, context, first.number, drop=True, transition=_drops_id(failed)
+                ),
+                *rewrites,
+            ),
             effects=effects,
             warnings=(*failed.warnings, warning),
         )
@@ -161,6 +164,13 @@ class PlanExecuteRouter:
                 effects = (UpdateRecord(session.identity, carried), *effects)
             elif not waiting:
                 prompt = record.handoff_key == request.history_digest
+        # A retry of the handoff request is the handoff request: its continuation id is the
+        # planner's still.
+        again = (
+            record is not None
+            and bool(request.continuation)
+            and record.handoff_key == request.history_digest
+        )
         reason = Reason(code="latched", detail="the session was handed to the efficient target")
         return self._executing(
             request,
@@ -168,7 +178,7 @@ class PlanExecuteRouter:
             reason,
             number=self._planner_call(context),
             prompt=prompt,
-            transition=False,
+            transition=again,
         ).with_(effects=effects)
 
     def _housekeeping(self, request: Request, context: RouteContext) -> Decision:
@@ -180,8 +190,13 @@ class PlanExecuteRouter:
             detail="a side call of the client goes where the session is",
             facts=_facts(first) if first else {},
         )
-        if not latched and first is None:
-            return Decision(target=self._options.capable_target, phase=PLANNING, reason=reason)
+        if not latched and (first is None or self._must_stay(request, context)):
+            return Decision(
+                target=self._options.capable_target,
+                phase=PLANNING,
+                reason=reason,
+                effects=self._release(context),
+            )
         number = first.number if first else self._planner_call(context)
         return self._executing(
             request, context, reason, number=number, prompt=False, transition=False
@@ -283,6 +298,26 @@ class PlanExecuteRouter:
             "provider cannot know that id",
         )
         return (warning,)
+
+
+def _refuses_reasoning(failure: Failure) -> bool:
+    words = failure.body.lower()
+    return (
+        failure.kind == "status"
+        and failure.status in _REFUSAL_STATUSES
+        and any(word in words for word in _REFUSAL_WORDS)
+        and not any(word in words for word in _PARAMETER_WORDS)
+    )
+
+
+def _has_reasoning(request: Request, first: FirstMutation) -> bool:
+    """Whether the planner's part of the history holds reasoning that could be dropped."""
+    messages = request.conversation.messages[: first.verdict.message + 1]
+    return any(isinstance(part, Reasoning) for message in messages for part in message.content)
+
+
+def _drops_id(decision: Decision) -> bool:
+    return any(rewrite.parameters.get("drop_continuation") for rewrite in decision.rewrites)
 
 
 def _built_in_prompt() -> str:

@@ -25,13 +25,14 @@ from switchyard_core.engine.deciding import Decider
 from switchyard_core.engine.outgoing import credential, error_code, forwarded_headers
 from switchyard_core.engine.response import Outcome, Response
 from switchyard_core.engine.runtime import RouteRuntime
+from switchyard_core.engine.watching import StreamWatch
 from switchyard_core.errors import (
     UpstreamError,
 )
 from switchyard_core.formats import format_of
 from switchyard_core.identity import Identity
 from switchyard_core.plugins import PluginRegistry
-from switchyard_core.policy.model import Client, Policy, Target
+from switchyard_core.policy.model import Client, Policy
 from switchyard_core.request import Request
 from switchyard_core.rewrites import RewriteReport, apply_rewrites
 from switchyard_core.router import RetryingRouter
@@ -193,7 +194,10 @@ class Engine:
             RequestError: The request is refused; nothing was sent.
             UpstreamError: The provider could not be reached.
         """
-        decision = await self.decide(request)
+        # Who cannot call the provider must not take a slot.
+        decision = await self._decider.decide(
+            request, admit=lambda made: self._credential(request, made)
+        )
         start = self._monotonic()
         for tries in range(MAX_TRIES, -1, -1):
             rewritten = self.rewrite(request, decision)
@@ -240,22 +244,26 @@ class Engine:
         async def finish(outcome: Outcome) -> None:
             await self.finish(decision, ok=outcome.ok, outcome=outcome)
 
+        frees = any(isinstance(effect, ReleaseAfterSuccess) for effect in decision.effects)
         return Response(
             answer,
             decision=decision,
             reports=rewritten.reports,
             finish=finish,
             clock=self._monotonic,
+            watch=StreamWatch(rewritten.outgoing.wire_format) if frees else None,
         )
 
     async def _send(
         self, request: Request, decision: Decision, outgoing: Outgoing
     ) -> UpstreamResponse:
-        target: Target = self.policy.targets[decision.target]
-        keys = credential(target.client, request.headers, self._environ)
-        return await self._call(
-            target.client, replace(outgoing, headers=(*outgoing.headers, *keys))
-        )
+        keys = self._credential(request, decision)
+        client = self.policy.targets[decision.target].client
+        return await self._call(client, replace(outgoing, headers=(*outgoing.headers, *keys)))
+
+    def _credential(self, request: Request, decision: Decision) -> tuple[tuple[str, str], ...]:
+        client = self.policy.targets[decision.target].client
+        return credential(client, request.headers, self._environ)
 
     async def _call(self, client: Client, outgoing: Outgoing) -> UpstreamResponse:
         return await self.upstreams.of(client).send(outgoing)

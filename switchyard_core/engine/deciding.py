@@ -13,12 +13,14 @@ from switchyard_core.decision import (
     DecisionWarning,
     Failure,
     Latch,
+    Remember,
     UpdateRecord,
 )
 from switchyard_core.declarations import Rewrite
 from switchyard_core.engine.housekeeping import housekeeping_mark
 from switchyard_core.engine.runtime import RouteRuntime, build_runtimes
 from switchyard_core.errors import (
+    LatchCapacityError,
     PluginError,
     RefusedError,
     RequestError,
@@ -26,7 +28,7 @@ from switchyard_core.errors import (
     UpstreamError,
 )
 from switchyard_core.formats import format_of
-from switchyard_core.latches import capacity_error
+from switchyard_core.latches import LatchStore, capacity_error
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.policy.model import Policy
 from switchyard_core.request import Request
@@ -113,9 +115,17 @@ class Decider:
         )
 
     async def decide(
-        self, request: Request, *, dry_run: bool = False, ask: Ask | None = None
+        self,
+        request: Request,
+        *,
+        dry_run: bool = False,
+        ask: Ask | None = None,
+        admit: Callable[[Decision], object] | None = None,
     ) -> Decision:
-        """Return where a request goes; see :meth:`Engine.decide`."""
+        """Return where a request goes; see :meth:`Engine.decide`.
+
+        ``admit`` may refuse a decision before it has any effect.
+        """
         runtime = self.runtime_for(request)
         request.check()
         mark = housekeeping_mark(request, self._policy.housekeeping)
@@ -125,12 +135,14 @@ class Decider:
                 housekeeping=bool(mark),
                 random=self._random,
                 clock=self._clock,
-                ask=ask or self._asking(runtime, request, dry_run=dry_run),
+                ask=self._asking(runtime, request, dry_run=dry_run, instead=ask),
             )
             routed = await self._routed(runtime, request, context)
             decision = self._complete(routed, request, context)
             decision = self._guard_window(decision, request)
             decision = decision.with_(trace=_trace(runtime, context, mark, decision))
+            if admit is not None:
+                admit(decision)
             settled = await self._apply(runtime, decision, dry_run=dry_run)
             if settled is not None:
                 break
@@ -139,13 +151,17 @@ class Decider:
         self._registry.notify_decision(settled, request)
         return settled
 
-    def _asking(self, runtime: RouteRuntime, request: Request, *, dry_run: bool) -> Ask:
-        """Return ``context.ask`` for one request."""
+    def _asking(
+        self, runtime: RouteRuntime, request: Request, *, dry_run: bool, instead: Ask | None = None
+    ) -> Ask:
+        """Return ``context.ask`` for one request; ``instead`` answers in place of a model."""
 
         async def ask(name: str, call: ModelCall) -> ModelReply:
             if name not in runtime.route.targets:
                 msg = f"asked the target `{name}`, which the route does not declare"
                 raise PluginError(msg)
+            if instead is not None:
+                return await instead(name, call)
             if dry_run:
                 raise WouldAsk(name, call)
             return await self._ask(request, name, call)
@@ -194,7 +210,7 @@ class Decider:
     def _complete(self, decision: Decision, request: Request, context: RouteContext) -> Decision:
         """Add what the target needs of every request."""
         target = self._policy.targets[decision.target]
-        rewrites = list(decision.rewrites) if request.endpoint == "create" else []
+        rewrites = list(decision.rewrites)
         names = {rewrite.name for rewrite in rewrites}
 
         def add(name: str, **parameters: Any) -> None:
@@ -221,7 +237,11 @@ class Decider:
 
     def _guard_window(self, decision: Decision, request: Request) -> Decision:
         target = self._policy.targets[decision.target]
-        if target.context_window is None or estimate_tokens(request) <= target.context_window:
+        # A token count is how a client learns that a request is too large.
+        fits = request.endpoint != "create" or (
+            target.context_window is None or estimate_tokens(request) <= target.context_window
+        )
+        if fits:
             return decision
         size = f"about {estimate_tokens(request)} tokens, over the {target.context_window}"
         if target.on_overflow == "reject":
@@ -287,7 +307,25 @@ class Decider:
                     return None
             elif isinstance(effect, UpdateRecord) and not dry_run:
                 await store.update(effect.identity, effect.record)
+            elif isinstance(effect, Remember) and not dry_run:
+                decision = await _remember(store, effect, decision)
         return decision
+
+
+async def _remember(store: LatchStore, effect: Remember, decision: Decision) -> Decision:
+    """Keep a record, new or not; return the decision, with a warning when there is no room."""
+    if await store.update(effect.identity, effect.record):
+        return decision
+    try:
+        await store.latch(effect.identity, effect.record)
+    except LatchCapacityError:
+        full = DecisionWarning(
+            code="memory_full",
+            detail=f"all {store.capacity} session slots of this route are taken: nothing is "
+            "remembered for this session",
+        )
+        return decision.with_(warnings=(*decision.warnings, full))
+    return decision
 
 
 def _trace(

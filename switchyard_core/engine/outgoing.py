@@ -29,6 +29,7 @@ _WITH_CREDENTIAL = (
     "openai-organization",
     "openai-project",
 )
+_SINGLE = frozenset({"content-type", "anthropic-version", *_WITH_CREDENTIAL})
 _DEFAULT_VERSION = "2023-06-01"
 _PRODUCT = f"switchyard/{VERSION}"
 
@@ -44,8 +45,10 @@ def forwarded_headers(headers: Headers, client: Client) -> tuple[tuple[str, str]
         names += _WITH_CREDENTIAL
     values: dict[str, str] = {}
     for name in names:
-        if name in headers and name not in CREDENTIAL_HEADERS:
-            values[name] = headers[name]
+        # A list may come in several headers; of anything else the first one counts.
+        value = headers.get(name) if name in _SINGLE else headers.joined(name)
+        if value is not None and name not in CREDENTIAL_HEADERS:
+            values[name] = value
     values.setdefault("content-type", "application/json")
     if client.format == "anthropic_messages":
         values.setdefault("anthropic-version", _DEFAULT_VERSION)
@@ -71,7 +74,9 @@ def credential(
             is to be sent on and there is none.
     """
     if client.forward_auth:
-        found = tuple((name, headers[name]) for name in CREDENTIAL_HEADERS if name in headers)
+        found = tuple(
+            (name, headers[name]) for name in CREDENTIAL_HEADERS if _is_credential(headers, name)
+        )
         if not found:
             raise RequestError(
                 message="this route sends the caller's own credential on: send it as "
@@ -102,3 +107,9 @@ def error_code(body: bytes) -> str:
         return str(error.get("code") or error.get("type") or "")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return ""
+
+
+def _is_credential(headers: Headers, name: str) -> bool:
+    """Whether a header holds more than nothing, or than the name of a scheme."""
+    value = headers.get(name, "").strip()
+    return bool(value) and value.lower() not in ("bearer", "basic")

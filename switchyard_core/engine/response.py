@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from switchyard_core.decision import Decision
+from switchyard_core.engine.watching import StreamWatch
 from switchyard_core.rewrites import RewriteReport
 from switchyard_core.upstream.base import UpstreamResponse
 
@@ -46,6 +47,7 @@ class Response:
         reports: What each rewrite changed in the body that was sent.
         finish: Called once at the end with the outcome.
         clock: A monotonic clock in seconds.
+        watch: Tells whether a stream ended as it should; ``None`` takes its word for it.
     """
 
     def __init__(
@@ -56,6 +58,7 @@ class Response:
         reports: tuple[RewriteReport, ...],
         finish: Callable[[Outcome], Awaitable[None]],
         clock: Callable[[], float],
+        watch: StreamWatch | None = None,
     ) -> None:
         self.status = upstream.status
         self.headers = upstream.headers
@@ -67,6 +70,8 @@ class Response:
         self._start = clock()
         self._bytes = 0
         self._ended = False
+        streams = (upstream.header("content-type") or "").startswith("text/event-stream")
+        self._watch = watch if streams else None
 
     @property
     def chunks(self) -> AsyncIterator[bytes]:
@@ -81,10 +86,15 @@ class Response:
         try:
             async for chunk in self._upstream.chunks:
                 self._bytes += len(chunk)
+                if self._watch is not None:
+                    self._watch.see(chunk)
                 yield chunk
         except BaseException as error:
             await self._end(ok=False, error=type(error).__name__)
             raise
+        if self._watch is not None and not self._watch.succeeded:
+            await self._end(ok=False, error="the stream ended without its end mark")
+            return
         await self._end(ok=self.status < _ERROR)
 
     async def read(self) -> bytes:

@@ -8,7 +8,7 @@ has a silent winner, and a broken plugin is reported where a policy needs it.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint
 from importlib.metadata import entry_points as installed_entry_points
@@ -74,19 +74,23 @@ class PluginRegistry:
 
     @classmethod
     def from_entry_points(
-        cls, group: str = hookspecs.PROJECT, entry_points: Iterable[EntryPoint] | None = None
+        cls,
+        group: str = hookspecs.PROJECT,
+        entry_points: Iterable[EntryPoint] | None = None,
+        plugins: Iterable[tuple[str, object]] = (),
     ) -> PluginRegistry:
         """Build a registry from installed entry points.
 
         Args:
             group: Entry-point group.
             entry_points: Use these and not the installed ones.
+            plugins: Plugins that are not installed, as pairs of name and plugin.
 
         Returns:
             A registry; each plugin module was imported once.
         """
         found = installed_entry_points(group=group) if entry_points is None else entry_points
-        return cls(_candidates=from_entry_points(found))
+        return cls(plugins, _candidates=from_entry_points(found))
 
     #: Route types by name.
     route_types: Mapping[str, RouteType]
@@ -116,20 +120,24 @@ class PluginRegistry:
         """The plugins of which nothing is used."""
         return tuple(plugin for plugin in self.plugins if plugin.state == "broken")
 
-    def raise_broken(self) -> None:
+    def raise_broken(self, names: Collection[str] | None = None) -> None:
         """Raise for the first broken plugin or conflict, for hosts that want all or nothing.
+
+        Args:
+            names: Only these plugins matter, and no conflict; ``None`` for all of them.
 
         Raises:
             PluginError: Names plugin, distribution and version.
         """
         for plugin in self.broken:
-            raise PluginError(
-                plugin.error,
-                plugin=plugin.name,
-                distribution=plugin.distribution,
-                version=plugin.version,
-            )
-        for conflict in self.conflicts:
+            if names is None or plugin.name in names:
+                raise PluginError(
+                    plugin.error,
+                    plugin=plugin.name,
+                    distribution=plugin.distribution,
+                    version=plugin.version,
+                )
+        for conflict in self.conflicts if names is None else ():
             raise PluginError(conflict.message)
 
     def conflict(self, kind: Kind, name: str) -> Conflict | None:

@@ -8,10 +8,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from switchyard_core.testing.conformance import (
+    LatchStoreConformance,
+    MutationPackConformance,
+    RewriteConformance,
+    RouterConformance,
+)
 from switchyard_core.testing.conversation import ConversationBuilder, conversation
-from switchyard_core.testing.harness import Harness, Routed, installed_and
+from switchyard_core.testing.harness import Harness, Routed, registry_of
 from switchyard_core.testing.story import Call, call
 from switchyard_core.testing.upstream import FakeReply, FakeUpstream
+from switchyard_core.testing.validity import assert_valid_for, validity_problems
 
 if TYPE_CHECKING:
     from switchyard_core.testing.snapshots import RequestBodySnapshot
@@ -22,11 +29,17 @@ __all__ = [
     "FakeReply",
     "FakeUpstream",
     "Harness",
+    "LatchStoreConformance",
+    "MutationPackConformance",
     "RequestBodySnapshot",
+    "RewriteConformance",
     "Routed",
+    "RouterConformance",
+    "assert_valid_for",
     "call",
     "conversation",
-    "installed_and",
+    "registry_of",
+    "validity_problems",
 ]
 
 

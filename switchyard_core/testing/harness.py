@@ -11,12 +11,12 @@ from random import Random
 from types import ModuleType, TracebackType
 from typing import Self
 
+from switchyard_core import builtins
 from switchyard_core.decision import Decision
 from switchyard_core.engine import Engine, Upstreams
-from switchyard_core.errors import RequestError, UpstreamError
+from switchyard_core.errors import PolicyError, RequestError, UpstreamError
 from switchyard_core.hookspecs import PROJECT
 from switchyard_core.plugins import PluginRegistry
-from switchyard_core.plugins.loading import from_entry_points
 from switchyard_core.policy import Policy, load_policy, load_policy_text
 from switchyard_core.request import Request
 from switchyard_core.rewrites import RewriteReport
@@ -24,27 +24,42 @@ from switchyard_core.testing.upstream import FakeReply, FakeUpstream
 from switchyard_core.upstream.base import Outgoing
 from switchyard_core.workbench import Explanation, explain
 
-__all__ = ["Harness", "Routed", "installed_and"]
+__all__ = ["Harness", "Routed", "registry_of"]
 
 #: What the injected clock says: 2023-11-14, in seconds since the epoch.
 NOW = 1_700_000_000.0
+#: What a policy check says of a route type that nobody gives.
+UNKNOWN_TYPE = "SY301"
 
 
-def installed_and(plugins: Iterable[object] = ()) -> PluginRegistry:
-    """Return the installed plugins and some that are not installed.
+def registry_of(plugins: Iterable[object] = (), *, installed: bool = False) -> PluginRegistry:
+    """Return the core and the plugins that a test asks for, and nothing else.
+
+    What else happens to be installed cannot change a test's result, because it is not loaded.
 
     Args:
-        plugins: Modules or objects with hooks. An installed plugin that is the same module is
-            taken once, so a plugin's own tests run installed or not.
+        plugins: Modules, or objects with hooks. A module that an installed distribution names
+            as its entry point is loaded by it, so messages name distribution and version.
+        installed: Load everything that is installed as well. A broken plugin among those is
+            an error only for a policy that needs it.
 
     Raises:
-        PluginError: A plugin is broken, or two give the same name.
+        PluginError: A given plugin is broken, or two give the same name.
     """
-    given = [(_name(plugin), plugin) for plugin in plugins]
-    modules = {plugin.__name__ for _, plugin in given if isinstance(plugin, ModuleType)}
-    points = [point for point in entry_points(group=PROJECT) if point.value not in modules]
-    registry = PluginRegistry(given, _candidates=from_entry_points(points))
-    registry.raise_broken()
+    # By identity: a plugin object need not be hashable.
+    given = list({id(each): each for each in (builtins, *plugins)}.values())
+    modules = {each.__name__ for each in given if isinstance(each, ModuleType)}
+    points = entry_points(group=PROJECT)
+    named = {point.value: point.name for point in points if point.value in modules}
+    others = [(_name(each), each) for each in given if _name(each) not in named]
+    registry = PluginRegistry.from_entry_points(
+        entry_points=[point for point in points if installed or point.value in modules],
+        plugins=others,
+    )
+    if installed:
+        registry.raise_broken({*named.values(), *(name for name, _ in others)})
+    else:
+        registry.raise_broken()
     return registry
 
 
@@ -81,14 +96,22 @@ class Harness:
 
     Args:
         policy: A policy file, or the text of a policy.
-        plugins: Plugins that are not installed; see :func:`installed_and`.
+        plugins: The plugins that the policy needs; nothing else but the core is loaded.
+        installed: Load every installed plugin as well; see :func:`registry_of`.
         replies: What the provider plays.
         seed: Seed of the routers' randomness.
         now: Seconds since the epoch, for routers.
         upstream: The provider, in place of one with ``replies``.
 
+    Attributes:
+        engine: What decides, rewrites and calls.
+        policy: The loaded policy.
+        random: The routers' randomness; seed it again to repeat a draw.
+        upstream: The provider.
+
     Raises:
         PolicyError: The policy has errors; all of them are in it.
+        PluginError: A given plugin is broken.
 
     Example:
         >>> harness = Harness(policy_text)                            # doctest: +SKIP
@@ -101,13 +124,15 @@ class Harness:
         policy: str | os.PathLike[str],
         *,
         plugins: Sequence[object] = (),
+        installed: bool = False,
         replies: Sequence[FakeReply | UpstreamError] = (),
         seed: int = 0,
         now: float = NOW,
         upstream: FakeUpstream | None = None,
     ) -> None:
-        registry = installed_and(plugins)
+        registry = registry_of(plugins, installed=installed)
         self.upstream = upstream if upstream is not None else FakeUpstream(*replies)
+        self.random = Random(seed)  # noqa: S311  # no secrets
         self.policy = _load(policy, registry)
         keys = [client.api_key_env for client in self.policy.clients.values()]
         self.engine = Engine(
@@ -115,7 +140,7 @@ class Harness:
             registry,
             upstreams=Upstreams(self.policy.clients, lambda _client: self.upstream),
             environ={key: "test-key" for key in keys if key is not None},
-            random=Random(seed),  # noqa: S311  # no secrets
+            random=self.random,
             clock=lambda: now,
             monotonic=lambda: 0.0,
         )
@@ -186,6 +211,14 @@ class Harness:
 
 
 def _load(policy: str | os.PathLike[str], registry: PluginRegistry) -> Policy:
-    if isinstance(policy, str) and "\n" in policy:
-        return load_policy_text(policy, "policy", registry, base_dir=Path())
-    return load_policy(Path(policy), registry)
+    try:
+        if isinstance(policy, str) and "\n" in policy:
+            return load_policy_text(policy, "policy", registry, base_dir=Path())
+        return load_policy(Path(policy), registry)
+    except PolicyError as error:
+        if any(finding.code == UNKNOWN_TYPE for finding in error.findings):
+            error.add_note(
+                "a Harness loads the core and the plugins that it is given: "
+                "pass the module as `plugins=[...]`, or `installed=True` for all that is installed"
+            )
+        raise

@@ -19,8 +19,8 @@ from switchyard_core import (
     TargetName,
     hookimpl,
 )
-from switchyard_core.testing import FakeUpstream, Harness, conversation
-from tests.support.world import policy
+from switchyard_core.testing import Harness, conversation
+from tests.support.world import PLUGINS, policy
 
 POLICY = """
 schema_version = 1
@@ -71,6 +71,10 @@ class Plugin:
 
 def harness(decide, rewrites=()) -> Harness:
     return Harness(POLICY, plugins=[Plugin(decide, rewrites)])
+
+
+def planning(text: str) -> Harness:
+    return Harness(text, plugins=PLUGINS)
 
 
 def request():
@@ -145,7 +149,7 @@ async def test_rewrite_that_raises_is_named():
 
 
 async def test_dry_run_changes_nothing_and_reports_a_full_store():
-    router = Harness(policy("openai_chat", options="latch_capacity = 1"), upstream=FakeUpstream())
+    router = planning(policy("openai_chat", options="latch_capacity = 1"))
     edited = conversation("openai_chat").user("fix").edits("edit_file", path="a.py")
     store = router.engine.runtimes["plan_execute"].store
 
@@ -161,7 +165,7 @@ async def test_dry_run_changes_nothing_and_reports_a_full_store():
 
 async def test_two_handoffs_of_one_session_at_once_give_one_handoff_prompt():
     options = 'handoff_prompt = "Carry the plan out."'
-    router = Harness(policy("openai_chat", options=options), upstream=FakeUpstream())
+    router = planning(policy("openai_chat", options=options))
     edited = conversation("openai_chat").user("fix").edits("edit_file", path="a.py")
     later = edited.reads("read_file", path="b.py")
 
@@ -176,7 +180,7 @@ async def test_two_handoffs_of_one_session_at_once_give_one_handoff_prompt():
 async def test_latch_of_a_race_is_decided_again_with_the_winners_record():
     """A store that another process writes to: the record that won is the one that counts."""
     options = 'handoff_prompt = "Carry the plan out."'
-    router = Harness(policy("openai_chat", options=options), upstream=FakeUpstream())
+    router = planning(policy("openai_chat", options=options))
     runtime = router.engine.runtimes["plan_execute"]
     foreign = LatchRecord(handoff_key=b"x" * 16)
     latch = runtime.store.latch
@@ -195,7 +199,7 @@ async def test_latch_of_a_race_is_decided_again_with_the_winners_record():
 
 
 async def test_finish_frees_a_final_identity_only_on_success():
-    router = Harness(policy("openai_chat"), upstream=FakeUpstream())
+    router = planning(policy("openai_chat"))
     store = router.engine.runtimes["plan_execute"].store
     edited = conversation("openai_chat").user("fix").edits("edit_file", path="a.py")
     await router.decide(edited.request(session="s"))
@@ -209,7 +213,7 @@ async def test_finish_frees_a_final_identity_only_on_success():
 
 
 async def test_requests_without_a_session_are_said_once_and_counted(caplog):
-    router = Harness(policy("openai_chat"), upstream=FakeUpstream())
+    router = planning(policy("openai_chat"))
 
     for _ in range(3):
         await router.decide(request_of_route())
@@ -225,7 +229,7 @@ def request_of_route():
 
 async def test_policys_own_session_sources_are_read_after_the_known_headers():
     top = '[identity]\nsession = ["header:x-my-session", "body:$.meta.session"]'
-    router = Harness(policy("openai_chat", top=top), upstream=FakeUpstream())
+    router = planning(policy("openai_chat", top=top))
     story = conversation("openai_chat").user("hi")
 
     by_header = await router.decide(story.request(headers={"x-my-session": "h"}))
@@ -241,9 +245,7 @@ async def test_policys_own_session_sources_are_read_after_the_known_headers():
 
 
 async def test_unknown_model_goes_to_the_default_route():
-    router = Harness(
-        policy("openai_chat", top='default_route = "plan_execute"'), upstream=FakeUpstream()
-    )
+    router = planning(policy("openai_chat", top='default_route = "plan_execute"'))
 
     decision = await router.decide(conversation("openai_chat").user("hi").request(model="gpt-x"))
 
@@ -251,7 +253,7 @@ async def test_unknown_model_goes_to_the_default_route():
 
 
 async def test_decision_trace_tells_how_it_came_about():
-    router = Harness(policy("openai_chat"), upstream=FakeUpstream())
+    router = planning(policy("openai_chat"))
     edited = conversation("openai_chat").user("fix").edits("edit_file", path="a.py")
 
     trace = (await router.decide(edited.request(session="s"))).trace
@@ -274,3 +276,14 @@ async def test_router_that_changes_the_request_is_named(how):
 
     with pytest.raises(PluginError, match="changed the request; it must return rewrites instead"):
         await harness(change).decide(request())
+
+
+async def test_who_cannot_call_the_provider_takes_no_slot():
+    text = policy("openai_chat").replace('api_key_env = "PROVIDER_KEY"', "forward_auth = true")
+    router = Harness(text, plugins=PLUGINS)
+    edited = conversation("openai_chat").user("fix").edits("edit_file", path="a.py")
+
+    error = await router.refused(edited.request(session="s"))
+
+    assert (error.status, error.code) == (401, "missing_credential")
+    assert await router.engine.runtimes["plan_execute"].store.count() == 0

@@ -153,3 +153,24 @@ def test_missing_credential_of_the_caller_is_unauthorized():
 
 def test_client_without_a_key_sends_none():
     assert credential(client(api_key_env=None), Headers({"authorization": CANARY}), {}) == ()
+
+
+def test_repeated_list_header_goes_on_whole():
+    pairs = [
+        ("anthropic-beta", "a"),
+        ("anthropic-beta", "b"),
+        ("content-type", "x"),
+        ("content-type", "y"),
+    ]
+
+    found = dict(forwarded_headers(Headers(pairs), client(format="anthropic_messages")))
+
+    assert (found["anthropic-beta"], found["content-type"]) == ("a, b", "x")
+
+
+@pytest.mark.parametrize("value", ["", " ", "Bearer", "Bearer ", "basic"])
+def test_empty_credential_is_none(value):
+    with pytest.raises(RequestError, match="caller's own credential"):
+        credential(
+            client(forward_auth=True, api_key_env=None), Headers({"authorization": value}), {}
+        )

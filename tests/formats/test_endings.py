@@ -189,3 +189,35 @@ def test_extra_body_fills_only_what_is_not_set(rewrite):
 )
 def test_effort_is_set_where_the_format_keeps_it(rewrite, wire_format, before, after):
     assert rewrite(wire_format, before, ("reasoning_effort", {"effort": "low"}))[0] == after
+
+
+def test_mark_on_the_request_itself_takes_one_of_the_four(rewrite):
+    text = [{"type": "text", "text": str(n), **MARK} for n in range(4)]
+    body = {"messages": [{"role": "user", "content": text}], **MARK}
+
+    out, _ = rewrite("anthropic_messages", body, ("limit_cache_marks", {"when": "always"}))
+
+    assert sum("cache_control" in block for block in out["messages"][0]["content"]) == 3
+    assert "cache_control" in out
+
+
+def test_responses_prompt_before_reasoning_and_a_user_turn_is_added_once(rewrite):
+    body = {"input": [{"role": "user", "content": "x"}, {"type": "reasoning", "summary": []}]}
+
+    out, _ = rewrite("openai_responses", body, HANDOFF, ("end_with_user_turn", {}))
+
+    assert str(out).count(TEXT) == 1
+
+
+def test_interrupted_call_does_not_keep_the_prompt_away(rewrite):
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    body = {
+        "messages": [
+            {"role": "assistant", "tool_calls": [call]},
+            {"role": "user", "content": "stop, do that instead"},
+        ]
+    }
+
+    out, _ = rewrite("openai_chat", body, HANDOFF)
+
+    assert out["messages"][-1]["content"] == TEXT

@@ -148,9 +148,8 @@ def test_chat_orphan_result_goes_and_open_call_gets_one_behind_its_neighbours(re
     [
         {"role": "user", "content": "go on"},
         {"role": "user", "content": [{"type": "text", "text": "go on"}]},
-        {"role": "assistant", "content": "next"},
     ],
-    ids=["text", "blocks", "assistant"],
+    ids=["text", "blocks"],
 )
 def test_messages_open_call_gets_a_result_first_in_the_next_user_message(rewrite, follower):
     body = {"messages": [{"role": "assistant", "content": [use("c1")]}, follower]}
@@ -160,7 +159,7 @@ def test_messages_open_call_gets_a_result_first_in_the_next_user_message(rewrite
     after = out["messages"][1]
     assert after["role"] == "user"
     assert after["content"][0] == result("c1", LOST)
-    assert "go on" in str(out) or out["messages"][2] == follower
+    assert "go on" in str(after)
 
 
 def test_messages_orphan_result_goes_and_its_neighbours_stay(rewrite):
@@ -185,6 +184,131 @@ def test_messages_last_turn_may_be_open(rewrite):
     assert rewrite("anthropic_messages", body, REPAIR)[0] == body
 
 
+def assistant(*blocks: dict) -> dict:
+    return {"role": "assistant", "content": list(blocks)}
+
+
+def user(*blocks: dict) -> dict:
+    return {"role": "user", "content": list(blocks)}
+
+
+SAID = {"type": "text", "text": "hm"}
+
+
+@pytest.mark.parametrize(
+    "history",
+    [
+        [assistant(use("a"), use("b")), user(result("a")), user(result("b"))],
+        [assistant(use("a")), assistant(use("b")), user(result("a"), result("b"))],
+        [assistant(use("a")), user(SAID), user(result("a"))],
+        [assistant(use("a")), {"role": "system", "content": "s"}, user(result("a"))],
+    ],
+    ids=["results_apart", "calls_apart", "text_first", "system_between"],
+)
+def test_messages_neighbours_of_one_role_are_one_turn(rewrite, history):
+    body = {"messages": [{"role": "user", "content": "x"}, *history]}
+
+    assert rewrite("anthropic_messages", body, REPAIR)[0] == body
+
+
+@pytest.mark.parametrize(
+    ("history", "expected"),
+    [
+        (
+            [assistant(use("a")), assistant(SAID), user(SAID), assistant(SAID), user(result("a"))],
+            [
+                assistant(use("a")),
+                assistant(SAID),
+                user(result("a", LOST), SAID),
+                assistant(SAID),
+                user(),
+            ],
+        ),
+        (
+            [assistant(use("a")), user(result("a"), result("a"))],
+            [assistant(use("a")), user(result("a"))],
+        ),
+        (
+            [assistant(use("a")), {"role": "system", "content": "s"}, assistant(SAID)],
+            [
+                assistant(use("a")),
+                user(result("a", LOST)),
+                {"role": "system", "content": "s"},
+                assistant(SAID),
+            ],
+        ),
+    ],
+    ids=["late", "twice", "no_user_turn"],
+)
+def test_messages_result_in_another_place_is_as_good_as_none(rewrite, history, expected):
+    body = {"messages": [{"role": "user", "content": "x"}, *history]}
+
+    out, _ = rewrite("anthropic_messages", body, REPAIR)
+
+    assert out["messages"][1:] == expected
+
+
+def test_chat_late_and_repeated_results_are_mended(rewrite):
+    call, ok = chat_call("c1"), {"role": "tool", "tool_call_id": "c1", "content": "ok"}
+    made = {"role": "assistant", "content": None, "tool_calls": [call]}
+    body = {"messages": [made, {"role": "user", "content": "x"}, ok, made, ok, ok, made]}
+
+    out, _ = rewrite("openai_chat", body, REPAIR)
+
+    lost = {"role": "tool", "tool_call_id": "c1", "content": LOST}
+    assert out["messages"] == [made, lost, {"role": "user", "content": "x"}, made, ok, made]
+
+
+def test_chat_legacy_call_gets_a_result_of_its_own_role(rewrite):
+    made = {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{}"}}
+    body = {"messages": [made, {"role": "user", "content": "x"}]}
+
+    out, _ = rewrite("openai_chat", body, REPAIR)
+
+    assert out["messages"][1] == {"role": "function", "name": "f", "content": LOST}
+
+
+@pytest.mark.parametrize(
+    ("call", "key", "output"),
+    [
+        ({"type": "custom_tool_call", "call_id": "c", "name": "f", "input": ""}, "output", LOST),
+        ({"type": "apply_patch_call", "call_id": "c", "operation": {}}, "output", LOST),
+        (
+            {"type": "local_shell_call", "id": "i", "call_id": "c", "action": {}},
+            "output",
+            LOST,
+        ),
+        (
+            {"type": "shell_call", "call_id": "c", "action": {"commands": []}},
+            "output",
+            [{"stdout": "", "stderr": LOST, "outcome": {"type": "exit", "exit_code": 1}}],
+        ),
+    ],
+    ids=["custom", "patch", "local_shell", "shell"],
+)
+def test_responses_call_of_every_kind_gets_an_output_of_its_kind(rewrite, call, key, output):
+    body = {"input": [call, {"role": "user", "content": "x"}]}
+
+    out, _ = rewrite("openai_responses", body, REPAIR)
+
+    assert out["input"][1]["type"] == f"{call['type']}_output"
+    assert out["input"][1][key] == output
+
+
+@pytest.mark.parametrize("kind", ["computer_call_output", "tool_search_output"])
+def test_responses_orphan_output_of_any_kind_goes(rewrite, kind):
+    body = {"input": [{"type": kind, "call_id": "gone", "output": {}}]}
+
+    assert rewrite("openai_responses", body, REPAIR)[0] == {"input": []}
+
+
+def test_responses_mcp_call_has_its_output_in_itself(rewrite):
+    call = {"type": "mcp_call", "id": "m", "name": "f", "arguments": "{}", "output": "x"}
+    body = {"input": [call, {"role": "user", "content": "x"}]}
+
+    assert rewrite("openai_responses", body, REPAIR)[0] == body
+
+
 # --- empties -----------------------------------------------------------------------------
 
 
@@ -200,7 +324,7 @@ def test_messages_empty_parts_go_and_neighbours_merge(rewrite):
 
     out, _ = rewrite("anthropic_messages", body, EMPTY)
 
-    assert [m["role"] for m in out["messages"]] == ["user", "assistant"]
+    assert [m["role"] for m in out["messages"]] == ["user"]
     assert out["messages"][0]["content"] == [
         {"type": "text", "text": "a"},
         result("c", "[the tool returned nothing]"),
@@ -253,3 +377,36 @@ def test_without_dropped_reasoning_nothing_is_touched(rewrite, name, wire_format
     }
 
     assert rewrite(wire_format, body, (name, {"when": "dropped"}))[0] == body
+
+
+def test_messages_history_that_lost_its_beginning_still_begins_with_the_user(rewrite):
+    body = {"messages": [user(result("gone")), assistant(SAID), user(SAID)]}
+
+    out, _ = rewrite("anthropic_messages", body, REPAIR, EMPTY)
+
+    first = {"role": "user", "content": "[an earlier part of this conversation is missing]"}
+    assert out["messages"] == [first, *body["messages"][1:]]
+
+
+@pytest.mark.parametrize("content", ["  ", [{"type": "text", "text": ""}], []])
+def test_messages_with_blank_content_of_any_form_go(rewrite, content):
+    body = {"messages": [user(SAID), {"role": "assistant", "content": content}]}
+
+    assert rewrite("anthropic_messages", body, EMPTY)[0] == {"messages": [user(SAID)]}
+
+
+@pytest.mark.parametrize(
+    ("wire_format", "item", "key"),
+    [
+        ("openai_chat", {"role": "tool", "tool_call_id": "c"}, "content"),
+        ("openai_responses", {"type": "function_call_output", "call_id": "c"}, "output"),
+    ],
+)
+def test_result_that_is_a_list_of_nothing_gets_a_text(rewrite, wire_format, item, key):
+    history = "input" if wire_format == "openai_responses" else "messages"
+    kind = "input_text" if wire_format == "openai_responses" else "text"
+    body = {history: [item | {key: [{"type": kind, "text": " "}]}]}
+
+    out, _ = rewrite(wire_format, body, EMPTY)
+
+    assert out[history][0][key] == "[the tool returned nothing]"

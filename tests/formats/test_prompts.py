@@ -183,3 +183,28 @@ def test_planning_prompt_stands_before_the_targets_own(rewrite):
     )
 
     assert out["system"] == f"{PROMPT}\n\ntarget\n\ntheirs"
+
+
+def test_chat_prompt_that_stands_there_as_a_part_is_not_added_again(rewrite):
+    part = [{"type": "text", "text": PROMPT}]
+    body = {"messages": [{"role": "system", "content": part}]}
+
+    assert rewrite("openai_chat", body, planning())[0] == body
+
+
+def test_chat_role_is_that_of_the_first_instruction_wherever_it_stands(rewrite):
+    body = {"messages": [{"role": "user", "content": "u"}, {"role": "developer", "content": "d"}]}
+
+    out, _ = rewrite("openai_chat", body, planning())
+
+    assert [m["role"] for m in out["messages"]] == ["developer", "user", "developer"]
+
+
+@pytest.mark.parametrize("value", [5, {}, False])
+@pytest.mark.parametrize(
+    ("wire_format", "key"), [("openai_responses", "instructions"), ("anthropic_messages", "system")]
+)
+def test_instructions_that_no_provider_takes_are_left_to_it(rewrite, wire_format, key, value):
+    body = {key: value, "input": [], "messages": []}
+
+    assert rewrite(wire_format, body, planning())[0] == body

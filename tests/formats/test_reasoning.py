@@ -110,11 +110,11 @@ def test_responses_blank_summary_is_left_to_the_next_rewrite(rewrite):
     assert out["input"][5] == responses()["input"][5]
 
 
-def test_messages_thinking_becomes_text_and_redacted_stays(rewrite):
+def test_messages_thinking_becomes_text_and_the_rest_of_it_goes(rewrite):
     out, _ = rewrite("anthropic_messages", messages(), as_text())
 
     kinds = [block["type"] for block in out["messages"][1]["content"]]
-    assert kinds == ["text", "redacted_thinking", "tool_use"]
+    assert kinds == ["text", "tool_use"]
     assert out["messages"][1]["content"][0] == {"type": "text", "text": "think"}
 
 
@@ -140,21 +140,22 @@ def test_chat_reasoning_becomes_text_of_its_own_message(rewrite, content, expect
     assert out["messages"][3] == chat()["messages"][3]
 
 
-def test_cap_keeps_the_newest_and_reports_the_cut(rewrite):
+def test_cap_keeps_the_newest_within_the_limit_and_reports_the_cut(rewrite):
     body = responses()
+    body["input"][1]["summary"][0]["text"] = "x" * 60 + "nk"
     body["input"][5]["summary"] = [{"type": "summary_text", "text": "newer"}]
 
-    out, reports = rewrite("openai_responses", body, as_text(through=1, cap=7))
+    out, reports = rewrite("openai_responses", body, as_text(through=1, cap=len(CUT) + 7))
 
     assert out["input"][1]["content"] == f"{CUT}nk"
     assert out["input"][5]["content"] == "newer"
-    assert reports[0].changes[0] == "left out the oldest 3 characters of reasoning"
+    assert reports[0].changes[0] == "left out the oldest 60 characters of reasoning"
 
 
 def test_cap_of_nothing_removes_the_reasoning(rewrite):
     out, _ = rewrite("anthropic_messages", messages(), as_text(cap=0))
 
-    assert [b["type"] for b in out["messages"][1]["content"]] == ["redacted_thinking", "tool_use"]
+    assert [b["type"] for b in out["messages"][1]["content"]] == ["tool_use"]
 
 
 # --- dropping ----------------------------------------------------------------------------
@@ -290,3 +291,86 @@ def test_foreign_continuation_id_is_removed_only_when_asked(rewrite):
 
     assert kept["previous_response_id"] == "resp_1"
     assert "previous_response_id" not in gone
+
+
+def test_responses_kept_reasoning_keeps_its_id_and_its_follower_too(rewrite):
+    body = responses()
+    blank = {"type": "reasoning", "id": "rs_x", "summary": [], "encrypted_content": "E"}
+    body["input"].insert(2, blank)
+
+    out, _ = rewrite("openai_responses", body, as_text(), COMPANIONS)
+
+    assert out["input"][2:] == body["input"][2:]
+
+
+@pytest.mark.parametrize(
+    ("item", "expected"),
+    [
+        (
+            {
+                "type": "message",
+                "id": "msg_1",
+                "role": "assistant",
+                "status": "completed",
+                "content": [{"type": "output_text", "text": "a", "annotations": []}],
+            },
+            {"type": "message", "role": "assistant", "content": "a"},
+        ),
+        (
+            {
+                "type": "message",
+                "id": "msg_1",
+                "role": "assistant",
+                "content": [{"type": "refusal", "refusal": "no"}],
+            },
+            {
+                "type": "message",
+                "role": "assistant",
+                "content": [{"type": "refusal", "refusal": "no"}],
+            },
+        ),
+        (
+            {"type": "web_search_call", "id": "ws_1", "status": "completed"},
+            {"type": "web_search_call", "id": "ws_", "status": "completed"},
+        ),
+    ],
+    ids=["message", "refusal", "search"],
+)
+def test_responses_follower_loses_its_id_as_its_type_allows(rewrite, item, expected):
+    body = responses()
+    body["input"][2] = item
+
+    out, _ = rewrite("openai_responses", body, drop(), COMPANIONS)
+
+    found = out["input"][1]
+    if "id" in expected:
+        assert found["id"].startswith(expected["id"])
+        assert found["id"] != item["id"]
+        found["id"] = expected["id"]
+    assert found == expected
+
+
+def test_messages_user_turn_in_two_messages_is_one_tool_loop(rewrite):
+    body = messages()
+    body["messages"].append({"role": "user", "content": "and also"})
+
+    out, _ = rewrite("anthropic_messages", body, drop(), COMPANIONS)
+
+    assert "thinking" not in out
+
+
+def test_messages_executors_own_loop_without_thinking_keeps_the_parameter(rewrite):
+    body = messages()
+    use = {"type": "tool_use", "id": "c2", "name": "r", "input": {}}
+    body["messages"] += [
+        {"role": "assistant", "content": "done"},
+        {"role": "user", "content": "next task"},
+        {"role": "assistant", "content": [use]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c2", "content": "k"}]},
+    ]
+
+    out, _ = rewrite(
+        "anthropic_messages", body, drop(), ("drop_reasoning_companions", {"when": "always"})
+    )
+
+    assert out["thinking"] == body["thinking"]

@@ -363,3 +363,110 @@ async def test_call_shapes_in_parallel_are_one_turn(world, story):
     served = await world(options=WITH_PROMPT).ask(told.request())
 
     assert has_prompt(served)
+
+
+# --- what reviewers found -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        FakeReply(
+            status=400, body={"error": {"message": "Unsupported parameter: reasoning.effort"}}
+        ),
+        FakeReply(status=429, body={"error": {"message": "too many reasoning tokens"}}),
+    ],
+    ids=["parameter", "rate_limit"],
+)
+async def test_repair_only_when_reasoning_itself_is_refused(world, story, reply):
+    w = world(replies=[reply])
+    told = story.reasoning("t", encrypted="SECRET").edits("edit_file", **EDIT)
+
+    served = await w.ask(told.request(session="s"))
+
+    assert (len(served.sent), served.warnings) == (1, ())
+
+
+async def test_repair_needs_something_to_drop(world, edited):
+    w = world(replies=[REFUSAL])
+
+    served = await w.ask(edited.request(session="s"))
+
+    assert (served.status, len(served.sent), served.warnings) == (400, 1, ())
+
+
+@pytest.mark.parametrize("wire_format", ["openai_responses"], indirect=True)
+async def test_retry_of_the_handoff_drops_the_planners_continuation_again(world, edited):
+    w = world(other_origin=True)
+
+    first = await w.ask(edited.request(session="s", previous_response_id="resp_1"))
+    again = await w.ask(edited.request(session="s", previous_response_id="resp_1"))
+    own = await w.ask(
+        edited.reads("read_file", path="a").request(session="s", previous_response_id="resp_2")
+    )
+
+    assert first.raw == again.raw
+    assert b"resp_1" not in first.raw
+    assert b"resp_2" in own.raw
+
+
+@pytest.mark.parametrize("wire_format", ["openai_responses"], indirect=True)
+async def test_repair_drops_the_planners_continuation_too(world, story):
+    refusal = FakeReply(status=400, body={"error": {"code": "invalid_encrypted_content"}})
+    w = world(options='opaque_reasoning = "keep"', other_origin=True, replies=[refusal])
+    told = story.reasoning("t", encrypted="SECRET").edits("edit_file", **EDIT)
+
+    served = await w.ask(told.request(session="s", previous_response_id="resp_1"))
+
+    assert [b"resp_1" in outgoing.body for outgoing in served.sent] == [False, False]
+
+
+async def test_interrupted_edit_gets_the_handoff_prompt_at_once(world, story):
+    told = story.edits("edit_file", answered=False, **EDIT).user("stop, do that instead")
+
+    for session in ("s", None):
+        served = await world(options=WITH_PROMPT).ask(told.request(session=session))
+
+        assert has_prompt(served)
+
+
+async def test_window_stay_holds_for_side_calls_too(world, edited, wire_format):
+    w = world(executor=TINY + 'on_overflow = "stay"')
+    top = {"x-codex-turn-metadata": '{"request_kind": "compaction"}'}
+
+    served = await w.ask(edited.request(headers=top))
+
+    assert (served.target, served.reason) == ("planner", "housekeeping")
+
+
+@pytest.mark.parametrize("wire_format", ["anthropic_messages"], indirect=True)
+async def test_token_count_is_never_refused_for_its_size_and_is_converted(
+    world, story, wire_format
+):
+    w = world(executor=TINY + 'on_overflow = "reject"', other_origin=True)
+    told = story.reasoning("t", encrypted="SECRET").edits("edit_file", **EDIT)
+
+    served = await w.ask(
+        Request(wire_format=wire_format, body=told.body(), endpoint="count_tokens")
+    )
+
+    assert (served.status, b"SECRET" in served.raw) == (200, False)
+
+
+async def test_text_within_an_origin_changes_nothing_that_text_does_not_need(
+    world, story, wire_format
+):
+    stray = {
+        "openai_chat": {"role": "tool", "tool_call_id": "gone", "content": "x"},
+        "openai_responses": {"type": "function_call_output", "call_id": "gone", "output": "x"},
+        "anthropic_messages": {
+            "role": "user",
+            "content": [{"type": "tool_result", "tool_use_id": "gone", "content": "x"}],
+        },
+    }[wire_format]
+    told = story.reasoning("thought", encrypted="E").edits("edit_file", **EDIT).item(stray)
+
+    served = await world(options="planner_reasoning_as_text = true").ask(told.request())
+
+    assert b"thought" in served.raw
+    assert b'"gone"' in served.raw

@@ -331,3 +331,55 @@ async def test_final_request_of_a_root_frees_subagents_of_another_route(world, s
     await w.ask(story.request(session="s", final=True))
 
     assert (held, await cheap.count(), await w.latched()) == (1, 0, 0)
+
+
+# --- what reviewers found ----------------------------------------------------------------
+
+STREAMS = {
+    "openai_chat": (
+        b'data: {"choices":[]}\n\n',
+        b'data: {"error":{"message":"x"}}\n\n',
+        b"data: [DONE]\n\n",
+    ),
+    "openai_responses": (
+        b'event: response.created\ndata: {"type":"response.created"}\n\n',
+        b'event: error\ndata: {"type":"error"}\n\n',
+        b'event: response.completed\ndata: {"type":"response.completed"}\n\n',
+    ),
+    "anthropic_messages": (
+        b'event: message_start\ndata: {"type":"message_start"}\n\n',
+        b'event: error\ndata: {"type":"error"}\n\n',
+        b'event: message_stop\ndata: {"type":"message_stop"}\n\n',
+    ),
+}
+SSE = (("content-type", "text/event-stream; charset=utf-8"),)
+
+
+@pytest.mark.parametrize(("ending", "held"), [("error", 1), ("nothing", 1), ("end", 0)])
+async def test_final_stream_frees_the_slot_only_when_it_ends_as_it_should(
+    world, story, edited, wire_format, ending, held
+):
+    start, error, end = STREAMS[wire_format]
+    # The mark is cut by the border between two chunks.
+    pieces = {
+        "error": (start, error[:9], error[9:]),
+        "nothing": (start,),
+        "end": (start, end[:9], end[9:]),
+    }
+    w = world(replies=[FakeReply(), FakeReply(chunks=pieces[ending], headers=SSE)])
+    await w.ask(edited.request(session="s"))
+
+    await w.ask(story.request(session="s", final=True, stream=True))
+
+    assert await w.latched() == held
+
+
+async def test_final_side_call_of_a_root_frees_its_subagents(world, story, edited, wire_format):
+    w = world()
+    await w.ask(edited.request(session="s", headers=SUBAGENT))
+    headers, body = as_side_call(wire_format, story.build())
+    headers |= {"x-switchyard-session-final": "true"}
+
+    await w.ask(Request(wire_format=wire_format, body=body, headers=headers))
+
+    assert await w.latched() == 0

@@ -42,6 +42,12 @@ def reasoned(story: ConversationBuilder) -> ConversationBuilder:
     return told.reads("run_tests", command="pytest")
 
 
+def reasoned_at_length(story: ConversationBuilder) -> ConversationBuilder:
+    told = begun(story).reasoning("A long thought of which the beginning has to go.", encrypted="E")
+    told = told.reads("read_file", path="src/app.py").reasoning("Now edit.", encrypted="F")
+    return told.edits("edit_file", **EDIT)
+
+
 def compacted(story: ConversationBuilder) -> ConversationBuilder:
     return begun(story).user("Summary: add was fixed in src/app.py.")
 
@@ -79,8 +85,8 @@ SCENARIOS = {
     ),
     "reasoning_as_text": Scenario((reasoned,), {"options": "planner_reasoning_as_text = true"}),
     "reasoning_as_text_capped": Scenario(
-        (reasoned,),
-        {"options": "planner_reasoning_as_text = true\nreasoning_text_max_chars = 12"},
+        (reasoned_at_length,),
+        {"options": "planner_reasoning_as_text = true\nreasoning_text_max_chars = 50"},
     ),
     "opaque_reasoning_kept": Scenario((reasoned,)),
     "opaque_reasoning_dropped": Scenario((reasoned,), {"other_origin": True}),

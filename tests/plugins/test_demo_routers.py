@@ -2,10 +2,12 @@
 
 import pytest
 
+import switchyard_demo_routers
 from switchyard_core import WIRE_FORMATS, PolicyError, Switchyard
 from switchyard_core.testing import Harness, conversation
 from switchyard_demo_routers import RandomOptions, RandomRouter
 
+PLUGINS = (switchyard_demo_routers,)
 PROVIDERS = """\
 schema_version = 1
 
@@ -51,7 +53,7 @@ def ask(wire_format, model="demo", text="hello", **more):
 
 @each_format
 async def test_noop_sends_everything_to_its_target_and_changes_only_the_model(wire_format):
-    harness = Harness(policy(wire_format, 'type = "noop"\ntarget = "executor"\n'))
+    harness = Harness(policy(wire_format, 'type = "noop"\ntarget = "executor"\n'), plugins=PLUGINS)
     story = conversation(wire_format).system("Be brief.").user("hi").edits("edit_file", path="a")
 
     routed = await harness.run(story.request("demo", session="s"))
@@ -185,7 +187,9 @@ async def test_random_without_seed_and_session_uses_the_randomness_of_its_contex
     requests = [ask("openai_chat", text=f"text {number}") for number in range(40)]
     drawn = [
         [(await harness.decide(request)).target for request in requests]
-        for harness in (Harness(policy("openai_chat", RANDOM), seed=s) for s in (5, 5, 6))
+        for harness in (
+            Harness(policy("openai_chat", RANDOM), plugins=PLUGINS, seed=s) for s in (5, 5, 6)
+        )
     ]
 
     assert drawn[0] == drawn[1]

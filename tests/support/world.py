@@ -8,6 +8,8 @@ from typing import Any
 
 import httpx
 
+import switchyard_demo_routers
+import switchyard_plan_execute
 from switchyard_core import Outgoing, Request, RequestError, WireFormat
 from switchyard_core.formats import format_of
 from switchyard_core.server.app import SwitchyardApp
@@ -16,6 +18,8 @@ from switchyard_core.testing import FakeUpstream, Harness
 PLANNER, EXECUTOR = "provider/capable-model", "provider/efficient-model"
 ROUTE = "switchyard/plan-execute"
 PLANNING_PROMPT = "PLAN FIRST."
+#: What the policies of these tests need; nothing else is loaded, whatever is installed.
+PLUGINS = (switchyard_plan_execute, switchyard_demo_routers)
 
 
 def policy(
@@ -97,7 +101,8 @@ class World:
         self.wire_format = wire_format
         self.door = door
         self.upstream = upstream
-        self.harness = Harness(policy(wire_format, **settings), upstream=upstream)
+        plugins = settings.pop("plugins", PLUGINS)
+        self.harness = Harness(policy(wire_format, **settings), plugins=plugins, upstream=upstream)
         self.store = self.harness.engine.runtimes["plan_execute"].store
         app = SwitchyardApp(self.harness.engine)
         self._client = httpx.AsyncClient(

@@ -15,6 +15,7 @@ from switchyard_core.formats.rewrites import (
     parameters,
     prompts,
     reasoning,
+    tool_ids,
     user_text,
 )
 
@@ -80,9 +81,9 @@ CORE_REWRITES: tuple[RewriteType, ...] = (
     _rewrite(
         "remap_tool_ids",
         400,
-        _same(pairs.remap_ids),
+        _same(tool_ids.remap_ids),
         "renames tool ids that the target refuses",
-        pairs.RemapParameters,
+        tool_ids.RemapParameters,
     ),
     _rewrite(
         "repair_tool_pairs",

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from hashlib import blake2b
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
 from switchyard_core.declarations import RewriteScope
 from switchyard_core.formats.registry import format_of
-from switchyard_core.formats.rewrites.reasoning import ORPHAN
-from switchyard_core.jsontext import ArrayText, ObjectText
+from switchyard_core.formats.rewrites.reasoning import ORPHAN, STRIPPED
+from switchyard_core.jsontext import ArrayText, ObjectText, encode
 
 __all__ = ["CompanionParameters", "When", "in_chat", "in_messages", "in_responses", "needed"]
 
@@ -18,6 +19,8 @@ __all__ = ["CompanionParameters", "When", "in_chat", "in_messages", "in_response
 When = Literal["always", "dropped"]
 
 _THINKING = ("thinking", "redacted_thinking")
+#: Item types of which the id is optional.
+_NEED_NO_ID = ("function_call", "custom_tool_call", "shell_call", "apply_patch_call")
 
 
 class CompanionParameters(BaseModel):
@@ -40,20 +43,60 @@ def needed(when: When, scope: RewriteScope) -> bool:
     return when == "always" or bool(scope.facts.get("dropped_reasoning"))
 
 
+def _needed(when: When, scope: RewriteScope) -> bool:
+    """As :func:`needed`; reasoning that became text has companions too."""
+    return needed(when, scope) or bool(scope.facts.get("converted_reasoning"))
+
+
 def in_responses(
     body: ObjectText, parameters: CompanionParameters, scope: RewriteScope
 ) -> Sequence[str]:
     """Remove the ids of items that followed a dropped reasoning item, and foreign continuations.
 
-    Calls and results are paired by ``call_id``, so nothing else refers to those ids.
+    Calls and results are paired by ``call_id``, so nothing else refers to those ids. An item
+    whose type demands an id gets a fresh one; a message becomes the short form that has none.
     """
     changes = []
     items = body.array("input")
-    if items is not None and needed(parameters.when, scope):
+    if items is not None and _needed(parameters.when, scope):
         for index, item in items.objects():
-            if items.tagged(index, ORPHAN) and item.delete("id"):
+            if items.tagged(index, ORPHAN) and "id" in item:
+                _lose_id(item)
                 changes.append(f"removed the id of input[{index}]")
     return changes + _drop_continuation(body, parameters, scope)
+
+
+def _lose_id(item: ObjectText) -> None:
+    kind, old = item.text("type"), item.text("id") or ""
+    if kind in _NEED_NO_ID or kind is None:
+        item.delete("id")
+        return
+    if kind == "message":
+        item.delete("id")
+        said = _plain_text(item)
+        if said is not None:
+            item.delete("status")
+            item.set("content", encode(said))
+        return
+    digest = blake2b(old.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    item.set("id", encode(f"{old.partition('_')[0][:8]}_{digest}"))
+
+
+def _plain_text(item: ObjectText) -> str | None:
+    """Return a message's text if it has nothing else, such as annotations or a refusal."""
+    parts = item.array("content")
+    if parts is None:
+        return None
+    found = [part for _, part in parts.objects()]
+    plain = all(
+        part.text("type") == "output_text"
+        and (part.raw("annotations") or b"[]") == b"[]"
+        and (part.raw("logprobs") or b"[]") == b"[]"
+        for part in found
+    )
+    if not plain or len(found) != len(parts):
+        return None
+    return "".join(part.text("text") or "" for part in found)
 
 
 def _drop_continuation(
@@ -68,13 +111,13 @@ def _drop_continuation(
 def in_messages(
     body: ObjectText, parameters: CompanionParameters, scope: RewriteScope
 ) -> Sequence[str]:
-    """Remove ``thinking`` when the last tool loop has no thinking block left.
+    """Remove ``thinking`` when the last tool loop has lost its thinking and has none left.
 
     With it goes the ``clear_thinking_*`` context edit, which requires thinking; other edits stay.
     """
     changes = _drop_continuation(body, parameters, scope)
     messages = body.array("messages")
-    if messages is None or not needed(parameters.when, scope):
+    if messages is None or not _needed(parameters.when, scope):
         return changes
     if not _loop_lacks_thinking(messages) or not _thinks(body):
         return changes
@@ -88,25 +131,43 @@ def _thinks(body: ObjectText) -> bool:
 
 
 def _loop_lacks_thinking(messages: ArrayText) -> bool:
-    """Whether the history ends inside a tool loop whose assistant turns hold no thinking."""
-    inside = False
+    """Return whether the history ends inside a tool loop that has lost all its thinking.
+
+    Neighbours of one role are one turn, and a result counts only where its call is: providers
+    see it so.
+    """
+    calls = {
+        block.text("id")
+        for _, message in messages.objects()
+        for block in _blocks(message)
+        if block.text("type") == "tool_use"
+    }
+    lost = answers = asked = False
     for index in range(len(messages) - 1, -1, -1):
         message = messages.object(index)
-        if message is None:
-            return inside
-        role, kinds = message.text("role"), _kinds(message)
-        if role == "user" and "tool_result" not in kinds:
-            return inside
-        if role == "assistant":
-            if any(kind in _THINKING for kind in kinds):
-                return False
-            inside = inside or "tool_use" in kinds
-    return inside
+        role = message.text("role") if message is not None else None
+        if message is None or role == "system":
+            continue
+        blocks = _blocks(message)
+        if role != "assistant":
+            answers = answers or any(
+                block.text("type") == "tool_result" and block.text("tool_use_id") in calls
+                for block in blocks
+            )
+            asked = True
+            continue
+        if asked and not answers:
+            return lost
+        asked = answers = False
+        if any(block.text("type") in _THINKING for block in blocks):
+            return False
+        lost = lost or messages.tagged(index, STRIPPED)
+    return lost
 
 
-def _kinds(message: ObjectText) -> list[str]:
+def _blocks(message: ObjectText) -> list[ObjectText]:
     content = message.array("content")
-    return [block.text("type") or "" for _, block in content.objects()] if content else []
+    return [block for _, block in content.objects()] if content is not None else []
 
 
 def _drop_clear_thinking(body: ObjectText) -> list[str]:

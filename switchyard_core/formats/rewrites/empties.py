@@ -12,17 +12,33 @@ from switchyard_core.jsontext import ArrayText, ObjectText, encode
 
 __all__ = ["drop_from_chat", "drop_from_messages", "drop_from_responses"]
 
-_NOTHING = (b"null", b'""', b"[]")
+_TEXT_TYPES = ("text", "input_text", "output_text")
 
 
-def _blank(raw: bytes | None) -> bool:
-    return raw is None or bytes(raw) in _NOTHING
+def _blank(holder: ObjectText, key: str) -> bool:
+    """Whether a value has nothing to say: missing, null, blank text, or only blank texts."""
+    raw = holder.raw(key)
+    if raw is None or raw == b"null":
+        return True
+    if raw[:1] == b'"':
+        return not (holder.text(key) or "").strip()
+    parts = holder.array(key)
+    if parts is None:
+        return False
+    found = [part for _, part in parts.objects()]
+    return len(found) == len(parts) and all(
+        part.text("type") in _TEXT_TYPES and not (part.text("text") or "").strip() for part in found
+    )
 
 
 def drop_from_messages(
     body: ObjectText, parameters: RepairParameters, scope: RewriteScope
 ) -> Sequence[str]:
-    """Remove blank text blocks and empty messages, then merge neighbours of one role."""
+    """Remove blank text blocks and empty messages, then merge neighbours of one role.
+
+    A history never begins with an assistant: where its beginning is gone, a fixed user
+    message says so.
+    """
     messages = body.array("messages")
     if messages is None or not needed(parameters.when, scope):
         return ()
@@ -34,10 +50,13 @@ def drop_from_messages(
         blocks = message.array("content")
         if blocks is not None:
             changes += _clean_blocks(blocks, index)
-        # A blank last message may be meant: the provider decides about it.
-        if _blank(message.raw("content")) and index < len(messages) - 1:
+        if _blank(message, "content"):
             messages.delete(index)
             changes.append(f"removed the empty messages[{index}]")
+    first = messages.object(0) if len(messages) else None
+    if changes and (first is None or first.text("role") == "assistant"):
+        messages.insert(0, encode({"role": "user", "content": text("lost_beginning")}))
+        changes.append("added a user message as messages[0]")
     return changes + _merge(messages)
 
 
@@ -47,10 +66,10 @@ def _clean_blocks(blocks: ArrayText, index: int) -> list[str]:
         block = blocks.object(place)
         if block is None:
             continue
-        if block.text("type") == "text" and not (block.text("text") or "").strip():
+        if block.text("type") == "text" and _blank(block, "text"):
             blocks.delete(place)
             changes.append(f"removed the empty messages[{index}].content[{place}]")
-        elif block.text("type") == "tool_result" and _blank(block.raw("content")):
+        elif block.text("type") == "tool_result" and _blank(block, "content"):
             block.set("content", encode(text("empty_result")))
             changes.append(f"gave the empty result messages[{index}].content[{place}] a text")
     return changes
@@ -93,17 +112,20 @@ def drop_from_chat(
     changes = []
     for index in range(len(messages) - 1, -1, -1):
         message = messages.object(index)
-        if message is None or not _blank(message.raw("content")):
+        if message is None or not _blank(message, "content"):
             continue
         role = message.text("role")
-        calls = not _blank(message.raw("tool_calls")) or not _blank(message.raw("function_call"))
-        if role == "tool":
+        if role in ("tool", "function"):
             message.set("content", encode(text("empty_result")))
             changes.append(f"gave the empty result messages[{index}] a text")
-        elif role == "assistant" and not calls and index < len(messages) - 1:
+        elif role == "assistant" and not _calls(message):
             messages.delete(index)
             changes.append(f"removed the empty messages[{index}]")
     return changes
+
+
+def _calls(message: ObjectText) -> bool:
+    return bool(message.array("tool_calls")) or message.object("function_call") is not None
 
 
 def drop_from_responses(
@@ -119,10 +141,10 @@ def drop_from_responses(
         if item is None:
             continue
         kind = item.text("type") or ""
-        if kind.endswith("_call_output") and _blank(item.raw("output")):
+        if kind in _TEXT_OUTPUTS and _blank(item, "output"):
             item.set("output", encode(text("empty_result")))
             changes.append(f"gave the empty output input[{index}] a text")
-        elif _empty_answer(item, kind) and index < len(items) - 1:
+        elif _empty_answer(item, kind):
             items.delete(index)
             changes.append(f"removed the empty input[{index}]")
     return changes
@@ -130,4 +152,7 @@ def drop_from_responses(
 
 def _empty_answer(item: ObjectText, kind: str) -> bool:
     said = item.text("role") == "assistant" and kind in ("", "message")
-    return said and _blank(item.raw("content"))
+    return said and _blank(item, "content")
+
+
+_TEXT_OUTPUTS = ("function_call_output", "custom_tool_call_output", "local_shell_call_output")

@@ -26,6 +26,8 @@ def limit_marks(
         return ()
     changes = []
     marked: list[tuple[str, ObjectText]] = []
+    # A mark on the request itself takes a place too.
+    room = MAX_MARKS - ((body.raw("cache_control") or b"null") != b"null")
     for place, block in _blocks(body):
         if (block.raw("cache_control") or b"null") == b"null":
             continue
@@ -36,7 +38,7 @@ def limit_marks(
             marked.append((place, block))
     messages = [entry for entry in marked if entry[0].startswith("messages")]
     others = [entry for entry in marked if not entry[0].startswith("messages")]
-    for place, block in (messages + others)[: max(0, len(marked) - MAX_MARKS)]:
+    for place, block in (messages + others)[: max(0, len(marked) - room)]:
         block.delete("cache_control")
         changes.append(f"removed the cache mark of {place}")
     return changes

@@ -47,20 +47,26 @@ def into_chat(body: ObjectText, parameters: PromptParameters, scope: RewriteScop
 
 
 def _leading(messages: ArrayText) -> tuple[int, str]:
-    """Return how many instruction messages stand first, and the role of the first one."""
-    count, role = 0, "system"
+    """Return how many instruction messages stand first, and the role of the first one at all."""
+    count, role = 0, ""
     for index, message in messages.objects():
-        found = message.text("role")
-        if index != count or found not in _INSTRUCTIONS:
+        found = message.text("role") or ""
+        if found in _INSTRUCTIONS:
+            role = role or found
+            count += index == count
+        if role and index >= count:
             break
-        role = found if count == 0 else role
-        count += 1
-    return count, role
+    return count, role or "system"
 
 
 def _same(messages: ArrayText, index: int, text: str) -> bool:
     message = messages.object(index)
-    return message is not None and message.text("content") == text
+    if message is None:
+        return False
+    parts = message.array("content")
+    if parts is not None:
+        return len(parts) == 1 and any(part.text("text") == text for _, part in parts.objects())
+    return message.text("content") == text
 
 
 def into_responses(
@@ -83,6 +89,8 @@ def into_responses(
             return ()
         body.set("instructions", joined)
         return (f"put the text {'after' if append else 'before'} instructions",)
+    if raw not in (None, b"null", b'""'):
+        return ()  # no instructions that the provider would take: it says so itself
     items = body.array("input") if append else None
     if items is not None:
         return _after_developers(items, text)
@@ -150,6 +158,8 @@ def into_messages(
             return ()
         body.set("system", joined)
         return (f"put the text {'after' if append else 'before'} system",)
+    if raw not in (None, b"null", b'""'):
+        return ()
     if raw is None:
         body.insert(body.index("messages"), "system", encode(text))
     else:

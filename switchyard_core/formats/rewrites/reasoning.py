@@ -7,9 +7,11 @@ that handed off. What the executor made itself stays, in every later request.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from switchyard_core.conversation import Conversation
 from switchyard_core.declarations import RewriteScope
 from switchyard_core.formats.openai_chat import REASONING_KEYS
 from switchyard_core.formats.registry import format_of
@@ -18,6 +20,7 @@ from switchyard_core.jsontext import ArrayText, ObjectText, encode
 
 __all__ = [
     "ORPHAN",
+    "STRIPPED",
     "DropParameters",
     "TextParameters",
     "drop_from_chat",
@@ -31,6 +34,8 @@ __all__ = [
 
 #: Mark of an item that followed a dropped reasoning item in the same turn.
 ORPHAN = "orphan"
+#: Mark of a message that lost its thinking.
+STRIPPED = "stripped"
 _PLANNER = "planner"
 _THINKING = ("thinking", "redacted_thinking")
 
@@ -41,11 +46,29 @@ class DropParameters(BaseModel):
     Args:
         through_call: Number of the call that handed off, from 0, among all tool calls of the
             history; the turn that holds it is the planner's last one.
+        through_item: In place of it: index of the last wire item that may be the planner's.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    through_call: int = Field(ge=0)
+    through_call: int | None = Field(default=None, ge=0)
+    through_item: int | None = Field(default=None, ge=0)
+
+    @model_validator(mode="after")
+    def _say_one(self) -> Self:
+        if (self.through_call is None) == (self.through_item is None):
+            msg = "needs either `through_call` or `through_item`"
+            raise ValueError(msg)
+        return self
+
+    def last_item(self, conversation: Conversation) -> int:
+        """Return the index of the planner's last wire item, -1 when nothing is the planner's."""
+        if self.through_item is not None:
+            return self.through_item
+        number, calls = self.through_call or 0, conversation.calls
+        if number >= len(calls):
+            return -1
+        return conversation.messages[calls[number].message].last
 
 
 class TextParameters(DropParameters):
@@ -72,25 +95,30 @@ def planner_items(
     if not scope.facts.get("planner_marked"):
         scope.facts["planner_marked"] = True
         conversation = fmt.read(body)
-        if parameters.through_call < len(conversation.calls):
-            last = conversation.calls[parameters.through_call].message
-            for message in conversation.messages[: last + 1]:
-                if message.role == "assistant":
-                    for index in range(message.first, message.last + 1):
-                        items.tag(index, _PLANNER)
+        last = parameters.last_item(conversation)
+        for message in conversation.messages:
+            if message.role == "assistant":
+                for index in range(message.first, min(message.last, last) + 1):
+                    items.tag(index, _PLANNER)
     return items, [index for index in range(len(items)) if items.tagged(index, _PLANNER)]
 
 
 def _budget(texts: Sequence[str], limit: int) -> tuple[list[str], int]:
-    """Return the texts with the oldest characters cut, and how many characters went."""
+    """Return the texts with the oldest characters cut, and how many characters went.
+
+    The mark of a cut counts within the limit too.
+    """
+    mark = fixed_text("reasoning_cut")
     left, kept, cut = limit, [], 0
     for text in reversed(texts):
         if len(text) <= left:
             kept.append(text)
-        else:
-            cut += len(text) - left
-            kept.append(fixed_text("reasoning_cut") + text[len(text) - left :] if left else "")
-        left = max(0, left - len(text))
+            left -= len(text)
+            continue
+        room = max(0, left - len(mark))
+        kept.append(mark + text[len(text) - room :] if room else "")
+        cut += len(text) - room
+        left = 0
     return kept[::-1], cut
 
 
@@ -99,7 +127,11 @@ def _cut_note(cut: int) -> list[str]:
 
 
 def _dropped(scope: RewriteScope) -> None:
-    scope.facts["dropped_reasoning"] = scope.facts.get("dropped_reasoning", 0) + 1
+    scope.facts["dropped_reasoning"] = True
+
+
+def _converted(scope: RewriteScope) -> None:
+    scope.facts["converted_reasoning"] = True
 
 
 # --- Responses ---------------------------------------------------------------------------
@@ -117,9 +149,11 @@ def _summary(item: ObjectText) -> str:
 
 
 def _mark_followers(items: ArrayText, index: int) -> None:
-    """Mark the rest of the turn: providers pair a reasoning item with what followed it."""
+    """Mark what providers pair with a reasoning item: what followed it, up to the next one."""
     for follower in range(index + 1, len(items)):
-        if not items.tagged(follower, _PLANNER):
+        item = items.object(follower)
+        thinks = item is not None and item.text("type") == "reasoning"
+        if thinks or not items.tagged(follower, _PLANNER):
             return
         items.tag(follower, ORPHAN)
 
@@ -140,7 +174,7 @@ def text_in_responses(
     changes = _cut_note(cut)
     for (index, _), text in reversed(list(zip(found, texts, strict=True))):
         _mark_followers(items, index)
-        _dropped(scope)
+        _converted(scope)
         if text:
             items.set(index, encode({"type": "message", "role": "assistant", "content": text}))
             changes.append(f"turned reasoning input[{index}] into text")
@@ -189,14 +223,18 @@ def text_in_messages(
     texts, cut = _budget([text for *_, text in found], parameters.max_chars)
     changes = _cut_note(cut)
     for (index, content, place, _), text in reversed(list(zip(found, texts, strict=True))):
-        _dropped(scope)
+        _converted(scope)
+        if items is not None:
+            items.tag(index, STRIPPED)
         if text:
             content.set(place, encode({"type": "text", "text": text}))
             changes.append(f"turned thinking messages[{index}].content[{place}] into text")
         else:
             content.delete(place)
             changes.append(f"removed thinking messages[{index}].content[{place}], over the cap")
-    return changes
+    # Of a message that lost some of its thinking the rest is no use: it would stand behind text.
+    stripped = [index for index in planner if items is not None and items.tagged(index, STRIPPED)]
+    return changes + _drop_thinking(items, stripped)
 
 
 def drop_from_messages(
@@ -204,16 +242,23 @@ def drop_from_messages(
 ) -> Sequence[str]:
     """Remove the planner's thinking and redacted thinking blocks."""
     items, planner = planner_items(body, parameters, scope)
+    changes = _drop_thinking(items, planner)
+    if changes:
+        _dropped(scope)
+    return changes
+
+
+def _drop_thinking(items: ArrayText | None, indices: Sequence[int]) -> list[str]:
     changes = []
-    for index in planner if items is not None else ():
+    for index in indices if items is not None else ():
         message = items.object(index) if items is not None else None
         content = message.array("content") if message is not None else None
-        if content is None:
+        if items is None or content is None:
             continue
         places = [place for place, block in content.objects() if block.text("type") in _THINKING]
         for place in reversed(places):
             content.delete(place)
-            _dropped(scope)
+            items.tag(index, STRIPPED)
             changes.append(f"removed thinking messages[{index}].content[{place}]")
     return changes
 
@@ -267,7 +312,7 @@ def text_in_chat(
     changes = _cut_note(cut)
     for (index, message, _), text in zip(found, texts, strict=True):
         _drop_keys(message)
-        _dropped(scope)
+        _converted(scope)
         if text:
             _put_text(message, text)
             changes.append(f"turned the reasoning of messages[{index}] into text")

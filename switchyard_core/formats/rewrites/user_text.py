@@ -44,11 +44,17 @@ def append_to_chat(
     return (f"added a user message as messages[{len(messages) - 1}]",)
 
 
-def _ends_with(messages: ArrayText, text: str) -> bool:
-    if not len(messages):
-        return False
-    last = messages.object(len(messages) - 1)
-    return last is not None and _is_users(last, text)
+def _ends_with(items: ArrayText, text: str) -> bool:
+    """Whether the text is there already, among the user's words and reasoning at the end."""
+    for index in range(len(items) - 1, -1, -1):
+        item = items.object(index)
+        if item is None:
+            return False
+        if _is_users(item, text):
+            return True
+        if item.text("role") != "user" and item.text("type") != "reasoning":
+            return False
+    return False
 
 
 def _is_users(message: ObjectText, text: str) -> bool:
@@ -72,9 +78,6 @@ def append_to_responses(
     place = len(items)
     while place and (item := items.object(place - 1)) and item.text("type") == "reasoning":
         place -= 1
-    before = items.object(place - 1) if 0 < place < len(items) else None
-    if before is not None and _is_users(before, parameters.text):
-        return ()
     items.insert(place, ours)
     return (f"added a user message as input[{place}]",)
 

@@ -1,0 +1,120 @@
+"""The route type ``fallback``: the next target when one fails."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from switchyard_core import (
+    Decision,
+    DecisionWarning,
+    Failure,
+    Options,
+    Reason,
+    Request,
+    Rewrite,
+    RouteContext,
+    TargetName,
+    handoff_rewrites,
+)
+from switchyard_demo_routers.failures import FailureKind, failure_kinds, refuses_reasoning
+
+__all__ = ["FallbackOptions", "FallbackRouter"]
+
+
+def _distinct(names: list[str]) -> list[str]:
+    if len(set(names)) != len(names):
+        msg = "a target is listed twice"
+        raise ValueError(msg)
+    return names
+
+
+class FallbackOptions(Options):
+    """Options of ``type = "fallback"``.
+
+    Args:
+        targets: In the order in which they are tried, 2 to 8, each once.
+        on: Kinds of failure that are worth the next target; any other failure is the caller's.
+    """
+
+    targets: Annotated[
+        list[TargetName], Field(min_length=2, max_length=8), AfterValidator(_distinct)
+    ]
+    on: list[FailureKind] = Field(
+        default=["transport", "rate_limit", "server_error", "context_length"], min_length=1
+    )
+
+
+class FallbackRouter:
+    """Sends a request to the first target that it fits, and after a failure to the next."""
+
+    def __init__(self, options: FallbackOptions) -> None:
+        self._targets, self._on = tuple(options.targets), frozenset(options.on)
+
+    async def route(self, request: Request, context: RouteContext) -> Decision:
+        """Return the first target whose window the request fits; the first one when none does."""
+        fitting = [name for name in self._targets if context.targets[name].fits(request)]
+        name = fitting[0] if fitting else self._targets[0]
+        reason = Reason(code="first_target", detail=f"try 1: `{name}`", facts={"try": "1"})
+        if name != self._targets[0]:
+            detail = f"try 1: `{name}`, the first whose context window is large enough"
+            reason = replace(reason, code="window", detail=detail)
+        rewrites = self._conversions(name, request, context)
+        return Decision(target=name, reason=reason, rewrites=rewrites)
+
+    async def next(
+        self, request: Request, failed: Decision, failure: Failure, context: RouteContext
+    ) -> Decision | None:
+        """Return the next try, ``None`` when the failure is the caller's or no target is left."""
+        said = f"`{failed.target}` failed: {failure.status or 'no answer'} {failure.code}".strip()
+        first = self._targets[0]
+        # Only the first target gets a history as it is: it may hold what a later one thought.
+        kept = all(rewrite.name != "drop_opaque_reasoning" for rewrite in failed.rewrites)
+        if failed.target == first and kept and refuses_reasoning(failure):
+            if rewrites := self._conversions(first, request, context, drop=True):
+                return _again(failed, first, rewrites, "reasoning_dropped", said)
+        if not failure_kinds(failure) & self._on:
+            return None
+        origin, alone = context.targets[failed.target].origin, request.misses_history
+        for name in self._targets[self._targets.index(failed.target) + 1 :]:
+            target = context.targets[name]
+            # Another provider cannot know a history that is only named by id.
+            if target.fits(request) and not (alone and target.origin != origin):
+                rewrites = self._conversions(name, request, context)
+                return _again(failed, name, rewrites, f"failed:{failed.target}", said)
+        return None
+
+    def _conversions(
+        self, name: str, request: Request, context: RouteContext, *, drop: bool = False
+    ) -> tuple[Rewrite, ...]:
+        """Return what a history that any of the targets may have made needs for one of them."""
+        target = context.targets[name]
+        views = [context.targets[other] for other in self._targets if other != name]
+        foreign = [view for view in views if view.origin != target.origin]
+        first = name == self._targets[0] and not drop
+        if first or request.conversation.last_assistant is None:
+            return ()
+        return handoff_rewrites(
+            source=(foreign or views)[0],
+            target=target,
+            through_item=request.conversation.messages[-1].last,
+            opaque="drop" if drop else "auto",
+            drop_continuation=not request.misses_history,
+        )
+
+
+def _again(
+    failed: Decision, name: str, rewrites: tuple[Rewrite, ...], code: str, said: str
+) -> Decision:
+    number = int(failed.reason.facts["try"]) + 1
+    reason = Reason(
+        code="next_target" if name != failed.target else code,
+        detail=f"try {number}: `{name}`, since {said}",
+        facts={"try": str(number)},
+    )
+    warning = DecisionWarning(code=code, detail=said)
+    return failed.with_(
+        target=name, reason=reason, rewrites=rewrites, warnings=(*failed.warnings, warning)
+    )

@@ -1,0 +1,180 @@
+"""When a review of ``plan_review`` is due: executor turns and failed tool results are counted."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from switchyard_core import (
+    FirstMutation,
+    LabelName,
+    LatchRecord,
+    LatchStoreName,
+    Options,
+    Prompt,
+    ReleaseAfterSuccess,
+    Request,
+    Rewrite,
+    RouteContext,
+    RuleSetName,
+    TargetName,
+    UpdateRecord,
+    handoff_rewrites,
+)
+from switchyard_demo_routers.failed_results import failed_results
+
+__all__ = [
+    "Counts",
+    "PlanReviewOptions",
+    "changes",
+    "counts_in",
+    "handed_off",
+    "release",
+    "update",
+]
+
+
+class PlanReviewOptions(Options):
+    """Options of ``type = "plan_review"``.
+
+    Args:
+        capable_target: Plans until the first edit, and reviews.
+        efficient_target: Serves the session from the first edit on.
+        planning_prompt: Replaces the built-in planning instruction.
+        review_prompt: Replaces the built-in user's text of a review.
+        review_every: Executor turns between reviews; 0 never reviews for their number.
+        review_after_failures: Failed tool results in a row that call for a review; 0 never.
+        max_reviews: Most reviews of one session.
+        mutation_rules: Rule sets that label tool calls, tried in order.
+        handoff_on: Labels that end planning.
+        latch_store: Where handed-off sessions and their counts are remembered.
+        latch_capacity: Most sessions remembered at once, 1 or more.
+    """
+
+    capable_target: TargetName
+    efficient_target: TargetName
+    planning_prompt: Prompt | None = None
+    review_prompt: Prompt | None = None
+    review_every: int = Field(default=20, ge=0)
+    review_after_failures: int = Field(default=3, ge=0)
+    max_reviews: int = Field(default=3, ge=1)
+    mutation_rules: list[RuleSetName] = Field(default=["coding_agents"], min_length=1)
+    handoff_on: list[LabelName] = Field(default=["file_edit"], min_length=1)
+    latch_store: LatchStoreName = "memory"
+    latch_capacity: int = Field(default=4096, ge=1)
+
+    @model_validator(mode="after")
+    def _reviews(self) -> Self:
+        if not self.review_every and not self.review_after_failures:
+            msg = "`review_every` and `review_after_failures` are both 0: use `plan_execute`"
+            raise ValueError(msg)
+        return self
+
+
+class Counts(BaseModel):
+    """What a session's record holds.
+
+    Args:
+        last: Digest of the history that was decided last, in hex: a retry counts once.
+        through: Index of the last wire item before the last change of hands, ``None`` when the
+            history has been compacted since.
+        reviewing: Whether the last request went to the planner.
+        turns: Executor turns since the handoff or the last review.
+        failures: Failed tool results in a row since then.
+        reviews: Reviews so far.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    last: str
+    through: int | None = None
+    reviewing: bool = False
+    turns: int = 1
+    failures: int = 0
+    reviews: int = 0
+
+    def record(self) -> LatchRecord:
+        """Return the record that holds them."""
+        return LatchRecord(data=self.model_dump_json().encode("ascii"))
+
+    def with_results(self, request: Request) -> Counts:
+        """Return the counts with the tool results that a request brings."""
+        run = self.failures
+        for failed in failed_results(request):
+            run = run + 1 if failed else 0
+        messages, through = request.conversation.messages, self.through
+        if through is not None and (not messages or messages[-1].last <= through):
+            through = None
+        digest = request.history_digest.hex()
+        return self.model_copy(update={"failures": run, "last": digest, "through": through})
+
+    def due(self, options: PlanReviewOptions) -> str:
+        """Return why a review is due, ``""`` when none is."""
+        if self.reviews >= options.max_reviews:
+            return ""
+        if options.review_after_failures and self.failures >= options.review_after_failures:
+            return f"{self.failures} tool results in a row failed"
+        if options.review_every and self.turns >= options.review_every:
+            return f"the executor made {self.turns} turns"
+        return ""
+
+    def after_turn(self) -> Counts:
+        """Return the counts when the executor makes the next turn."""
+        return self.model_copy(update={"turns": self.turns + 1, "reviewing": False})
+
+    def after_review(self, last_item: int) -> Counts:
+        """Return the counts when the planner makes the next turn, after some wire item."""
+        number = self.reviews + 1
+        return Counts(last=self.last, through=last_item, reviewing=True, turns=0, reviews=number)
+
+    def planner_item(self, request: Request) -> int | None:
+        """Return the index of the last wire item that may be the planner's, ``None`` without."""
+        through = self.through
+        if through is None or not self.reviews:
+            return through
+        turns = (m for m in request.conversation.messages if m.role == "assistant")
+        return next((turn.last for turn in turns if turn.first > through), through)
+
+
+def counts_in(record: LatchRecord) -> Counts:
+    """Return what a record holds; fresh counts when it cannot be read."""
+    try:
+        return Counts.model_validate_json(record.data)
+    except ValidationError:
+        return Counts(last="")
+
+
+def handed_off(request: Request, first: FirstMutation) -> Counts:
+    """Return the counts of the executor's first turn, after the planner's first edit."""
+    through = request.conversation.messages[first.verdict.message].last
+    return Counts(last=request.history_digest.hex(), through=through)
+
+
+def changes(
+    options: PlanReviewOptions, request: Request, context: RouteContext, counts: Counts
+) -> tuple[Rewrite, ...]:
+    """Return what the history up to the last change of hands needs for who makes the turn."""
+    planner = context.targets[options.capable_target]
+    executor = context.targets[options.efficient_target]
+    review = counts.reviewing
+    return handoff_rewrites(
+        source=executor if review else planner,
+        target=planner if review else executor,
+        through_item=counts.through if review else counts.planner_item(request),
+        drop_continuation=counts.turns <= 1 and not request.misses_history,
+    )
+
+
+def release(context: RouteContext) -> tuple[ReleaseAfterSuccess, ...]:
+    """Return the effect that frees a slot after a session's last request."""
+    session = context.session
+    if session.final and session.identity is not None:
+        return (ReleaseAfterSuccess(session.identity),)
+    return ()
+
+
+def update(context: RouteContext, counts: Counts) -> tuple[UpdateRecord, ...]:
+    """Return the effect that keeps the counts."""
+    identity = context.session.identity
+    return () if identity is None else (UpdateRecord(identity, counts.record()),)

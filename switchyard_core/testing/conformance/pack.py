@@ -1,0 +1,117 @@
+"""The contract of mutation packs as tests that anybody's pack inherits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Protocol
+
+from switchyard_core.declarations import WIRE_FORMATS, WireFormat
+from switchyard_core.formats import format_of
+from switchyard_core.mutation import (
+    LABELS,
+    MutationRules,
+    Verdict,
+    check_rule_set,
+    compile_rules,
+)
+from switchyard_core.testing.conformance.bench import require
+from switchyard_core.testing.conversation import conversation
+from switchyard_core.testing.harness import registry_of
+from switchyard_core.testing.story import Call
+
+__all__ = ["MutationPackConformance"]
+
+_ODD: tuple[Mapping[str, Any] | str, ...] = (
+    {},
+    "",
+    '{"path": ',
+    "[1]",
+    {"command": None, "path": 7, "file_path": ["a", {"b": 1}]},
+    {"command": "echo 'never closed", "path": "\x00", "patch": "*** Begin Patch"},
+    {"command": "x" * 20_000},
+)
+
+
+class _Metafunc(Protocol):
+    fixturenames: Sequence[str]
+
+    def parametrize(self, name: str, values: Sequence[str], /) -> None: ...
+
+
+class MutationPackConformance:
+    """Inherit it in a test module, name a pack, and pytest runs the contract's tests.
+
+    Example:
+        >>> class TestMyAgent(MutationPackConformance):
+        ...     plugins = (my_agent,)                                      # doctest: +SKIP
+        ...     pack = "my_agent"
+        ...     examples = {"file_edit": [call("write", path="a.py")]}
+    """
+
+    #: Name of the pack.
+    pack: ClassVar[str] = ""
+    #: The plugins that give it; none for a pack of the core.
+    plugins: ClassVar[Sequence[object]] = ()
+    #: Calls by the label that each must get.
+    examples: ClassVar[Mapping[str, Sequence[Call]]] = {}
+
+    def pytest_generate_tests(self, metafunc: _Metafunc) -> None:
+        """Run the tests that take one once per wire format; pytest calls this."""
+        if "wire_format" in metafunc.fixturenames:
+            metafunc.parametrize("wire_format", WIRE_FORMATS)
+
+    def test_pack_is_a_clean_rule_set(self) -> None:
+        """What a policy check would say of it: no rule is wrong or can never match."""
+        self._rules()
+        sets = registry_of(self.plugins).rule_sets
+        problems = check_rule_set(self.pack, sets[self.pack], sets)
+        require(not problems, "; ".join(f"{each.code} {each.message}" for each in problems))
+
+    def test_pack_labels_its_examples(self, wire_format: WireFormat) -> None:
+        """Every example gets its label, in every wire format that can express it."""
+        require(self.examples, "give `examples`: calls by the label that each must get")
+        for label, calls in self.examples.items():
+            require(label in LABELS, f"`{label}` is no label; labels: {', '.join(LABELS)}")
+            for call in calls:
+                for verdict in self._verdicts(wire_format, call):
+                    require(
+                        verdict.label == label,
+                        f"`{call.name}` with {call.arguments!r} is `{verdict.label}` "
+                        f"({verdict.rule_set} {verdict.rule}), not `{label}`",
+                    )
+
+    def test_pack_labels_a_failed_call_like_any(self, wire_format: WireFormat) -> None:
+        """A failed edit is an edit: the label depends on the call, not on its result."""
+        for label, calls in self.examples.items():
+            for call in calls:
+                failed = Call(name=call.name, arguments=call.arguments, fails=True)
+                for verdict in self._verdicts(wire_format, failed):
+                    require(
+                        verdict.label == label,
+                        f"`{call.name}` is `{verdict.label}` when it fails, not `{label}`",
+                    )
+
+    def test_pack_survives_odd_arguments(self, wire_format: WireFormat) -> None:
+        """Models write broken JSON, and values of any type; each still gets a label."""
+        names = {call.name for calls in self.examples.values() for call in calls} or {"bash"}
+        for name in sorted(names):
+            for arguments in _ODD:
+                for verdict in self._verdicts(wire_format, Call(name=name, arguments=arguments)):
+                    require(
+                        verdict.label in LABELS,
+                        f"`{name}` with {arguments!r} is `{verdict.label}`, which is no label",
+                    )
+
+    def _rules(self) -> MutationRules:
+        sets = registry_of(self.plugins).rule_sets
+        known = ", ".join(sorted(sets))
+        require(self.pack in sets, f"no given plugin has the pack `{self.pack}`; known: {known}")
+        return compile_rules((self.pack,), sets)
+
+    def _verdicts(self, wire_format: WireFormat, call: Call) -> tuple[Verdict, ...]:
+        try:
+            request = conversation(wire_format).user("go").parallel(call).request("m")
+        except ValueError:
+            return ()  # the wire format has no such call
+        request.attach(format_of(wire_format))
+        return self._rules().scan(request.conversation, body=request.tree, wire_format=wire_format)

@@ -1,0 +1,120 @@
+"""Requests that a router is tried with: what agents send, and what no agent should."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from switchyard_core.declarations import WireFormat
+from switchyard_core.formats import format_of
+from switchyard_core.jsontext import ObjectText, encode
+from switchyard_core.request import Request
+from switchyard_core.testing.conversation import ConversationBuilder, conversation
+from switchyard_core.testing.story import call
+
+__all__ = ["empty_requests", "huge_request", "odd_request", "sample_requests", "side_calls"]
+
+_EDIT: Mapping[str, Any] = {"path": "src/app.py", "old_string": "a", "new_string": "b"}
+_SUBAGENT = {"x-switchyard-is-subagent": "true", "x-switchyard-agent-id": "worker"}
+#: Text that a decoder would print differently, and a key that it would lose.
+_ODD = b'{"b":1.10,"a":null,"n":1e400,"a":[1.0,12345678901234567890123],"t":"\\u00e9\\/"}'
+_HUGE_TURNS, _HUGE_CALLS, _HUGE_RESULT = 20, 50, 2000
+
+
+def sample_requests(wire_format: WireFormat, model: str) -> dict[str, Request]:
+    """Return valid requests of many kinds, by name; all are new ones.
+
+    Args:
+        wire_format: Their wire format.
+        model: Model id that they ask for.
+    """
+    start = conversation(wire_format).system("You are a coding agent.").user("fix the bug")
+    looked = start.says("I will look.").reads("read_file", path="src/app.py")
+    edited = looked.edits("edit_file", **_EDIT)
+    told: dict[str, tuple[ConversationBuilder, dict[str, Any]]] = {
+        "first turn": (start, {"session": "s-1"}),
+        "first turn without a session": (start, {}),
+        "only the user's words": (conversation(wire_format).user("hello"), {"session": "s-2"}),
+        "streamed": (start, {"session": "s-3", "stream": True}),
+        "read-only turns": (looked.runs("git diff | head"), {"session": "s-1"}),
+        "first edit": (edited, {"session": "s-1"}),
+        "first edit without a session": (edited, {}),
+        "failed edit": (looked.edits("edit_file", fails=True, **_EDIT), {"session": "s-4"}),
+        "parallel calls": (
+            start.parallel(call("read_file", path="a.py"), call("edit_file", **_EDIT)),
+            {"session": "s-5"},
+        ),
+        "after an edit": (edited.reads("read_file", path="b.py"), {"session": "s-1"}),
+        "compacted": (start.user("Summary: the bug was fixed."), {"session": "s-1"}),
+        "reasoning": (
+            start.reasoning("Look first.", encrypted="b3BhcXVl").reads("read_file", path="a.py"),
+            {"session": "s-6"},
+        ),
+        "sub-agent": (edited, {"session": "s-1", "headers": _SUBAGENT}),
+        "last request": (edited.says("Done.").user("thanks"), {"session": "s-1", "final": True}),
+        **{f"session {n}": (start, {"session": f"many-{n}"}) for n in range(12)},
+    }
+    return {name: story.request(model, **more) for name, (story, more) in told.items()}
+
+
+def side_calls(wire_format: WireFormat, model: str) -> dict[str, Request]:
+    """Return requests that clients make beside a conversation which edited a file, by name."""
+    edited = conversation(wire_format).user("fix it").edits("edit_file", **_EDIT)
+    body = edited.body(model)
+    headers = {"x-switchyard-session-id": "side"}
+    return {
+        endpoint: Request(wire_format=wire_format, body=body, headers=headers, endpoint=endpoint)
+        for endpoint in format_of(wire_format).paths
+        if endpoint != "create"
+    }
+
+
+def empty_requests(wire_format: WireFormat, model: str) -> dict[str, Request]:
+    """Return requests with next to nothing in them, by what they have as history."""
+    key = format_of(wire_format).history_key
+    histories: list[Any] = [
+        [],
+        [{"role": "user", "content": ""}],
+        [{"role": "user", "content": []}],
+        [{"role": "user"}],
+        [{}],
+        [None],
+        [{"role": "assistant", "content": None}],
+    ]
+    if wire_format == "openai_responses":
+        histories += ["", "hello"]
+    sessions: tuple[Mapping[str, str], ...] = ({}, {"x-switchyard-session-id": "empty"})
+    return {
+        f"{key} = {encode(history).decode()}{' and a session' if headers else ''}": Request(
+            wire_format=wire_format, body={"model": model, key: history}, headers=headers
+        )
+        for history in histories
+        for headers in sessions
+    }
+
+
+def huge_request(wire_format: WireFormat, model: str) -> Request:
+    """Return a valid request of a thousand tool calls, about two megabytes."""
+    story = conversation(wire_format).system("You are a coding agent.").user("fix it")
+    result = "x" * _HUGE_RESULT
+    for turn in range(_HUGE_TURNS):
+        calls = [call("read_file", path=f"src/{turn}/{number}.py") for number in range(_HUGE_CALLS)]
+        story = story.parallel(*calls).user(result * _HUGE_CALLS)
+    return story.request(model, session="huge")
+
+
+def odd_request(request: Request) -> Request:
+    """Return a request with unknown fields in its body and in each item of its history.
+
+    Fields: ``x-first``, ``x-middle``, ``x-last`` of the body, ``x-item`` of each item, whose
+    value begins with the item's number.
+    """
+    fields = ObjectText(request.body)
+    fields.insert(0, "x-first", _ODD)
+    fields.insert(len(fields) // 2, "x-middle", _ODD)
+    fields.insert(len(fields), "x-last", _ODD)
+    history = fields.array(format_of(request.wire_format).history_key)
+    if history is not None:
+        for number, item in history.objects():
+            item.insert(1, "x-item", b'{"item":%d,"odd":%s}' % (number, _ODD))
+    return Request(wire_format=request.wire_format, body=fields.dump(), headers=request.headers)

@@ -1,0 +1,430 @@
+"""When the planner of plan_review looks again, and what it is shown."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import switchyard_demo_routers
+from switchyard_core import WIRE_FORMATS, PolicyError, Request
+from switchyard_core.testing import (
+    Call,
+    FakeReply,
+    Harness,
+    RequestBodySnapshot,
+    RouterConformance,
+    conversation,
+)
+from switchyard_demo_routers.failed_results import failed_results
+from tests.support.routes import POLICY, RouteWorld
+from tests.support.world import PLUGINS
+
+ROUTE = """\
+type = "plan_review"
+capable_target = "large"
+efficient_target = "small"
+planning_prompt = "PLAN."
+review_prompt = "REVIEW."
+"""
+TURNS = ROUTE + "review_every = 3\nreview_after_failures = 0\n"
+FAILURES = ROUTE + "review_every = 0\nreview_after_failures = 2\n"
+
+
+class TestPlanReview(RouterConformance):
+    plugins = (switchyard_demo_routers,)
+    router_toml = """\
+type = "plan_review"
+capable_target = "strong"
+efficient_target = "weak"
+review_every = 2
+"""
+
+
+@pytest.fixture
+def edited(story):
+    return story.edits("edit_file", path="a.py")
+
+
+async def phases(w, told, number, *, fails=False, session="s"):
+    """Go on for some turns; return the phases and the conversation."""
+    found = []
+    for turn in range(number):
+        served = await w.ask(told.request("main", session=session))
+        found.append(served.phase)
+        told = told.calls("bash", {"command": f"make {turn}"}, fails=fails)
+    return found, told
+
+
+# --- planning and executing --------------------------------------------------------------
+
+
+async def test_session_plans_until_its_first_edit(world, story, edited):
+    w = world(route=TURNS)
+
+    planned = await w.ask(story.reads("read", path="a").request("main", session="s"))
+    handed = await w.ask(edited.request("main", session="s"))
+    later = await w.ask(edited.reads("read", path="b").request("main", session="s"))
+
+    assert [(s.target, s.reason) for s in (planned, handed, later)] == [
+        ("large", "no_mutation"),
+        ("small", "mutation_in_history"),
+        ("small", "latched"),
+    ]
+    assert b"PLAN." in planned.raw
+    assert handed.raw == edited.body("provider/small")
+    assert await w.latched() == 1
+
+
+async def test_side_calls_go_where_the_session_is_and_count_for_nothing(
+    world, story, edited, wire_format
+):
+    w = world(route=TURNS)
+
+    before = await w.ask(side_call(story, wire_format))
+    await w.ask(edited.request("main", session="s"))
+    record = await w.store.get(identity_of(w, edited))
+    after = await w.ask(side_call(edited, wire_format))
+
+    assert [(s.target, s.reason) for s in (before, after)] == [
+        ("large", "housekeeping"),
+        ("small", "housekeeping"),
+    ]
+    assert b"PLAN." not in before.raw
+    assert await w.store.get(identity_of(w, edited)) == record
+
+
+def identity_of(w, told):
+    return w.harness.engine.runtimes["main"].sessions.read(told.request("main", session="s"))
+
+
+def side_call(told, wire_format) -> Request:
+    body = {key: value for key, value in told.build("main").items() if key != "tools"}
+    headers = {"x-switchyard-session-id": "s"}
+    if wire_format == "openai_responses":
+        metadata = {"session_id": "s", "thread_id": "s", "request_kind": "compaction"}
+        headers["x-codex-turn-metadata"] = json.dumps(metadata)
+    elif wire_format == "anthropic_messages":
+        body["output_config"] = {"format": {"type": "json_schema"}}
+        headers["x-claude-code-session-id"] = "s"
+    else:
+        headers["x-session-affinity"] = "s"
+    return Request(wire_format=wire_format, body=body, headers=headers)
+
+
+# --- reviews by turns --------------------------------------------------------------------
+
+
+async def test_planner_looks_again_after_so_many_executor_turns(world, edited):
+    w = world(route=TURNS)
+
+    found, _ = await phases(w, edited, 9)
+
+    run = ["executing"] * 3
+    assert found == [*run, "reviewing", *run, "reviewing", "executing"]
+
+
+async def test_review_adds_its_prompt_at_the_end_and_nothing_else(world, edited):
+    w = world(route=TURNS)
+    _, told = await phases(w, edited, 3)
+
+    served = await w.ask(told.request("main", session="s"))
+
+    assert (served.target, served.reason) == ("large", "review_due")
+    assert b"REVIEW." in served.raw
+    assert b"PLAN." not in served.raw
+    key = "input" if w.wire_format == "openai_responses" else "messages"
+    assert "REVIEW." in json.dumps(served.body[key][-1])
+
+
+async def test_executor_does_not_see_the_review_prompt(world, edited):
+    w = world(route=TURNS)
+    _, told = await phases(w, edited, 4)
+
+    served = await w.ask(told.request("main", session="s"))
+
+    assert served.raw == told.body("provider/small")
+
+
+async def test_retry_counts_once_and_gets_the_same_body(world, edited):
+    w = world(route=TURNS)
+    told, bodies = edited, []
+    for turn in range(5):
+        first, again = [await w.ask(told.request("main", session="s")) for _ in range(2)]
+        assert (first.raw, first.phase) == (again.raw, again.phase)
+        bodies.append(first.phase)
+        told = told.runs(f"make {turn}")
+
+    assert bodies == ["executing"] * 3 + ["reviewing", "executing"]
+
+
+async def test_reviews_are_capped(world, edited):
+    w = world(route=TURNS.replace("= 3", "= 1") + "max_reviews = 2\n")
+
+    found, _ = await phases(w, edited, 8)
+
+    assert found.count("reviewing") == 2
+    assert found[4:] == ["executing"] * 4
+
+
+async def test_without_a_session_nothing_is_reviewed(world, edited):
+    w = world(route=TURNS)
+
+    found, _ = await phases(w, edited, 8, session=None)
+
+    assert found == ["executing"] * 8
+    assert await w.latched() == 0
+
+
+async def test_history_that_ends_with_an_open_call_waits_for_its_result(world, edited):
+    w = world(route=TURNS)
+    _, told = await phases(w, edited, 3)
+
+    opened = await w.ask(told.edits("edit_file", answered=False).request("main", session="s"))
+    closed = await w.ask(told.edits("edit_file", path="b").request("main", session="s"))
+
+    assert (opened.phase, closed.phase) == ("executing", "reviewing")
+
+
+async def test_planner_whose_window_is_too_small_is_not_asked(world, edited):
+    w = world(route=TURNS, large="context_window = 10")
+
+    found, _ = await phases(w, edited, 5)
+
+    assert found == ["executing"] * 5
+
+
+async def test_failed_review_is_the_executors_turn(world, edited):
+    w = world(route=TURNS)
+    _, told = await phases(w, edited, 3)
+    w.upstream._replies = [FakeReply(status=503, body={"error": {"message": "down"}})]
+
+    served = await w.ask(told.request("main", session="s"))
+    again = await w.ask(told.request("main", session="s"))
+
+    assert [sent.model for sent in served.sent] == ["provider/large", "provider/small"]
+    assert (served.status, served.reason) == (200, "review_failed")
+    assert served.warnings == ("review_failed",)
+    assert again.raw == served.raw == told.body("provider/small")
+
+
+async def test_failed_executor_turn_is_the_callers(world, edited):
+    w = world(route=TURNS, replies=[FakeReply(status=503, body={})])
+
+    served = await w.ask(edited.request("main", session="s"))
+
+    assert (served.status, len(served.sent)) == (503, 1)
+
+
+# --- reviews by failures -----------------------------------------------------------------
+
+
+async def test_planner_looks_again_after_failed_results_in_a_row(world, edited):
+    w = world(route=FAILURES)
+
+    found, told = await phases(w, edited, 3, fails=True)
+    after = await w.ask(told.request("main", session="s"))
+
+    assert found == ["executing", "executing", "reviewing"]
+    assert after.phase == "executing"
+
+
+async def test_success_between_failures_begins_again(world, edited):
+    w = world(route=FAILURES)
+
+    _, told = await phases(w, edited, 2, fails=True)
+    found, _ = await phases(w, told.reads("read", path="a"), 2)
+
+    assert found == ["executing", "executing"]
+
+
+async def test_failures_of_one_turn_count_each(world, edited):
+    w = world(route=FAILURES)
+    await w.ask(edited.request("main", session="s"))
+    both = edited.parallel(
+        Call(name="edit_file", fails=True), Call(name="bash", arguments={"x": 1}, fails=True)
+    )
+
+    assert (await w.ask(both.request("main", session="s"))).phase == "reviewing"
+
+
+@pytest.mark.parametrize("wire_format", ["openai_chat", "openai_responses"])
+@pytest.mark.parametrize(
+    ("text", "failed"),
+    [
+        ("Error: no such file", True),
+        ("error", True),
+        ("Exit code: 2\nOutput:\nx", True),
+        ("Process exited with code 1", True),
+        ('{"output":"x","metadata":{"exit_code":127}}', True),
+        ("<returncode>1</returncode>", True),
+        ("Traceback (most recent call last):\n  File", True),
+        ("<tool_use_error>no</tool_use_error>", True),
+        ("half an emoji \ud83d, exit code 1", True),
+        ("Exit code: 0\nOutput:\n0 errors", False),
+        ("<returncode>0</returncode>", False),
+        ("def error(): raise", False),
+        ("no error: all 10 tests passed", False),
+        ("", False),
+    ],
+)
+def test_result_text_says_that_its_call_failed(wire_format, text, failed):
+    told = conversation(wire_format).user("go").reads("bash", result=text)
+
+    assert list(failed_results(read(told))) == [failed]
+
+
+def test_status_and_outcome_of_built_in_tools_are_read():
+    story = conversation("openai_responses").user("go")
+    patch = story.calls(
+        "apply_patch", {"type": "delete_file", "path": "a"}, shape="apply_patch_call",
+        fails=True, result="",
+    )  # fmt: skip
+    shell = story.calls("shell", {"commands": ["x"]}, shape="shell_call", fails=True, result="")
+
+    assert list(failed_results(read(patch))) == [True]
+    assert list(failed_results(read(shell))) == [True]
+
+
+def test_only_results_since_the_last_turn_are_read(wire_format):
+    told = conversation(wire_format).user("go").calls("bash", fails=True).reads("read", path="a")
+
+    assert list(failed_results(read(told))) == [False]
+    assert list(failed_results(read(told.says("done").user("next")))) == []
+
+
+def read(told) -> Request:
+    request = told.request("main")
+    engine = Harness(
+        POLICY.format(
+            wire_format=request.wire_format, route=TURNS, large="", small="", small_client="near"
+        ),
+        plugins=PLUGINS,
+    ).engine
+    engine.runtime_for(request)
+    return request
+
+
+# --- other origins -----------------------------------------------------------------------
+
+
+async def test_at_another_origin_each_gets_its_own_reasoning_only(world, story):
+    w = world(route=TURNS.replace("= 3", "= 1"), other_origin=True)
+    told = story.reasoning("hm", encrypted="PLANNERS").edits("edit_file", path="a")
+    handed = await w.ask(told.request("main", session="s"))
+    told = told.reasoning("hm", encrypted="EXECUTORS").reads("read", path="b")
+    review = await w.ask(told.request("main", session="s"))
+    told = told.reasoning("hm", encrypted="REVIEWERS").reads("read", path="c")
+    back = await w.ask(told.request("main", session="s"))
+
+    assert [s.phase for s in (handed, review, back)] == ["executing", "reviewing", "executing"]
+    assert b"PLANNERS" not in handed.raw
+    assert b"EXECUTORS" not in review.raw
+    assert b"REVIEWERS" not in back.raw
+
+
+async def test_executors_reasoning_after_a_review_is_kept(world, story):
+    w = world(route=TURNS.replace("= 3", "= 1") + "max_reviews = 1\n", other_origin=True)
+    told = story.edits("edit_file", path="a")
+    _, told = await phases(w, told, 2)
+    await w.ask(told.request("main", session="s"))
+    told = told.reasoning("hm", encrypted="EXECUTORS").reads("read", path="c")
+
+    served = await w.ask(told.request("main", session="s"))
+
+    assert (served.phase, b"EXECUTORS" in served.raw) == ("executing", True)
+
+
+async def test_compacted_history_keeps_the_executors_reasoning(world, story, wire_format):
+    w = world(route=TURNS, other_origin=True)
+    long = story.reads("read", path="a").reads("read", path="b").edits("edit_file", path="a")
+    await w.ask(long.request("main", session="s"))
+    short = conversation(wire_format).user("summary")
+    short = short.reasoning("hm", encrypted="EXECUTORS").reads("read", path="c")
+
+    served = await w.ask(short.request("main", session="s"))
+
+    assert (served.phase, b"EXECUTORS" in served.raw) == ("executing", True)
+
+
+# --- latch -------------------------------------------------------------------------------
+
+
+async def test_final_request_frees_the_slot(world, story, edited):
+    w = world(route=TURNS)
+    await w.ask(edited.request("main", session="s"))
+    held = await w.latched()
+
+    await w.ask(edited.reads("read", path="a").request("main", session="s", final=True))
+
+    assert (held, await w.latched()) == (1, 0)
+
+
+async def test_final_handoff_needs_no_slot(world, edited):
+    w = world(route=TURNS)
+
+    served = await w.ask(edited.request("main", session="s", final=True))
+
+    assert (served.phase, await w.latched()) == ("executing", 0)
+
+
+async def test_at_capacity_a_new_handoff_is_refused(world, edited):
+    w = world(route=TURNS + "latch_capacity = 1\n")
+    await w.ask(edited.request("main", session="first"))
+
+    refused = await w.ask(edited.request("main", session="second"))
+
+    assert (refused.status, refused.code, refused.sent) == (400, "latch_capacity", ())
+
+
+async def test_history_named_by_id_is_not_reviewed():
+    w = RouteWorld("openai_responses", "library", route=TURNS)
+    told = conversation("openai_responses").user("go").edits("edit_file", path="a")
+    await phases(w, told, 3)
+    item = {"type": "function_call_output", "call_id": "c", "output": "ok"}
+    body = {"model": "main", "previous_response_id": "r", "input": [item]}
+    headers = {"x-switchyard-session-id": "s"}
+
+    served = await w.ask(Request(wire_format="openai_responses", body=body, headers=headers))
+
+    assert (served.phase, served.body["previous_response_id"]) == ("executing", "r")
+
+
+# --- bodies and options ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", [0, 1, 2], ids=["planning", "executing", "reviewing"])
+@pytest.mark.parametrize("wire_format", WIRE_FORMATS)
+async def test_body(snapshot, wire_format, number):
+    route = ROUTE.replace('planning_prompt = "PLAN."\n', "").replace(
+        'review_prompt = "REVIEW."\n', "review_every = 1\n"
+    )
+    w = RouteWorld(wire_format, "library", route=route)
+    told = conversation(wire_format).system("rules").user("fix it")
+    edited = told.edits("edit_file", path="a.py")
+    stories = (told, edited, edited.runs("make"))
+
+    served = [await w.ask(each.request("main", session="s")) for each in stories]
+
+    assert served[number].raw == snapshot.use_extension(RequestBodySnapshot)
+
+
+@pytest.mark.parametrize(
+    ("route", "found"),
+    [
+        (ROUTE + "review_every = 0\nreview_after_failures = 0\n", ("SY107", "routes.main")),
+        (ROUTE + "max_reviews = 0\n", ("SY107", "routes.main.max_reviews")),
+        (ROUTE.replace('"REVIEW."', '" "'), ("SY108", "routes.main.review_prompt")),
+        (ROUTE + "review_evry = 1\n", ("SY104", "routes.main.review_evry")),
+    ],
+    ids=["never", "no_reviews", "blank_prompt", "misspelt"],
+)
+def test_bad_options_are_policy_errors_at_their_place(route, found):
+    text = POLICY.format(
+        wire_format="openai_chat", route=route, large="", small="", small_client="near"
+    )
+
+    with pytest.raises(PolicyError) as caught:
+        Harness(text, plugins=PLUGINS)
+
+    assert [(f.code, f.path) for f in caught.value.findings] == [found]
