@@ -26,6 +26,8 @@ class FormatReader(Protocol):
 
     #: The body's key that holds the history.
     history_key: str
+    #: The body's keys by which a request may go on from an earlier response.
+    continuation_keys: tuple[str, ...]
 
     def read(self, fields: ObjectText) -> Conversation:
         """Return the neutral view of the history."""
@@ -186,6 +188,11 @@ class Request:
     def continuation(self) -> tuple[str, ...]:
         """The keys by which the request names an earlier response that it goes on from."""
         return self._format().continuation(self.fields)
+
+    @property
+    def continuation_keys(self) -> tuple[str, ...]:
+        """All keys by which a request of this wire format may go on from an earlier response."""
+        return self._format().continuation_keys
 
     @property
     def history_key(self) -> str:

@@ -281,7 +281,7 @@ class PlanExecuteRouter:
         if not request.misses_history:
             return ()
         if self._options.on_missing_history == "reject":
-            keys = " and ".join(f"`{key}`" for key in request.continuation)
+            keys = " and ".join(f"`{key}`" for key in request.continuation_keys)
             raise RefusedError(
                 message=(
                     "this route decides from the conversation's history, which this request "

@@ -71,6 +71,7 @@ class AnthropicMessages:
 
     name: WireFormat = "anthropic_messages"
     history_key = "messages"
+    continuation_keys: tuple[str, ...] = ("thread",)
     paths: Mapping[Endpoint, str] = {
         "create": "/messages",
         "count_tokens": "/messages/count_tokens",

@@ -26,6 +26,8 @@ class Format(Protocol):
     name: WireFormat
     #: The body's key that holds the history.
     history_key: str
+    #: The body's keys by which a request may go on from an earlier response.
+    continuation_keys: tuple[str, ...]
     #: Path of each endpoint that the format has, without a prefix.
     paths: Mapping[Endpoint, str]
 

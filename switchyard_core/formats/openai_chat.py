@@ -69,6 +69,7 @@ class OpenAIChat:
 
     name: WireFormat = "openai_chat"
     history_key = "messages"
+    continuation_keys: tuple[str, ...] = ()
     paths: Mapping[Endpoint, str] = {"create": "/chat/completions"}
 
     def read(self, fields: ObjectText) -> Conversation:

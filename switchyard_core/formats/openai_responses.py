@@ -102,6 +102,7 @@ class OpenAIResponses:
 
     name: WireFormat = "openai_responses"
     history_key = "input"
+    continuation_keys: tuple[str, ...] = ("previous_response_id", "conversation")
     paths: Mapping[Endpoint, str] = {
         "create": "/responses",
         "input_tokens": "/responses/input_tokens",
@@ -143,7 +144,7 @@ class OpenAIResponses:
         """Return which of ``previous_response_id`` and ``conversation`` is set."""
         return tuple(
             key
-            for key in ("previous_response_id", "conversation")
+            for key in self.continuation_keys
             if fields.raw(key) not in (None, b"null", b'""')
         )
 

@@ -280,7 +280,7 @@ async def test_13_missing_history_is_rejected_when_the_policy_says_so(
 
     assert (served.status, served.code, served.sent) == (400, "history_required", ())
     assert "`input`" in served.message
-    assert "`previous_response_id`" in served.message
+    assert "omit `previous_response_id` and `conversation`" in served.message
 
 
 @responses_only
