@@ -1,25 +1,38 @@
-"""Prints how well the shell reader labels a corpus of commands: precision, recall, misses.
+"""Prints how well commands and tools are labelled: precision, recall, misses, coverage.
 
-Run ``python benchmarks/detection.py [CORPUS]``; the corpus is JSONL with ``command``, ``shell``
-and ``label``.
+Run ``python benchmarks/detection.py [CORPUS] [--tools CATALOGUE]``. The corpus is JSONL with
+``command``, ``shell`` and ``label``; the catalogue is a JSON list of tools with their agent,
+arguments, and whether they edit ``always``, ``never``, or as their ``shell`` command does. The
+last lines are the summary.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import tomli
+
+from switchyard_core.conversation import ToolCall
+from switchyard_core.mutation import MutationRules, RuleSetModel, compile_rules, core_packs
 from switchyard_core.mutation.labels import LABELS
 from switchyard_core.mutation.paths import PathClasses
 from switchyard_core.mutation.shell import read_command
 
-DEFAULT_CORPUS = Path(__file__).parent.parent / "tests" / "data" / "shell-corpus-dev.jsonl"
+DATA = Path(__file__).parent.parent / "tests" / "data"
+DEFAULT_CORPUS = DATA / "shell-corpus-dev.jsonl"
+DEFAULT_TOOLS = DATA / "agent-tools.json"
+PATCH = "*** Begin Patch\n*** Update File: src/app.py\n@@\n-a\n+b\n*** End Patch\n"
+#: A name that is one tool: the catalogue also has naming schemes and families.
+ONE_NAME = re.compile(r"[\w.\-]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,10 +91,83 @@ def accuracy(rows: Sequence[Row]) -> float:
     return sum(row.label == row.got for row in rows) / len(rows)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coverage:
+    """How many tools of one agent get their label, by what they do.
+
+    Args:
+        edits: Right and all of those that always edit.
+        reads: Right and all of those that never do.
+        shells: Right and all of those that run a command, each tried with a read and an edit.
+    """
+
+    edits: tuple[int, int]
+    reads: tuple[int, int]
+    shells: tuple[int, int]
+
+
+def read_tools(path: Path) -> dict[str, Coverage]:
+    """Return the coverage of every agent of a catalogue."""
+    sets = {p.name: RuleSetModel.model_validate(tomli.loads(p.text)) for p in core_packs()}
+    rules = compile_rules(["coding_agents"], sets)
+    found: dict[str, dict[str, list[bool]]] = {}
+    for row in json.loads(path.read_text("utf-8")):
+        name = row["tool"].split(" ")[0].strip()
+        kind = row["mutates"]
+        counted = kind in {"always", "never", "shell"} and row["wire_kind"] != "text"
+        if counted and ONE_NAME.fullmatch(name):
+            agent = found.setdefault(row["agent"], {"always": [], "never": [], "shell": []})
+            agent[kind].append(all(_labels(rules, row, name)))
+    return {
+        agent: Coverage(
+            **{
+                word: (sum(kinds[kind]), len(kinds[kind]))
+                for word, kind in (("edits", "always"), ("reads", "never"), ("shells", "shell"))
+            }
+        )
+        for agent, kinds in found.items()
+    }
+
+
+def _labels(rules: MutationRules, row: dict[str, Any], name: str) -> list[bool]:
+    """Return for each call of a tool whether it gets the label of its row."""
+    names = list(row["args"]) if isinstance(row["args"], dict) else []
+    if row["mutates"] == "shell":
+        key = next((key for key in ("cmd", "CommandLine", "commands") if key in names), "command")
+        tried = {"git status": "read_only", "git apply x.patch": "file_edit"}
+        return [
+            _label(rules, name, {key: [text] if key == "commands" else text}) == label
+            for text, label in tried.items()
+        ]
+    label, mark = "file_edit", "file_write_other"
+    if row["mutates"] == "never":
+        label, mark = "read_only", "(file_write_other)"
+    if mark in row["condition"]:
+        label = "file_write_other"
+    given = {key: _value(key) for key in names}
+    return [_label(rules, name, PATCH if names == ["<input>"] else given) == label]
+
+
+def _value(key: str) -> object:
+    lowered = key.lower()
+    if lowered in {"input", "patch", "patchtext"}:
+        return PATCH
+    if "path" in lowered or ("file" in lowered and "text" not in lowered):
+        return ["src/app.py"] if lowered.endswith("s") else "src/app.py"
+    return "str_replace" if key == "command" else "x"
+
+
+def _label(rules: MutationRules, name: str, given: str | dict[str, Any]) -> str:
+    if isinstance(given, str):
+        return rules.label(ToolCall(id="1", name=name, kind="custom", source=given)).label
+    return rules.label(ToolCall(id="1", name=name, source=json.dumps(given))).label
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the table for a corpus."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("corpus", nargs="?", type=Path, default=DEFAULT_CORPUS)
+    parser.add_argument("--tools", type=Path, default=DEFAULT_TOOLS, help="catalogue of tools")
     parser.add_argument("--misses", action="store_true", help="print every wrong row")
     options = parser.parse_args(arguments)
     began = time.perf_counter()
@@ -104,7 +190,41 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for row in rows:
             if row.label != row.got:
                 print(f"{row.id} {row.shell} want {row.label} got {row.got}: {row.command!r}")
+    print_tools(read_tools(options.tools))
+    print_summary(rows)
     return 0
+
+
+def print_tools(coverage: dict[str, Coverage]) -> None:
+    """Print right of all tools, per agent and together."""
+    print(f"\n{'tools of':45} {'edits':>9} {'reads':>9} {'shells':>9}")
+    for agent in sorted(coverage, key=str.casefold):
+        kinds = coverage[agent]
+        print(f"  {agent:43} " + " ".join(map(_of, (kinds.edits, kinds.reads, kinds.shells))))
+    every = coverage.values()
+    sums = [
+        (sum(right for right, _ in kind), sum(total for _, total in kind))
+        for kind in ([c.edits for c in every], [c.reads for c in every], [c.shells for c in every])
+    ]
+    print(f"  {f'all {len(coverage)}':43} " + " ".join(map(_of, sums)))
+
+
+def _of(pair: tuple[int, int]) -> str:
+    return f"{pair[0]:3}/{pair[1]:3}".rjust(9) if pair[1] else "-".rjust(9)
+
+
+def print_summary(rows: Sequence[Row]) -> None:
+    """Print the figures of ``file_edit`` and the accuracy over five labels, per shell."""
+    print("\nshell       commands  precision  recall  reads flipped  accuracy")
+    for shell in Counter(row.shell for row in rows):
+        mine = [row for row in rows if row.shell == shell]
+        edits = score(mine, "file_edit")
+        reads = [row for row in mine if row.label == "read_only"]
+        flipped = sum(row.got == "file_edit" for row in reads)
+        print(
+            f"{shell:10}  {len(mine):8}  {edits.precision:9.3f}  {edits.recall:6.3f}"
+            f"  {f'{flipped}/{len(reads)}':>13}  {accuracy(mine):8.3f}"
+        )
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ python scripts/write_cli_page.py
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -20,12 +21,25 @@ Every command says what it does with `--help`; this page is written from that by
 """
 
 
+def commands(group: click.Group, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Yield the words of every command, those of groups one level down included."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if isinstance(command, click.Group):
+            yield from commands(command, (*words, name))
+        elif command is not None:
+            yield (*words, name)
+
+
 def main() -> None:
     """Write the page."""
     page = HEAD
-    for name in cli.list_commands(click.Context(cli)):
-        run = CliRunner().invoke(cli, [name, "--help"], prog_name="switchyard", terminal_width=80)
-        page += f"\n## switchyard {name}\n\n```text\n{run.output.rstrip()}\n```\n"
+    for words in commands(cli):
+        arguments = [*words, "--help"]
+        run = CliRunner().invoke(cli, arguments, prog_name="switchyard", terminal_width=80)
+        help_text = "\n".join(line.rstrip() for line in run.output.strip().splitlines())
+        page += f"\n## switchyard {' '.join(words)}\n\n```text\n{help_text}\n```\n"
     (Path(__file__).parents[1] / "docs" / "cli.md").write_text(page, encoding="utf-8")
 
 

@@ -18,8 +18,17 @@ if TYPE_CHECKING:
 
 __all__ = ["COMMANDS", "CommandGroup", "cli", "installed_registry", "main"]
 
-#: Commands of the core: module names of this package.
-COMMANDS: tuple[str, ...] = ("check", "demo", "explain", "plugins", "serve")
+#: Commands of the core: module names of this package, with hyphens for underscores.
+COMMANDS: tuple[str, ...] = (
+    "check",
+    "classify",
+    "demo",
+    "explain",
+    "new-plugin",
+    "packs",
+    "plugins",
+    "serve",
+)
 
 
 def installed_registry(context: click.Context) -> PluginRegistry:
@@ -46,7 +55,8 @@ class CommandGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return a command of the core, or else of a plugin, or ``None``."""
         if cmd_name in COMMANDS:
-            command = import_module(f"switchyard_core.cli.{cmd_name}").command
+            module = cmd_name.replace("-", "_")
+            command = import_module(f"switchyard_core.cli.{module}").command
             return command if isinstance(command, click.Command) else None
         return _plugin_commands(ctx).get(cmd_name)
 

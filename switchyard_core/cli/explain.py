@@ -39,6 +39,14 @@ __all__ = ["command"]
     help="Wire format of the body; otherwise told from the recorded path or the body.",
 )
 @click.option(
+    "--reply",
+    "replies",
+    multiple=True,
+    metavar="TARGET=FILE",
+    help="Text that a target replies to a router that asks it; repeat it for further replies, "
+    "the last one stands for all that follow.",
+)
+@click.option(
     "--output",
     type=click.Choice(["text", "json"]),
     default="text",
@@ -53,12 +61,14 @@ def command(
     request_file: Path,
     headers: tuple[str, ...],
     wire_format: WireFormat | None,
+    replies: tuple[str, ...],
     output: Literal["text", "json"],
 ) -> None:
     """Explain what POLICY does with REQUEST; no network, no state.
 
     REQUEST is a file with a body, a recorded request (an object with `request.body`), or one of
-    them per line; `-` reads standard input. Exits 0, 1 when the policy has errors or a request
+    them per line; `-` reads standard input. Where a router asks a model that has no `--reply`,
+    the explanation ends with `would ask`. Exits 0, 1 when the policy has errors or a request
     would be refused, and 2 when it could not run.
     """
     from switchyard_core.errors import BodyError, PluginError, PolicyError
@@ -85,12 +95,13 @@ def command(
     except BodyError as error:
         _print(error, output)
         ctx.exit(1)
+    texts = _replies(replies, list(engine.policy.targets))
     refused = 0
     for number, request in enumerate(requests, 1):
         if len(requests) > 1 and output == "text":
             click.echo(f"{'' if number == 1 else chr(10)}== request {number}")
         try:
-            refused += not _explain(engine, request, output, alone=len(requests) == 1)
+            refused += not _explain(engine, request, texts, output, alone=len(requests) == 1)
         except PluginError as error:
             click.echo(f"error: {error}", err=True)
             ctx.exit(2)
@@ -104,15 +115,41 @@ def _pair(text: str) -> tuple[str, str]:
     return name.strip(), value.strip()
 
 
+def _replies(options: tuple[str, ...], targets: list[str]) -> dict[str, list[str]]:
+    """Return the texts of canned replies, by target."""
+    texts: dict[str, list[str]] = {}
+    for option in options:
+        target, equals, file = option.partition("=")
+        if not equals or not file:
+            raise click.UsageError(f"--reply {option}: write it as TARGET=FILE")
+        if target not in targets:
+            known = ", ".join(targets)
+            raise click.UsageError(
+                f"--reply {option}: the policy has no target `{target}`; it has {known}"
+            )
+        try:
+            text = Path(file).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+            raise click.UsageError(f"--reply {option}: cannot read {file}: {reason}") from None
+        texts.setdefault(target, []).append(text.removesuffix("\n"))
+    return texts
+
+
 def _explain(
-    engine: Engine, request: Request, output: Literal["text", "json"], *, alone: bool
+    engine: Engine,
+    request: Request,
+    replies: dict[str, list[str]],
+    output: Literal["text", "json"],
+    *,
+    alone: bool,
 ) -> bool:
     """Print the explanation of one request; return whether it would be served."""
     from switchyard_core.errors import RequestError
-    from switchyard_core.workbench import explain
+    from switchyard_core.workbench import explain_or_ask
 
     try:
-        found = asyncio.run(explain(engine, request))
+        found = asyncio.run(explain_or_ask(engine, request, replies))
     except RequestError as error:
         _print(error, output)
         return False

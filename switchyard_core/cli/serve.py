@@ -166,12 +166,20 @@ def _server_key(host: str, variable: str | None, *, insecure: bool) -> str | Non
     """Return the key that callers must send.
 
     Raises:
-        click.UsageError: The variable is not set, or the host is open to others without a key.
+        click.UsageError: The variable is not set or holds what no header can, or the host is
+            open to others without a key.
     """
+    from switchyard_core.server.access import sendable
+
     if variable is not None:
         key = os.environ.get(variable, "").strip()
         if not key:
             raise click.UsageError(f"--api-key-env: the variable `{variable}` is not set or empty")
+        if not sendable(key):
+            raise click.UsageError(
+                f"--api-key-env: the key in `{variable}` has characters that callers cannot send "
+                "in a header: use printable ASCII"
+            )
         return key
     if not _is_loopback(host) and not insecure:
         raise click.UsageError(

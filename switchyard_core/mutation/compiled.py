@@ -8,7 +8,7 @@ from typing import Any
 
 from switchyard_core.conversation import ToolCall
 from switchyard_core.jsonpath import Path, compile_path
-from switchyard_core.mutation.names import fold_name
+from switchyard_core.mutation.names import fold_name, snake_name
 from switchyard_core.mutation.patterns import name_glob, regex
 from switchyard_core.mutation.schema import DEFAULT_PATH, ConditionModel, RuleModel
 
@@ -102,7 +102,11 @@ class CompiledRule:
         """Tell whether the rule's ``match`` has this very name; an empty one has every name."""
         if not self.literals and not self.patterns:
             return True
-        return self.key(name) in self.literals or any(test(name) for test in self.patterns)
+        if self.key(name) in self.literals:
+            return True
+        # `cms_*` is meant for `cmsPublish` and `cms-publish` too, as a whole name is.
+        spellings = {name, snake_name(name)} if self.fold else {name}
+        return any(test(spelling) for test in self.patterns for spelling in spellings)
 
 
 def is_glob(entry: str) -> bool:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-__all__ = ["NameFolding", "fold_name"]
+__all__ = ["NameFolding", "fold_name", "snake_name"]
 
 _SEPARATORS = re.compile(r"[\s_\-.:/]+")
 _HARD = re.compile(r"__|--|[.:/]")
@@ -17,6 +17,11 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 def fold_name(name: str) -> str:
     """Return the spelling under which ``writeFile``, ``write_file`` and ``write-file`` are one."""
     return _SEPARATORS.sub("", name).casefold()
+
+
+def snake_name(name: str) -> str:
+    """Return a name in lower case with underscores: ``cmsPublish`` is ``cms_publish``."""
+    return _SEPARATORS.sub("_", _CAMEL.sub("_", name)).casefold()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,12 +59,14 @@ class NameFolding:
         mcp = first == "mcp"
         if first in self.verbs:
             return
+        # `mcp_my-server_edit`: the server ends at the second separator of the first one's kind.
+        like = [split.start() for split in splits if split[0] == splits[0][0]] if mcp else []
         for number, split in enumerate(splits):
             prefix, rest = name[: split.start()], name[split.end() :]
             if not rest or (mcp and number == 0):
                 continue
             known = prefix.casefold() in self.servers or (
-                mcp and _bare(prefix) not in self.verbs and number == 1
+                split.start() in like[1:2] and _bare(prefix) not in self.verbs
             )
             words = len(_SINGLE.findall(rest)) + len(_CAMEL.findall(rest)) + 1
             last = re.split(r"[_-]", prefix)[-1].casefold()

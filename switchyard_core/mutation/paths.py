@@ -17,6 +17,9 @@ __all__ = ["PathClasses", "clean_path"]
 _DRIVE = re.compile(r"^[A-Za-z]:[\\/]")
 
 
+_DRIVE = re.compile(r"^[A-Za-z]:/")
+
+
 def clean_path(text: str) -> str:
     """Return a path with forward slashes, without quotes, ``./`` and inner ``..``."""
     path = text.strip().strip("\"'")
@@ -70,7 +73,9 @@ class PathClasses:
         path = clean_path(path)
         if scratch and self._scratch(path):
             return Reading(label="scratch_write", word=path, detail=f"writes {path}")
-        label = "file_write_other" if self._lowered(path) else "file_edit"
+        # A bare name of no known kind may be a file of any: `out` is no output directory.
+        bare = "/" not in path and "." not in path
+        label = "file_write_other" if not bare and self._lowered(path) else "file_edit"
         return Reading(label=label, word=path, detail=f"writes {path}")
 
     def is_scratch(self, path: str) -> bool:
@@ -84,6 +89,7 @@ class PathClasses:
 
     def _lowered(self, path: str) -> bool:
         defaults = _defaults()
+        path = _DRIVE.sub("/", path)
         if defaults["artifact"](path) or defaults["plan"](path):
             return True
         return self._is(self.artifact, path) or self._is(self.plan, path)

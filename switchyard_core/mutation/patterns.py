@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 import re2
 
-__all__ = ["PatternError", "name_glob", "path_glob", "regex"]
+__all__ = ["PatternError", "linear", "name_glob", "path_glob", "regex"]
 
 _Search = Callable[[str], bool]
 
@@ -24,6 +24,15 @@ def regex(pattern: str, *, ignore_case: bool = False) -> _Search:
     """
     search = _compile(pattern, ignore_case=ignore_case).search
     return lambda text: search(_encodable(text)) is not None
+
+
+def linear(pattern: str, *, ignore_case: bool = False) -> re.Pattern[str]:
+    """Compile a pattern of a data file; ``^`` and ``$`` match at lines, ``.`` not their ends.
+
+    Raises:
+        PatternError: RE2 refuses the pattern.
+    """
+    return _compile(f"(?m:{pattern})", ignore_case=ignore_case, lines=True)
 
 
 def name_glob(glob: str) -> _Search:
@@ -55,11 +64,11 @@ def path_glob(globs: Iterable[str]) -> _Search:
     return lambda text: match(_encodable(text)) is not None
 
 
-def _compile(pattern: str, *, ignore_case: bool) -> re.Pattern[str]:
+def _compile(pattern: str, *, ignore_case: bool, lines: bool = False) -> re.Pattern[str]:
     options = re2.Options()
     options.log_errors = False
     options.case_sensitive = not ignore_case
-    options.dot_nl = True
+    options.dot_nl = not lines
     try:
         compiled: re.Pattern[str] = re2.compile(pattern, options)
     except re2.error as error:

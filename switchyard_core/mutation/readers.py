@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from switchyard_core.conversation import parse_json
 from switchyard_core.mutation.labels import READ_ONLY, Reading, strongest
 from switchyard_core.mutation.names import fold_name
 from switchyard_core.mutation.patch import read_patch
@@ -31,7 +32,8 @@ class ReaderContext:
         tool: Name of the tool.
         broken: Whether the arguments are text that is no JSON.
         memo: Gives the remembered reading of a key, or computes it.
-        recurse: Labels a call that is inside this one, by name and arguments.
+        recurse: Labels a call that is inside this one, by name, arguments and, if the wrapper
+            names one, the tool's server.
     """
 
     classes: PathClasses
@@ -39,7 +41,7 @@ class ReaderContext:
     tool: str
     broken: bool
     memo: Callable[[tuple[str, bytes], Callable[[], Reading]], Reading]
-    recurse: Callable[[str, Any], Reading]
+    recurse: Callable[..., Reading]
 
 
 def read(reader: str, value: Any, context: ReaderContext) -> Reading:
@@ -62,9 +64,19 @@ def read(reader: str, value: Any, context: ReaderContext) -> Reading:
 
 
 def _read_shell(value: Any, context: ReaderContext) -> Reading:
+    if _holds_no_command(value):
+        return Reading(label="unknown", detail="holds no command")
     if isinstance(value, list) and fold_name(context.tool) in load_table("arguments")["list_tools"]:
         return strongest(r for item in value for r in _shell_readings(item, context, 1))
     return strongest(_shell_readings(value, context, 0))
+
+
+def _holds_no_command(value: Any) -> bool:
+    """Whether a shell call cannot be read; asking for a restart runs nothing."""
+    if isinstance(value, Mapping):
+        commands = [value[key] for key in load_table("arguments")["command"] if key in value]
+        return value.get("restart") is not True and all(_holds_no_command(c) for c in commands)
+    return not isinstance(value, str | list)
 
 
 def _shell_readings(value: Any, context: ReaderContext, depth: int) -> Iterator[Reading]:
@@ -114,13 +126,20 @@ def _read_wrapper(value: Any, context: ReaderContext, depth: int) -> Reading:
         return Reading(label="unknown", detail="nested too deeply")
     if isinstance(value, list):
         return strongest(_read_wrapper(item, context, depth + 1) for item in value)
+    if isinstance(value, str) and value.strip():
+        # Some models write the inner calls as JSON text.
+        try:
+            return _read_wrapper(parse_json(value), context, depth + 1)
+        except ValueError:
+            return Reading(label="unknown", detail="the inner calls are no JSON")
     if not isinstance(value, Mapping):
         return READ_ONLY
     for key in keys["inner_name"]:
         name = value.get(key)
         if isinstance(name, str) and name:
             arguments: Any = next((value[k] for k in keys["inner_arguments"] if k in value), {})
-            return context.recurse(name, arguments)
+            server = next((value[k] for k in keys["inner_server"] if k in value), None)
+            return context.recurse(name, arguments, server if isinstance(server, str) else None)
     inner = [value[key] for key in keys["inner_list"] if key in value]
     return strongest(_read_wrapper(item, context, depth + 1) for item in inner)
 

@@ -6,10 +6,12 @@ looked up in one dictionary whatever the number of rules, and a shell command is
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from glob import escape
 from typing import Any
 
 from switchyard_core.conversation import Conversation, ToolCall
@@ -35,6 +37,9 @@ __all__ = [
 
 #: Distinct tool names and shell commands that one rule set remembers.
 _MEMO = 4096
+#: Calls whose verdicts are remembered, by place and arguments; longer arguments by their digest.
+_MEMO_CALLS = 16384
+_LONG = 256
 #: Wrappers inside wrappers that are followed.
 _DEPTH = 5
 
@@ -75,7 +80,8 @@ def compile_rules(
             scratch=tuple(glob for model in sets for glob in model.scratch_paths),
             artifact=tuple(glob for model in sets for glob in model.artifact_paths),
             plan=tuple(glob for model in sets for glob in model.plan_paths),
-            workspace=tuple(path.rstrip("/") or "/" for path in workspace),
+            # Directories, not globs: a name may hold brackets.
+            workspace=tuple(escape(path.rstrip("/") or "/") for path in workspace),
         ),
         unmatched=unmatched or (declared[0] if declared else "read_only"),
     )
@@ -124,6 +130,7 @@ class MutationRules:
         )
         self._names: dict[str, tuple[int, ...]] = {}
         self._shell: OrderedDict[tuple[str, bytes], Reading] = OrderedDict()
+        self._verdicts: OrderedDict[tuple[object, ...], Verdict] = OrderedDict()
 
     def _index(self, rule: CompiledRule) -> None:
         table = self._by_fold if rule.fold else self._by_case
@@ -137,7 +144,7 @@ class MutationRules:
 
         Rules with a ``path`` of their own need the whole conversation: see :meth:`scan`.
         """
-        return self._verdict(CallView(call), self._rules_for(call), depth=0)
+        return self._known(call)
 
     def scan(
         self,
@@ -159,13 +166,35 @@ class MutationRules:
         if self._custom and calls:
             self._find_custom(conversation, body, wire_format, found)
         return tuple(
-            self._verdict(
-                CallView(call),
-                sorted({*self._rules_for(call), *extra}) if extra else self._rules_for(call),
-                depth=0,
-            )
+            self._verdict(CallView(call), sorted({*self._rules_for(call), *extra}), depth=0)
+            if extra
+            else self._known(call)
             for call, extra in zip(calls, found, strict=True)
         )
+
+    def _known(self, call: ToolCall) -> Verdict:
+        """Return the verdict by name and arguments, computed once for a call at its place.
+
+        The next request of a conversation holds the same calls: only new ones are read.
+        """
+        source = call.source
+        if isinstance(source, str):
+            source = source.encode("utf-8", "surrogatepass")
+        elif not isinstance(source, bytes):
+            return self._verdict(CallView(call), self._rules_for(call), depth=0)
+        if len(source) > _LONG:
+            source = hashlib.blake2b(source, digest_size=16).digest()
+        tool = (call.id, call.name, call.namespace, call.server, call.kind)
+        key = (*tool, call.path, call.message, source)
+        verdict = self._verdicts.get(key)
+        if verdict is None:
+            verdict = self._verdict(CallView(call), self._rules_for(call), depth=0)
+            self._verdicts[key] = verdict
+            if len(self._verdicts) > _MEMO_CALLS:
+                # Another thread may have emptied it meanwhile; then there is nothing to drop.
+                with suppress(KeyError):
+                    self._verdicts.popitem(last=False)
+        return verdict
 
     def _find_custom(
         self,
@@ -253,7 +282,9 @@ class MutationRules:
                 tool=view.call.name,
                 broken=view.broken,
                 memo=self._remembered,
-                recurse=lambda name, arguments: self._inner(name, arguments, depth + 1),
+                recurse=lambda name, arguments, server=None: self._inner(
+                    name, arguments, server, depth + 1
+                ),
             )
             # A path may find nothing; the reader still says what that means.
             readings = [read(rule.model.reader, value, context) for value in values or [None]]
@@ -270,7 +301,7 @@ class MutationRules:
         readings = [self._classes.target_label(path, scratch=rule.model.scratch) for path in paths]
         return _relabelled(strongest(readings), label)
 
-    def _inner(self, name: str, arguments: Any, depth: int) -> Reading:
+    def _inner(self, name: str, arguments: Any, server: str | None, depth: int) -> Reading:
         """Label a call that a wrapper holds."""
         if depth > _DEPTH:
             return Reading(label="unknown", word=name, detail="wrapped too deeply")
@@ -280,7 +311,7 @@ class MutationRules:
             if isinstance(source, str) and not source.lstrip().startswith("{")
             else "function"
         )
-        call = ToolCall(id="", name=name, source=source, kind=kind)
+        call = ToolCall(id="", name=name, source=source, kind=kind, server=server)
         verdict = self._verdict(CallView(call), self._rules_for(call), depth=depth)
         detail = f"{name}: {verdict.detail}" if verdict.detail else name
         return Reading(label=verdict.label, word=verdict.word or name, detail=detail)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
-from switchyard_core.mutation.javascript import UNREADABLE, calls_of, parse_javascript
+from switchyard_core.mutation.javascript import UNREADABLE, calls_of
 from switchyard_core.mutation.labels import Reading, strongest
 from switchyard_core.mutation.paths import PathClasses
 from switchyard_core.mutation.shell.bash import run_bash
 from switchyard_core.mutation.shell.command import MAX_COMMAND
 from switchyard_core.mutation.shell.javascript_code import scan_javascript
 from switchyard_core.mutation.shell.python_code import scan_python
-from switchyard_core.mutation.shell.session import Session
+from switchyard_core.mutation.shell.session import Decided, Session
 from switchyard_core.mutation.tables import load_table
 
 __all__ = ["read_code"]
@@ -35,6 +36,14 @@ def read_code(text: str, recurse: Callable[[str, Any], Reading], classes: PathCl
     if readings:
         return strongest(readings)
     session = Session(classes=classes)
+    with suppress(Decided):
+        _effects(text, session)
+    unseen = Reading(label="unknown", word="code", detail="no tool call or write can be seen")
+    return strongest([*session.readings, unseen])
+
+
+def _effects(text: str, session: Session) -> None:
+    """Record what the lines and calls of a notebook cell do."""
     for line in text.splitlines():
         # Notebook cells run shell lines behind `!`.
         if line.startswith("!"):
@@ -45,14 +54,12 @@ def read_code(text: str, recurse: Callable[[str, Any], Reading], classes: PathCl
         # Short scripts may be valid in both languages; what one finds the other does not undo.
         scan_python(text, session, "code")
         scan_javascript(text, session, "code")
-    unseen = Reading(label="unknown", word="code", detail="no tool call or write can be seen")
-    return strongest([*session.readings, unseen])
 
 
 def _tool_calls(text: str, recurse: Callable[[str, Any], Reading]) -> list[Reading]:
     owners = set(load_table("arguments")["code_owners"])
     readings: list[Reading] = []
-    for call in calls_of(parse_javascript(text)):
+    for call in calls_of(text):
         if call.owner.removeprefix("globalThis.") not in owners:
             continue
         if not call.name:

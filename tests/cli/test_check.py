@@ -30,10 +30,18 @@ class Open(Options):
     text: str | None = None
 
 
+class Router:
+    def __init__(self, options: Open) -> None:
+        self.options = options
+
+    async def route(self, request: object, context: object) -> object:
+        raise AssertionError
+
+
 class Plugin:
     @hookimpl
     def switchyard_route_types(self) -> list[RouteType]:
-        return [RouteType(name="open", options=Open, router=Open, summary="s")]
+        return [RouteType(name="open", options=Open, router=Router, summary="s")]
 
 
 def run(*arguments: str, env: dict[str, str | None] | None = None) -> Result:
@@ -63,7 +71,7 @@ def test_check_reports_every_problem_of_every_file_and_exits_1(folder: Path) -> 
     assert result.exit_code == 1
     assert result.output.splitlines() == [
         "bad.toml:1:1: SY105 missing key `targets`",
-        "  fix: add `targets = ...` to this table",
+        "  fix: add a table `[targets]`",
         "bad.toml:9:8: SY301 unknown route type `opne` at routes.r.type",
         "  installed route types: open",
         "  fix: did you mean `open`?",

@@ -115,7 +115,8 @@ def test_explain_of_a_broken_plugin_names_it_and_exits_2(explain, monkeypatch):
     monkeypatch.setattr(PlanExecuteRouter, "route", boom)
     result = explain(CONTENT)
     assert result.exit_code == 2
-    assert "the router `plan_execute` failed" in result.output
+    assert "the router `plan_execute`" in result.output
+    assert "failed: RuntimeError: boom" in result.output
 
 
 def test_explain_with_plugins_that_do_not_fit_exits_2(explain, monkeypatch):
@@ -125,3 +126,72 @@ def test_explain_with_plugins_that_do_not_fit_exits_2(explain, monkeypatch):
     monkeypatch.setattr("switchyard_core.facade.Engine", refuse)
     result = explain(CONTENT)
     assert (result.exit_code, result.output) == (2, "error: the plugin does not fit\n")
+
+
+# --- routers that ask --------------------------------------------------------------------
+
+JUDGED = """\
+schema_version = 1
+
+[llm_clients.provider]
+format = "openai_chat"
+base_url = "http://127.0.0.1:1"
+
+[targets.judge]
+id = "judge-model"
+llm_client = "provider"
+
+[targets.strong]
+id = "big-model"
+llm_client = "provider"
+
+[routes.coding]
+id = "coder"
+type = "llm_classifier"
+judge_target = "judge"
+strong_target = "strong"
+weak_target = "judge"
+"""
+
+
+@pytest.fixture
+def judged(config, explain, tmp_path):
+    config.write_text(JUDGED)
+    (tmp_path / "reply.json").write_text('{"strong": true, "why": "many files"}\n')
+
+    def run(*options):
+        named = [option.replace("FILE", str(tmp_path / "reply.json")) for option in options]
+        return explain(b'{"model":"coder","messages":[{"role":"user","content":"go"}]}', *named)
+
+    return run
+
+
+def test_explain_of_a_router_that_asks_ends_with_the_question(judged):
+    text, data = judged(), judged("--output", "json")
+    assert (text.exit_code, data.exit_code) == (0, 0)
+    assert "would ask judge (judge-model)\n" in text.output
+    assert "target    " not in text.output
+    assert json.loads(data.output)["would_ask"]["text"] == "go"
+
+
+def test_explain_with_a_reply_goes_on(judged):
+    result = judged("--reply", "judge=FILE")
+    assert result.exit_code == 0
+    assert 'asked     judge: {"strong": true, "why": "many files"}\n' in result.output
+    assert "target    strong (big-model), strong\n" in result.output
+    assert "reason    judged: strong: many files\n" in result.output
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ("judge", "write it as TARGET=FILE"),
+        ("judge=", "write it as TARGET=FILE"),
+        ("jugde=FILE", "the policy has no target `jugde`; it has judge, strong"),
+        ("judge=no-such-file", "cannot read no-such-file: No such file"),
+    ],
+)
+def test_explain_with_a_reply_that_cannot_be_used_exits_2(judged, option, words):
+    result = judged("--reply", option)
+    assert result.exit_code == 2
+    assert words in " ".join(result.output.split())

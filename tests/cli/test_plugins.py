@@ -23,7 +23,7 @@ class Gives:
 
     @hookimpl
     def switchyard_route_types(self) -> list[RouteType]:
-        return [RouteType(name=self.name, options=Options, router=Options, summary="for tests")]
+        return [RouteType(name=self.name, options=Options, router=lambda o: o, summary="for tests")]
 
     @hookimpl
     def switchyard_latch_stores(self) -> list[LatchStoreType]:

@@ -198,6 +198,9 @@ def test_serve_with_two_workers_prints_one_line_answers_and_ends_with_0(config):
     with serving(config, "--workers", "2") as (process, url):
         for _ in range(10):
             assert httpx.post(url + CHAT, json=BODY).status_code == 200
+        assert re.search(
+            r'latches_|requests_total\{.*worker="\d+"\} ', httpx.get(url + "/metrics").text
+        )
         process.terminate()
         out, err = process.communicate(timeout=20)
     assert (process.returncode, out) == (0, "")
@@ -267,6 +270,16 @@ def test_serve_refuses_what_would_not_work(config, options, code, words):
     result = CliRunner().invoke(cli, ["serve", "--config", str(config), *options])
     assert result.exit_code == code
     assert words in result.output
+
+
+def test_serve_with_a_key_that_nobody_can_send_says_so(config, monkeypatch):
+    monkeypatch.setenv("SERVER_KEY", "schl\u00fcssel")
+    result = CliRunner().invoke(
+        cli, ["serve", "--config", str(config), "--api-key-env", "SERVER_KEY"]
+    )
+    assert result.exit_code == 2
+    assert "`SERVER_KEY` has characters that callers cannot send" in result.output
+    assert "schl" not in result.output
 
 
 def test_serve_with_a_file_where_the_bodies_should_go_is_exit_2(config, tmp_path):

@@ -12,6 +12,9 @@ import pytest
 import tomli
 
 from switchyard_core.conversation import ToolCall
+from switchyard_core.declarations import WIRE_FORMATS, WireFormat
+from switchyard_core.formats import format_of
+from switchyard_core.jsontext import ObjectText
 from switchyard_core.mutation import MutationRules, RuleSetModel, compile_rules, core_packs
 
 DATA = Path(__file__).parent.parent / "data" / "agent-tools.json"
@@ -135,7 +138,18 @@ DEPENDS: list[tuple[str, Any, str]] = [
 ]
 
 #: How agents write the name of a tool that another server or extension gives them.
-PREFIXES = ("mcp__srv__{}", "mcp_srv_{}", "mcp--srv--{}", "functions.{}", "ext__{}", "srv/{}")
+PREFIXES = (
+    "mcp__srv__{}",
+    "mcp__claude_ai_srv__{}",
+    "mcp_srv_{}",
+    "mcp_my-server_{}",
+    "mcp--srv--{}",
+    "functions.{}",
+    "ext__{}",
+    "srv/{}",
+    "srv:{}",
+    "filesystem_{}",
+)
 
 
 @pytest.fixture(scope="module")
@@ -250,6 +264,58 @@ def test_conditional_rows_all_have_both_sides_or_a_reason() -> None:
     ]
 
     assert missing == []
+
+
+def _every_call() -> Iterator[tuple[str, Any, str]]:
+    """Yield name, arguments and label of every row of the catalogue, both sides of each choice."""
+    for kind, more in (("always", "file_edit"), ("never", "read_only")):
+        for parameter in _rows(kind):
+            row, name = parameter.values
+            mark = "file_write_other" if kind == "always" else "(file_write_other)"
+            expected = "file_write_other" if mark in row["condition"] else more
+            yield name, _arguments(row), expected
+    for parameter in _rows("shell"):
+        row, name = parameter.values
+        yield name, _command_arguments(row, "git status"), "read_only"
+        yield name, _command_arguments(row, "git apply x.patch"), "file_edit"
+    yield from DEPENDS
+
+
+def _body(wire_format: WireFormat, name: str, arguments: Any) -> dict[str, Any]:
+    """Return a request whose history holds one call."""
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+    if wire_format == "anthropic_messages":
+        given = {"input": arguments} if isinstance(arguments, str) else arguments
+        block = {"type": "tool_use", "id": "c1", "name": name, "input": given}
+        return {"messages": [{"role": "assistant", "content": [block]}]}
+    if wire_format == "openai_chat":
+        call: dict[str, Any] = {"id": "c1", "type": "function"}
+        call["function"] = {"name": name, "arguments": text}
+        if isinstance(arguments, str):
+            call = {"id": "c1", "type": "custom", "custom": {"name": name, "input": text}}
+        return {"messages": [{"role": "assistant", "content": None, "tool_calls": [call]}]}
+    kind, key = "function_call", "arguments"
+    if isinstance(arguments, str):
+        kind, key = "custom_tool_call", "input"
+    return {"input": [{"type": kind, "call_id": "c1", "name": name, key: text}]}
+
+
+@pytest.mark.parametrize("wire_format", WIRE_FORMATS)
+@pytest.mark.parametrize("prefix", ["{}", *PREFIXES])
+def test_every_row_has_its_label_in_every_wire_format_and_spelling(
+    rules: MutationRules, wire_format: WireFormat, prefix: str
+) -> None:
+    wrong = []
+    for name, arguments, expected in _every_call():
+        if name.startswith("mcp") and prefix != "{}":
+            continue
+        body = json.dumps({"model": "m", **_body(wire_format, prefix.format(name), arguments)})
+        conversation = format_of(wire_format).read(ObjectText(body.encode()))
+        (verdict,) = rules.scan(conversation)
+        if verdict.label != expected:
+            wrong.append((name, arguments, expected, verdict.label))
+
+    assert wrong == []
 
 
 @pytest.mark.parametrize("prefix", PREFIXES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -187,15 +188,42 @@ def test_condition_is_tested_on_the_arguments(
     assert rules.label(_call("t", arguments)).label == ("unknown" if holds else "read_only")
 
 
-def test_condition_pattern_cannot_hang_the_router() -> None:
-    rule = {
-        "label": "unknown",
-        "match": ["t"],
-        "where": [{"path": "$.arguments.x", "matches": "^(a+)+$"}],
-    }
-    rules = _rules({"rules": [rule]}, base=False)
+#: Patterns that take exponential or square time in engines that go back, and what they choke on.
+CATASTROPHES = [
+    ("^(a+)+$", "a"),
+    ("^(a|aa)+$", "a"),
+    ("^(a|a)*$", "a"),
+    ("^(a*)*$", "a"),
+    ("(.*a){12}$", "a"),
+    ("^(.*,){11}P", "1,"),
+    ("(x+x+)+y", "x"),
+    ("^([a-z0-9]+[-_]?)+@", "a"),
+    (r"\\s+$", " "),
+    ("^(([a-z])+.)+[A-Z]([a-z])+$", "a"),
+    ("(?:a?){30}a{30}$", "a"),
+]
 
-    assert rules.label(_call("t", {"x": "a" * 50_000 + "!"})).label == "read_only"
+
+@pytest.mark.parametrize(("pattern", "unit"), CATASTROPHES)
+@pytest.mark.parametrize("place", ["matches", "match", "jsonpath"])
+def test_pattern_cannot_hang_the_router(place: str, pattern: str, unit: str) -> None:
+    text = (unit * 100_000)[:99_999] + "!"
+    rule: dict[str, Any] = {"label": "unknown", "match": ["t"]}
+    call = _call("t", {"x": text})
+    if place == "matches":
+        rule["where"] = [{"path": "$.arguments.x", "matches": pattern}]
+    elif place == "jsonpath":
+        escaped = pattern.replace("\\", "\\\\")
+        rule["where"] = [{"path": f"$.arguments[?(@.x =~ '{escaped}')].x", "exists": True}]
+    else:
+        rule["match"] = [f"re:{pattern}"]
+        call = _call(text)
+    rules = _rules({"rules": [rule]}, base=False)
+    began = time.process_time()
+    verdict = rules.label(call)
+
+    assert verdict.label == "read_only"
+    assert time.process_time() - began < 2
 
 
 def test_condition_on_the_server_is_about_the_call() -> None:
@@ -302,10 +330,10 @@ def test_shell_verdict_carries_the_word_that_decided() -> None:
         ({"command": ["apply_patch", "*** Begin Patch\n*** Add File: a.py\n"]}, "file_edit"),
         ({"command": ["ls", 3]}, "read_only"),
         ({"command": {"cmd": "rm src/a.py"}}, "file_edit"),
-        ({"command": None}, "read_only"),
+        ({"command": None}, "unknown"),
         ({"command": []}, "read_only"),
-        ({"command": 3}, "read_only"),
-        ({}, "read_only"),
+        ({"command": 3}, "unknown"),
+        ({}, "unknown"),
         ("{broken", "unknown"),
     ],
 )

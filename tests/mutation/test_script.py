@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from switchyard_core.mutation.javascript import UNREADABLE, calls_of, parse_javascript
+from switchyard_core.mutation.javascript import UNREADABLE, calls_of
 from switchyard_core.mutation.labels import LABELS, Reading
 from switchyard_core.mutation.paths import PathClasses
 from switchyard_core.mutation.script import read_code
@@ -89,7 +89,7 @@ def test_writes_of_a_script_are_labelled(code: str, label: str) -> None:
 
 
 def test_values_that_only_the_script_knows_are_marked() -> None:
-    (call,) = calls_of(parse_javascript("f(g.h, [1, k], {a: null, b: true, c: -x}, `t`)"))
+    (call,) = calls_of("f(g.h, [1, k], {a: null, b: true, c: -x}, `t`)")
 
     assert call.name == "f"
     assert call.arguments[0] is UNREADABLE

@@ -17,7 +17,7 @@ class Arguments:
     """The words after a program's name.
 
     Args:
-        flags: Every flag that is there, ``-abc`` taken apart; ``--`` when it is there.
+        flags: Every flag that is there, ``-abc`` whole and taken apart; ``--`` when it is there.
         values: Values by flag, in order.
         operands: The words that are no flags and no values.
         rest: Words from the first operand on, untouched: the command of a wrapper.
@@ -124,6 +124,8 @@ def _add_flag(
         if following is not None:
             result.values.setdefault(word, []).append(following)
         return following is not None
+    # Some programs have long flags with one dash (`clang-tidy -fix`): the word counts, too.
+    result.flags.add(word)
     for place in range(1, len(word)):
         flag, tail = f"-{word[place]}", word[place + 1 :]
         result.flags.add(flag)

@@ -10,6 +10,7 @@ import tree_sitter_bash
 
 from switchyard_core.mutation.shell.programs import run_program
 from switchyard_core.mutation.shell.session import MAX_DEPTH, NO_INPUT, Input, Session
+from switchyard_core.mutation.syntax import parse_code
 
 __all__ = ["run_bash"]
 
@@ -23,12 +24,20 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 _DEFAULTED = re.compile(r"\$\{([A-Za-z_]\w*)(:?[-=])(.*)\}$", re.DOTALL)
 #: Nodes inside nodes that are followed.
 _MAX_NESTING = 150
+#: Characters of a variable that are kept.
+_MAX_VALUE = 64 * 1024
+#: The file that a process substitution stands for.
+_SUBSTITUTED = "/dev/fd/63"
+#: The grammar takes the keyword in front of a group for a program.
+_TIMED_GROUP = re.compile(
+    r"(?:^|(?<=[;&|\n(]))[ \t]*\btime[ \t]+(?:-p[ \t]+)?(?=[({])", re.MULTILINE
+)
 _HEREDOC = "heredoc_redirect"
 _HERESTRING = "herestring_redirect"
 
 
 @cache
-def _parser() -> tree_sitter.Language:
+def _language() -> tree_sitter.Language:
     return tree_sitter.Language(tree_sitter_bash.language())
 
 
@@ -43,12 +52,15 @@ def run_bash(text: str, session: Session, stdin: Input = NO_INPUT) -> str | None
     Returns:
         What the script prints, when that can be told, else ``None``.
     """
-    if session.depth > MAX_DEPTH:
+    if session.depth > MAX_DEPTH or not session.budget.take(len(text)):
         session.add("unknown", "shell", "nested too deeply")
         return None
+    text = _TIMED_GROUP.sub(lambda match: " " * len(match[0]), text)
     # The grammar's scanner looks characters up in a table of 256 (tree-sitter-bash issue 337) and
     # crashes the process on others. One byte per character also makes offsets character places.
-    tree = tree_sitter.Parser(_parser()).parse(_NOT_ASCII.sub("x", text).encode("ascii"))
+    tree, whole = parse_code(_language(), _NOT_ASCII.sub("x", text).encode("ascii"))
+    if not whole:
+        session.add("unknown", "shell", "could not be parsed in time")
     return _Walker(session, text).run(tree.root_node, stdin, 0)
 
 
@@ -65,7 +77,9 @@ class _Walker:
 
     def run(self, node: _Node, stdin: Input, depth: int) -> str | None:
         """Run a node and return its output, when that can be told."""
-        if depth > _MAX_NESTING or not self.session.budget.spend():
+        if not self.session.budget.spend():
+            self.session.give_up("nested too deeply")
+        if depth > _MAX_NESTING:
             self.session.add("unknown", "shell", "nested too deeply")
             return None
         kind = node.type
@@ -136,7 +150,7 @@ class _Walker:
         text = self.text(value, depth) if value is not None else ""
         if any(child.type == "+=" for child in node.children):
             text = self.session.variables.get(self._source(name), "") + text
-        self.session.variables[self._source(name)] = text
+        self.session.variables[self._source(name)] = text[:_MAX_VALUE]
 
     def _redirected(self, node: _Node, stdin: Input, depth: int) -> str | None:
         body = node.child_by_field_name("body")
@@ -183,7 +197,7 @@ class _Walker:
             output = self._body(body, extra, stdin, depth)
         for path in targets:
             if output is not None:
-                self.session.files[self.session.resolve(path)] = output
+                self.session.remember(path, output)
         for child in following:
             piped = child.type == "pipeline" or _after_pipe(child)
             source = Input(text=output, connected=True) if piped else NO_INPUT
@@ -321,8 +335,11 @@ class _Walker:
             output = self.run(node, NO_INPUT, depth + 1)
             return output.rstrip("\n") if output is not None else "$(…)"
         if kind == "process_substitution":
-            self.run(node, Input(connected=True), depth + 1)
-            return "/dev/fd/63"
+            output = self.run(node, Input(connected=True), depth + 1)
+            self.session.files.pop(_SUBSTITUTED, None)
+            if output is not None:
+                self.session.remember(_SUBSTITUTED, output)
+            return _SUBSTITUTED
         return self._source(node)
 
     def _joined(self, node: _Node, depth: int) -> str:
@@ -349,7 +366,7 @@ class _Walker:
         name = source.strip('${}"')
         known = self.session.variables.get(name)
         if known is not None:
-            return known
+            return known if self.session.budget.take(len(known)) else source
         for child in node.named_children:
             if child.type == "command_substitution":
                 self.run(child, NO_INPUT, depth + 1)

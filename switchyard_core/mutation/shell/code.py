@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+from switchyard_core.mutation.patterns import linear
 from switchyard_core.mutation.shell.javascript_code import scan_javascript
 from switchyard_core.mutation.shell.python_code import scan_python
 from switchyard_core.mutation.shell.session import MAX_DEPTH, Session
@@ -13,6 +15,9 @@ from switchyard_core.mutation.shell.special import run_text
 from switchyard_core.mutation.tables import load_table
 
 __all__ = ["scan_code", "scan_patterns"]
+
+
+_ASSIGNMENT = re.compile(r"(?<![\w$@])([$@]?\w+)\s*=\s*(?:\w{1,40}\(\s*)?(['\"])([^'\"]{1,4096})\2")
 
 
 def scan_code(language: str, text: str, session: Session, word: str) -> None:
@@ -24,7 +29,7 @@ def scan_code(language: str, text: str, session: Session, word: str) -> None:
         session: Gets the effects.
         word: The interpreter, for verdicts.
     """
-    if session.depth > MAX_DEPTH:
+    if session.depth > MAX_DEPTH or not session.budget.take(len(text)):
         session.add("unknown", word, "nested too deeply")
     elif language == "python":
         if not scan_python(text, session, word):
@@ -40,19 +45,35 @@ def scan_patterns(language: str, text: str, session: Session, word: str) -> None
     comments, patterns = _compiled(language)
     if comments is not None:
         text = comments.sub("", text)
+    assigned = _Assigned(text)
     for pattern, entry in patterns:
         for match in pattern.finditer(text):
             groups = match.groupdict()
             if command := groups.get("shell"):
                 run_text(command, session.inner())
             elif entry.get("paths"):
-                _write_literal(groups.get("path"), text, session, word, entry.get("cap"))
+                _write_literal(groups.get("path"), assigned, session, word, entry.get("cap"))
             else:
                 session.add(entry["label"], word, f"{word} code: {match[0].strip()[:40]}")
 
 
+class _Assigned:
+    """Literal texts that variables of a script are given; read once, when the first is asked."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._values: Mapping[str, str] | None = None
+
+    def value(self, name: str) -> str:
+        """Return the first text that a variable is given, ``""`` without one."""
+        if self._values is None:
+            found = _ASSIGNMENT.findall(self._text)
+            self._values = {name.lstrip("$@"): value for name, _, value in reversed(found)}
+        return self._values.get(name.lstrip("$@"), "")
+
+
 def _write_literal(
-    path: str | None, text: str, session: Session, word: str, cap: str | None
+    path: str | None, assigned: _Assigned, session: Session, word: str, cap: str | None
 ) -> None:
     """Record a write to a quoted path, or to a variable that holds one."""
     path = (path or "").strip()
@@ -60,10 +81,7 @@ def _write_literal(
         session.write(path.strip("'\"`"), word, cap=cap)
         return
     if path and re.fullmatch(r"[$@]?\w+", path):
-        assigned = re.search(
-            rf"{re.escape(path)}\s*=\s*(?:\w+\(\s*)?(['\"])(?P<value>[^'\"]+)\1", text
-        )
-        session.write(assigned["value"] if assigned else "", word, cap=cap)
+        session.write(assigned.value(path), word, cap=cap)
         return
     session.write("" if re.search(r"[(\[{$]", path) else path, word, cap=cap)
 
@@ -75,15 +93,9 @@ def _compiled(
     table = load_table("languages").get(language, {})
     comments = table.get("comments")
     return (
-        re.compile(comments, re.MULTILINE) if comments else None,
+        linear(comments) if comments else None,
         tuple(
-            (
-                re.compile(
-                    entry["pattern"],
-                    re.MULTILINE | re.IGNORECASE if entry.get("ignore_case") else re.MULTILINE,
-                ),
-                entry,
-            )
+            (linear(entry["pattern"], ignore_case=entry.get("ignore_case", False)), entry)
             for entry in table.get("patterns", ())
         ),
     )

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 
 from switchyard_core.mutation.labels import Reading, label_rank, strongest
 from switchyard_core.mutation.paths import PathClasses
 from switchyard_core.mutation.shell.bash import run_bash
 from switchyard_core.mutation.shell.powershell import is_powershell, run_powershell
 from switchyard_core.mutation.shell.programs import run_program
-from switchyard_core.mutation.shell.session import NO_INPUT, Session
+from switchyard_core.mutation.shell.session import NO_INPUT, Decided, Session
 from switchyard_core.mutation.shell.windows_cmd import is_cmd, run_cmd
 
 __all__ = ["MAX_COMMAND", "read_argv", "read_command"]
@@ -34,12 +35,13 @@ def read_command(command: str, classes: PathClasses, *, dialect: str = "auto") -
     if dialect == "auto":
         dialect = _dialect(text)
     try:
-        if dialect == "powershell":
-            run_powershell(text, session)
-        elif dialect == "cmd":
-            run_cmd(text, session)
-        else:
-            run_bash(text, session)
+        with suppress(Decided):
+            if dialect == "powershell":
+                run_powershell(text, session)
+            elif dialect == "cmd":
+                run_cmd(text, session)
+            else:
+                run_bash(text, session)
     except RecursionError:
         session.add("unknown", "shell", "nested too deeply")
     return _result(session, truncated=len(command) > MAX_COMMAND)
@@ -57,10 +59,11 @@ def read_argv(words: Sequence[str], classes: PathClasses, *, dialect: str = "aut
         return read_command(words[0], classes, dialect=dialect)
     session = Session(classes=classes)
     try:
-        if is_powershell(words[0]):
-            run_powershell(" ".join(words), session)
-        else:
-            run_program(list(words), session, NO_INPUT)
+        with suppress(Decided):
+            if is_powershell(words[0]):
+                run_powershell(" ".join(words), session)
+            else:
+                run_program(list(words), session, NO_INPUT)
     except RecursionError:
         session.add("unknown", "shell", "nested too deeply")
     return _result(session, truncated=False)

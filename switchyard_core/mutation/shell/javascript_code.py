@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from switchyard_core.mutation.javascript import Call, calls_of, parse_javascript
+from switchyard_core.mutation.javascript import Call, calls_of
 from switchyard_core.mutation.shell.session import NO_INPUT, Session
 from switchyard_core.mutation.shell.special import run_text
 from switchyard_core.mutation.tables import load_table
@@ -15,7 +15,10 @@ __all__ = ["scan_javascript"]
 def scan_javascript(text: str, session: Session, word: str) -> None:
     """Record what JavaScript (or TypeScript without much typing) writes."""
     table = load_table("languages")["javascript"]
-    for call in calls_of(parse_javascript(text)):
+    # Most scripts only read: without the name of a call that writes there is nothing to parse.
+    if not any(name in text for key in ("functions", "commands") for name in table[key]):
+        return
+    for call in calls_of(text):
         name = call.name
         if name in table["functions"]:
             entry = table["functions"][name]

@@ -7,8 +7,10 @@ import re
 from functools import cache
 from typing import Any
 
-from switchyard_core.mutation.shell.programs import run_program
+from switchyard_core.mutation.shell.programs import into, run_program
 from switchyard_core.mutation.shell.session import MAX_DEPTH, NO_INPUT, Session
+from switchyard_core.mutation.shell.table import command_table
+from switchyard_core.mutation.shell.windows_cmd import is_cmd_program, run_cmd
 from switchyard_core.mutation.tables import load_table
 
 __all__ = ["is_powershell", "run_powershell"]
@@ -17,11 +19,12 @@ _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 _VARIABLE = re.compile(r"^\s*\$(?:env:)?\w+\s*=|\$env:\w+", re.IGNORECASE)
 _HOST = re.compile(r"^(?:.*[\\/])?(?:powershell|pwsh)(?:\.exe)?$", re.IGNORECASE)
 _HERE = re.compile(r"@(['\"])\r?\n(.*?)\r?\n\1@", re.DOTALL)
+_ASSIGNED = re.compile(r"(\$[\w:]+)\+?=(.+)$", re.DOTALL)
 _TOKEN = re.compile(
     r"""(?P<space>[ \t`]+)
     |(?P<comment>\#[^\n]*)
     |(?P<redirect>(?:[0-9*]?>>?(?:&[0-9])?))
-    |(?P<end>\n|;|\|\||&&|\||\{|\}|&(?!&))
+    |(?P<end>\n+|;|\|\||&&|\||\{|\}|&(?!&))
     |(?P<comma>,)
     |(?P<word>(?:'(?:[^']|'')*'|"(?:[^"`]|`.|"")*"|\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)|@?\{[^{}]*\}(?=\.)|`.|[^\s;|&{},'"()><\#]|\#|[()>])+)
     |(?P<other>.)""",
@@ -36,6 +39,7 @@ def is_powershell(text: str) -> bool:
     plain = _QUOTED.sub("''", text)
     return bool(
         _cmdlets().search(plain)
+        or _aliases().search(plain)
         or _VARIABLE.search(plain)
         or re.search(r"\[(?:System\.)?IO\.\w+\]::", plain, re.IGNORECASE)
     )
@@ -53,11 +57,21 @@ def run_powershell(text: str, session: Session) -> None:
         words = spoken
         for path in redirects:
             session.write(_resolved(path, variables), ">")
+        if words and (match := _ASSIGNED.match(words[0])):
+            words = [match[1], "=", match[2], *words[1:]]
         if len(words) > 2 and words[0].startswith("$") and words[1] in {"=", "+="}:
-            variables[words[0].casefold()] = _unquoted(words[2])
+            variables[words[0].casefold()] = _assigned(words[2:])
             words = words[2:]
         if words:
             _run_words(words, session, variables)
+
+
+def _assigned(words: list[str]) -> str:
+    """Return the value that an assignment gives, where it is a text or a temporary file."""
+    value = " ".join(words)
+    if any(word in value.casefold() for word in load_table("powershell")["keywords"]["scratch"]):
+        return "$env:TEMP/new"
+    return _unquoted(words[0])
 
 
 def _run_net(text: str, session: Session) -> None:
@@ -76,7 +90,18 @@ def _cmdlets() -> re.Pattern[str]:
     verbs = {verb for listed in table["verbs"].values() for verb in listed}
     verbs |= {name.split("-")[0] for name in table["cmdlets"] if "-" in name}
     return re.compile(
-        rf"(?:^|[|;&{{(=\n])\s*(?:{'|'.join(sorted(verbs))})-[A-Z][A-Za-z]+(?=[\s;|)}}]|$)",
+        rf"(?:^|[|;&{{(=\n])[ \t]*(?:{'|'.join(sorted(verbs))})-[A-Z][A-Za-z]+(?=[\s;|)}}]|$)",
+        re.IGNORECASE,
+    )
+
+
+@cache
+def _aliases() -> re.Pattern[str]:
+    """Return what finds an alias that no other shell has at the start of a command."""
+    names = "|".join(load_table("powershell")["keywords"]["telling"])
+    return re.compile(
+        rf"(?:^|[|;{{(\n])[ \t]*"
+        rf"(?:(?:{names})(?=[\s)]|$)|\$PSVersionTable|foreach\s*\(\$|\[\w+\]::)",
         re.IGNORECASE,
     )
 
@@ -97,15 +122,17 @@ def _commands(text: str) -> list[tuple[list[str], list[str]]]:
     for match in _TOKEN.finditer(text):
         kind, token = match.lastgroup, match[0]
         if kind == "end":
-            commands.append((words, redirects))
-            words, redirects, pending, joined = [], [], False, False
+            if words or redirects:
+                commands.append((words, redirects))
+                words, redirects = [], []
+            pending = joined = False
         elif kind == "redirect":
             pending = "&" not in token
         elif kind == "comma":
             joined = True
         elif kind == "word":
             if "(" in token and token[0] not in "'[":
-                commands += _commands(token[token.index("(") + 1 : -1])
+                commands += [found for text in _groups(token) for found in _commands(text)]
             if pending:
                 redirects.append(_unquoted(token))
                 pending = False
@@ -118,9 +145,30 @@ def _commands(text: str) -> list[tuple[list[str], list[str]]]:
     return [(w, r) for w, r in commands if w or r]
 
 
+def _groups(token: str) -> list[str]:
+    """Return what stands in the outermost parentheses of a word."""
+    groups: list[str] = []
+    depth = start = 0
+    for place, character in enumerate(token):
+        if character == "(":
+            depth += 1
+            if depth == 1:
+                start = place + 1
+        elif character == ")" and depth:
+            depth -= 1
+            if not depth:
+                groups.append(token[start:place])
+    return groups
+
+
 def _run_words(words: list[str], session: Session, variables: dict[str, str]) -> None:
     table = load_table("powershell")
     name = _unquoted(words[0])
+    if name.casefold() in table["keywords"]["cmd_aliases"] and any(
+        re.fullmatch(r"/[A-Za-z]", word) for word in words[1:]
+    ):
+        run_cmd(" ".join(words), session)
+        return
     if _HOST.match(name):
         run_host(words[1:], session)
         return
@@ -129,9 +177,10 @@ def _run_words(words: list[str], session: Session, variables: dict[str, str]) ->
         return
     if lowered == "set-location" and len(words) > 1:
         session.enter(_unquoted(words[-1]))
-    elif lowered == "invoke-expression" and len(words) > 1:
-        inner = session.inner()
-        run_powershell(_unquoted(words[-1]), inner)
+    elif lowered == "invoke-expression":
+        _run_expression(words[1:], session)
+    elif lowered == "start-process":
+        _run_process(words[1:], session)
     elif (entry := table["cmdlets"].get(lowered)) is not None:
         _run_cmdlet(lowered, entry, words[1:], session, variables)
     elif re.fullmatch(r"[a-z]+-[a-z]\w*", lowered) and not re.match(r"[a-z]+-[a-z]+$", name):
@@ -141,13 +190,43 @@ def _run_words(words: list[str], session: Session, variables: dict[str, str]) ->
             re.fullmatch(r"[a-z]+-[a-z]\w*", lowered)
             and lowered.split("-")[0] in table["verbs"]["read_only"]
         )
-        or words[0][:1] in {"'", '"', "$", "(", "-", "@", "["}
+        or re.match(r"['\"$(\-@\[\d]", words[0])
         or lowered.split("(")[0] in table["keywords"]["names"]
     ):
         return
+    elif not command_table().knows(name) and is_cmd_program(lowered):
+        run_cmd(" ".join(words), session)
     else:
-        program = [_unquoted(word) for word in words]
-        run_program([part for word in program for part in ([word])], session, NO_INPUT)
+        run_program([_unquoted(word) for word in words], session, NO_INPUT)
+
+
+def _run_expression(words: list[str], session: Session) -> None:
+    """Run the text that ``Invoke-Expression`` is given, if it is there to be read."""
+    text = words[-1] if words else ""
+    if text[:1] in {"'", '"'}:
+        run_powershell(_unquoted(text), session.inner())
+    else:
+        session.add("unknown", "invoke-expression", "what it runs cannot be seen")
+
+
+def _run_process(words: list[str], session: Session) -> None:
+    named, positional = _parameters(words)
+    names = [*_given(named, "-filepath"), *positional[:1]]
+    arguments = [*_given(named, "-argumentlist"), *_given(named, "-args"), *positional[1:]]
+    for path in _given(named, "-redirectstandardoutput"):
+        session.write(_unquoted(path), "start-process")
+    program = [_unquoted(name) for name in names[:1]]
+    given = [part for text in arguments for part in _listed(text)]
+    # A program of unknown effect stays unknown; one of the table does what its words say.
+    run_program([*program, *given], session.inner(), NO_INPUT)
+    if not program:
+        session.add("unknown", "start-process")
+
+
+def _listed(text: str) -> list[str]:
+    """Return the words of an argument list: ``'a','b'``, ``@('a', 'b')`` or ``'a b'``."""
+    quoted = [_unquoted(match[0]) for match in _QUOTED.finditer(text)]
+    return quoted if len(quoted) > 1 else " ".join(quoted or [text]).split()
 
 
 def _run_verb(name: str, session: Session) -> None:
@@ -190,6 +269,9 @@ def _run_cmdlet(
         paths = [f"{path}/{extra[0]}" for path in paths] or extra
     if not paths and entry.get("optional"):
         return
+    if entry.get("into") and paths:
+        sources = _given(named, "-path") + _given(named, "-literalpath") + positional[:1]
+        paths = into([*(_unquoted(source) for source in sources[:1]), _unquoted(paths[-1])])
     for path in paths or [""]:
         for part in path.split(","):
             session.write(_resolved(part, variables), name, cap=cap)
@@ -206,7 +288,6 @@ def _given(named: dict[str, list[str]], key: str) -> list[str]:
 
 
 def _parameters(words: list[str]) -> tuple[dict[str, list[str]], list[str]]:
-    switches = load_table("powershell")["keywords"]["switches"]
     named: dict[str, list[str]] = {}
     positional: list[str] = []
     index = 0
@@ -219,7 +300,7 @@ def _parameters(words: list[str]) -> tuple[dict[str, list[str]], list[str]]:
             if value:
                 named[key].append(word.partition(":")[2])
             elif (
-                key not in switches
+                not _is_switch(key)
                 and index < len(words)
                 and not re.match(r"-[A-Za-z]", words[index])
             ):
@@ -228,6 +309,16 @@ def _parameters(words: list[str]) -> tuple[dict[str, list[str]], list[str]]:
         else:
             positional.append(word)
     return named, positional
+
+
+def _is_switch(key: str) -> bool:
+    """Tell whether a parameter, perhaps cut short, takes no value."""
+    table = load_table("powershell")["keywords"]
+    if key in table["switches"]:
+        return True
+    return any(switch.startswith(key) for switch in table["switches"]) and not any(
+        name.startswith(key) for name in table["not_switches"]
+    )
 
 
 def run_host(words: list[str], session: Session) -> None:

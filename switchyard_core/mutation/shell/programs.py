@@ -15,7 +15,7 @@ from switchyard_core.mutation.shell.session import MAX_DEPTH, NO_INPUT, Input, S
 from switchyard_core.mutation.shell.table import Program, UsageRule, command_table
 from switchyard_core.mutation.shell.uses import USES, Use
 
-__all__ = ["run_program"]
+__all__ = ["into", "run_program"]
 
 _ASSIGNMENT = re.compile(r"^[A-Za-z_]\w*=")
 _HELP = {"--help", "--version", "-help", "-version"}
@@ -47,10 +47,13 @@ def run_program(words: Sequence[str], session: Session, stdin: Input = NO_INPUT)
     if session.depth > MAX_DEPTH:
         session.add("unknown", words[0], "nested too deeply")
         return None
+    session.budget.programs -= 1
+    if session.budget.programs < 0:
+        session.give_up("too many commands")
     path = words[0].replace("\\", "/") if words[0][1:3] == ":\\" else words[0]
     name = command_table().name_of(path)
     if not _stands_for_its_name(path, name):
-        _run_unlisted(path, name, session)
+        _run_unlisted(path, name, words[1:], session)
         return None
     rest = words[1:]
     if path.startswith(("$", "`")):
@@ -77,7 +80,7 @@ def run_program(words: Sequence[str], session: Session, stdin: Input = NO_INPUT)
         return None
     if any(program.kind == "program" for program in entries):
         return None
-    _run_unlisted(path, name, session)
+    _run_unlisted(path, name, rest, session)
     return None
 
 
@@ -178,6 +181,8 @@ def _written(rule: UsageRule, operands: list[str], arguments: Arguments) -> list
         return operands[:1]
     if kind == "second":
         return operands[1:2]
+    if kind == "into":
+        return into(operands)
     if kind == "rest":
         return operands[1:]
     if kind == "value":
@@ -187,6 +192,18 @@ def _written(rule: UsageRule, operands: list[str], arguments: Arguments) -> list
     if kind == "urls":
         return [_url_name(word) for word in operands if "/" in word or "." in word]
     return []
+
+
+def into(operands: list[str]) -> list[str]:
+    """Return what a copy of the first operands to the last one writes.
+
+    A destination that is spelled as a directory gets files with the names of the sources.
+    """
+    *sources, last = operands or [""]
+    if not sources or not (last.endswith(("/", "\\")) or last in {".", ".."}):
+        return [last] if operands else []
+    names = [posixpath.basename(source.replace("\\", "/").rstrip("/")) for source in sources]
+    return [posixpath.join(last.replace("\\", "/"), name) for name in names]
 
 
 def _url_name(url: str) -> str:
@@ -216,6 +233,8 @@ def _run_wrapper(
     )
     if arguments.has(table.get("reads", ())):
         return True, None
+    for path in arguments.value(table.get("output", ())):
+        session.write(path, name, cap="file_write_other")
     command = _inner_command(table, rest, arguments)
     texts = arguments.value(shell_flags) or (
         command[1:2] if command[:1] in _alone(shell_flags) else []
@@ -262,7 +281,7 @@ def _inner_command(table: Mapping[str, Any], rest: list[str], arguments: Argumen
     return command
 
 
-def _run_unlisted(path: str, name: str, session: Session) -> None:
+def _run_unlisted(path: str, name: str, rest: list[str], session: Session) -> None:
     words = command_table().words
     if _SCRIPT_NAME.search(path):
         known = session.files.get(session.resolve(path))
@@ -273,4 +292,7 @@ def _run_unlisted(path: str, name: str, session: Session) -> None:
         parts = set(re.split(r"[-_.]", stem)) | {stem}
         if parts & words["reading_scripts"]:
             return
+    elif not words["fixing_flags"].isdisjoint(word.split("=")[0] for word in rest):
+        session.add("file_edit", name, f"{name} has a flag that writes")
+        return
     session.add("unknown", name, f"what {name} does cannot be seen")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import warnings
 from collections.abc import Iterator
+from functools import cache
 
 from switchyard_core.mutation.shell.session import NO_INPUT, Session
 from switchyard_core.mutation.shell.special import run_text
@@ -14,6 +15,9 @@ __all__ = ["scan_python"]
 
 #: Stands in a path for what only the running program knows.
 _UNKNOWN = "{}"
+#: Characters of a value that are kept, and parts of a joined one.
+_MAX_VALUE = 4096
+_MAX_PARTS = 200
 
 
 def scan_python(text: str, session: Session, word: str) -> bool:
@@ -22,6 +26,8 @@ def scan_python(text: str, session: Session, word: str) -> bool:
     Returns:
         ``False`` when the text is no Python of this version; nothing is recorded then.
     """
+    if not any(word in text for word in _triggers()):
+        return True
     lines = [line for line in text.splitlines() if not line.lstrip().startswith(("%", "!"))]
     try:
         with warnings.catch_warnings():
@@ -34,6 +40,14 @@ def scan_python(text: str, session: Session, word: str) -> bool:
     for node in _in_order(tree):
         scanner.look(node)
     return True
+
+
+@cache
+def _triggers() -> frozenset[str]:
+    """Return the last names of all calls that count: without one there is nothing to parse."""
+    table = load_table("languages")["python"]
+    keys = ("open", "functions", "methods", "commands", "in_place", "unknown")
+    return frozenset(name.rsplit(".", maxsplit=1)[-1] for key in keys for name in table[key])
 
 
 def _in_order(tree: ast.AST) -> Iterator[ast.AST]:
@@ -91,7 +105,7 @@ class _Scanner:
             base = self.path(items.func.value)
             if base is not None:
                 pattern = self.path(items.args[0]) if items.args else None
-                self.values[name] = f"{base}/{pattern or _UNKNOWN}"
+                self.values[name] = f"{base}/{pattern or _UNKNOWN}"[:_MAX_VALUE]
 
     def _call(self, node: ast.Call) -> None:
         name = self._dotted(node.func)
@@ -214,14 +228,14 @@ class _Scanner:
                 else (self.path(part.value, depth + 1) or _UNKNOWN)
                 if isinstance(part, ast.FormattedValue)
                 else _UNKNOWN
-                for part in node.values
-            )
+                for part in node.values[:_MAX_PARTS]
+            )[:_MAX_VALUE]
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div | ast.Add):
             left, right = self.path(node.left, depth + 1), self.path(node.right, depth + 1)
             glue = "/" if isinstance(node.op, ast.Div) else ""
             if left is None and right is None:
                 return None
-            return f"{left or _UNKNOWN}{glue}{right or _UNKNOWN}"
+            return f"{left or _UNKNOWN}{glue}{right or _UNKNOWN}"[:_MAX_VALUE]
         if isinstance(node, ast.Subscript):
             return self.path(node.value, depth + 1)
         if isinstance(node, ast.Attribute):
@@ -239,7 +253,7 @@ class _Scanner:
         if name in self.table["path_makers"]:
             parts = [self.path(arg, depth + 1) for arg in node.args]
             known = [part if part is not None else _UNKNOWN for part in parts]
-            return "/".join(known) if known else "."
+            return "/".join(known)[:_MAX_VALUE] if known else "."
         if name in self.table["scratch_makers"]:
             return "/tmp/python"  # noqa: S108 - a path to classify, nothing is opened
         short = name.rsplit(".", 1)[-1]
@@ -249,7 +263,7 @@ class _Scanner:
             base = self.path(node.func.value, depth + 1)
             extra = [self.path(arg, depth + 1) or _UNKNOWN for arg in node.args]
             if short == "joinpath" and base is not None:
-                return "/".join([base, *extra])
+                return "/".join([base, *extra])[:_MAX_VALUE]
             return base
         return None
 

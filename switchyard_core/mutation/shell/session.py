@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import posixpath
+from collections import ChainMap
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 from switchyard_core.mutation.labels import Reading
 from switchyard_core.mutation.paths import PathClasses, clean_path
 
-__all__ = ["MAX_DEPTH", "NO_INPUT", "Budget", "Input", "Session"]
+__all__ = ["MAX_DEPTH", "NO_INPUT", "Budget", "Decided", "Input", "Session"]
 
 #: Shells in interpreters in shells that are followed.
 MAX_DEPTH = 12
 #: Effects that one command may have before further ones are dropped.
 _MAX_READINGS = 2000
+#: Characters of a directory that is followed; no system has longer ones.
+_MAX_PATH = 4096
+#: Characters of a written file that are kept.
+_MAX_FILE = 64 * 1024
+
+
+class Decided(Exception):  # noqa: N818 - an outcome, not an error
+    """The rest need not be read: nothing can outdo an edit, or the budget is spent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,18 +47,28 @@ NO_INPUT = Input()
 
 @dataclass(slots=True, kw_only=True)
 class Budget:
-    """Steps that reading one command may take: loops in loops would take for ever.
+    """What reading one command may take: loops in loops would take for ever.
 
     Args:
         left: Steps that are left.
+        programs: Programs that may still be run.
+        text: Characters of code and of expanded variables that are left; a variable that is
+            doubled forty times would fill the memory.
     """
 
     left: int = 100_000
+    programs: int = 10_000
+    text: int = 4 * 1024 * 1024
 
     def spend(self) -> bool:
         """Take one step; return whether there was one left."""
         self.left -= 1
         return self.left >= 0
+
+    def take(self, characters: int) -> bool:
+        """Take characters; return whether there were that many left."""
+        self.text -= characters
+        return self.text >= 0
 
 
 @dataclass(slots=True, kw_only=True)
@@ -69,8 +88,8 @@ class Session:
     """
 
     classes: PathClasses
-    variables: dict[str, str] = field(default_factory=dict)
-    functions: dict[str, Any] = field(default_factory=dict)
+    variables: ChainMap[str, str] = field(default_factory=ChainMap)
+    functions: ChainMap[str, Any] = field(default_factory=ChainMap)
     files: dict[str, str] = field(default_factory=dict)
     directory: str = ""
     readings: list[Reading] = field(default_factory=list)
@@ -78,10 +97,35 @@ class Session:
     running: set[str] = field(default_factory=set)
     budget: Budget = field(default_factory=Budget)
 
-    def add(self, label: str, word: str, detail: str = "") -> None:
-        """Record an effect."""
+    def give_up(self, detail: str) -> NoReturn:
+        """End the reading because the budget is spent.
+
+        Raises:
+            Decided: Always.
+        """
+        self.add("unknown", "shell", detail)
+        raise Decided
+
+    def add(self, label: str, word: str, detail: str = "", *, placed: bool = False) -> None:
+        """Record an effect.
+
+        Args:
+            label: What it is; what is no edit of a file, such as ``git init``, is a scratch
+                write in a scratch directory.
+            word: What has it.
+            detail: For a person.
+            placed: The label already knows the place.
+
+        Raises:
+            Decided: It is an edit.
+        """
+        # An edit by `git apply` stays one: whole workspaces lie under /tmp.
+        if not placed and self.directory and label == "file_write_other":
+            label = "scratch_write" if self.classes.is_scratch(f"{self.directory}/x") else label
         if label != "read_only" and len(self.readings) < _MAX_READINGS:
             self.readings.append(Reading(label=label, word=word, detail=detail))
+        if label == "file_edit":
+            raise Decided
 
     def write(self, path: str, word: str, *, cap: str | None = None) -> str:
         """Record that a program writes a path and return the label.
@@ -95,7 +139,8 @@ class Session:
         label = self.classes.shell_label(place).label
         if cap is not None and label == "file_edit":
             label = cap
-        self.add(label, word, f"{word} writes {path or 'a file'}")
+        placed = bool(path)
+        self.add(label, word, f"{word} writes {path or 'a file'}", placed=placed)
         return label
 
     def resolve(self, path: str) -> str:
@@ -107,16 +152,21 @@ class Session:
             return path
         return posixpath.normpath(posixpath.join(self.directory, path))
 
+    def remember(self, path: str, text: str) -> None:
+        """Keep the start of what a file was given."""
+        self.files[self.resolve(path)] = text[:_MAX_FILE]
+
     def enter(self, path: str) -> None:
         """Change the directory, as ``cd`` does."""
-        self.directory = self.resolve(path) if path not in {"", "-"} else ""
+        place = self.resolve(path) if path not in {"", "-"} else ""
+        self.directory = place if len(place) <= _MAX_PATH else ""
 
     def inner(self) -> Session:
-        """Return a session for a shell inside this one; effects are shared, state is copied."""
+        """Return a session for a shell inside this one; effects are shared, state is not."""
         return Session(
             classes=self.classes,
-            variables=dict(self.variables),
-            functions=dict(self.functions),
+            variables=self.variables.new_child(),
+            functions=self.functions.new_child(),
             files=self.files,
             directory=self.directory,
             readings=self.readings,

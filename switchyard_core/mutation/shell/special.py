@@ -87,13 +87,33 @@ def _cat(words: list[str], session: Session, stdin: Input, run: Run) -> str | No
     if not files:
         return stdin.text
     known = [session.files.get(session.resolve(file)) for file in files]
-    return "".join(text for text in known if text) if all(t is not None for t in known) else None
+    if any(text is None for text in known):
+        return None
+    found = [text for text in known if text]
+    return "".join(found) if session.budget.take(sum(map(len, found))) else None
 
 
 def _mktemp(words: list[str], session: Session, stdin: Input, run: Run) -> str | None:
-    del session, stdin, run
-    templates = [word for word in words if "XXX" in word and "/" in word]
-    return f"{templates[0] if templates else SCRATCH}\n"
+    del stdin, run
+    arguments = split_arguments(words, valued={"-p", "--tmpdir", "--suffix"})
+    directory = next(iter(arguments.value({"-p", "--tmpdir"})), "")
+    template = next(iter(arguments.operands), "")
+    path = SCRATCH
+    if template and (directory or not arguments.has({"-t", "--tmpdir"})):
+        path = posixpath.join(directory, template)
+    elif directory:
+        path = posixpath.join(directory, "mktemp")
+    if not arguments.has({"-u", "--dry-run"}):
+        session.write(path, "mktemp", cap="file_write_other")
+    return f"{path}\n"
+
+
+def _trap(words: list[str], session: Session, stdin: Input, run: Run) -> str | None:
+    """Run what a shell does when it ends or gets a signal."""
+    del stdin, run
+    if len(words) > 1 and not words[0].startswith("-"):
+        run_text(words[0], session.inner())
+    return None
 
 
 def _eval(words: list[str], session: Session, stdin: Input, run: Run) -> str | None:
@@ -268,6 +288,7 @@ SPECIAL: Mapping[str, _Special] = MappingProxyType(
         "printf": _printf,
         "cat": _cat,
         "mktemp": _mktemp,
+        "trap": _trap,
         "eval": _eval,
         "source": _source,
         ".": _source,

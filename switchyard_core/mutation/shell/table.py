@@ -76,11 +76,23 @@ class UsageRule:
 
 
 def _taken(sub: str, operands: list[str]) -> int:
-    words = sub.split()
-    if len(words) > len(operands):
+    """Return how many leading operands are these words, 0 when they are not."""
+    words, pattern = _words(sub)
+    count = len(words)
+    if pattern is None:
+        return count if operands[:count] == words else 0
+    if count > len(operands):
         return 0
-    pairs = zip(words, operands, strict=False)
-    return len(words) if all(fnmatch.fnmatchcase(got, want) for want, got in pairs) else 0
+    return count if pattern.fullmatch("\n".join(operands[:count])) else 0
+
+
+@cache
+def _words(sub: str) -> tuple[list[str], re.Pattern[str] | None]:
+    """Return the words of a subcommand, and a pattern for them joined when they hold globs."""
+    words = sub.split()
+    if not any(sign in sub for sign in "*?["):
+        return words, None
+    return words, re.compile("\n".join(fnmatch.translate(word)[:-2] for word in words))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,23 +125,23 @@ class CommandTable:
     Args:
         programs: Programs with rules; a name may have a wrapper and a program.
         simple: Label of programs that always do the same.
-        globs: Name globs such as ``python3.*`` with the name that they stand for.
+        globs: Matches other spellings such as ``python3.*``, each a group.
+        standing_for: The name that each group of ``globs`` stands for.
         words: Lists of words by name, such as the script names that only read.
     """
 
     programs: Mapping[str, tuple[Program, ...]]
     simple: Mapping[str, str]
-    globs: tuple[tuple[str, str], ...]
+    globs: re.Pattern[str]
+    standing_for: Mapping[str, str]
     words: Mapping[str, frozenset[str]]
 
     def canonical(self, name: str) -> str:
         """Return the name under which a program is listed."""
         if name in self.programs or name in self.simple:
             return name
-        for glob, listed in self.globs:
-            if fnmatch.fnmatchcase(name, glob):
-                return listed
-        return name
+        match = self.globs.match(name)
+        return self.standing_for[match.lastgroup or ""] if match else name
 
     def knows(self, name: str) -> bool:
         """Tell whether the table says anything about a program."""
@@ -170,7 +182,10 @@ def command_table() -> CommandTable:
     return CommandTable(
         programs={name: tuple(listed) for name, listed in programs.items()},
         simple=simple,
-        globs=tuple(globs),
+        globs=re.compile(
+            "|".join(f"(?P<g{n}>{fnmatch.translate(glob)})" for n, (glob, _) in enumerate(globs))
+        ),
+        standing_for={f"g{n}": name for n, (_, name) in enumerate(globs)},
         words=words,
     )
 

@@ -134,6 +134,14 @@ def _run_python(use: Use) -> bool:
     return True
 
 
+def _run_javascript(use: Use) -> bool:
+    """Run the code that ``bun -e`` or ``deno eval`` is given."""
+    code = use.arguments.value({"-e", "--eval", "-p", "--print"}) or use.operands[:1]
+    for text in code:
+        scan_code("javascript", text, use.session.inner(), use.name)
+    return bool(code)
+
+
 def _run_bare_name(use: Use) -> bool:
     """Judge a tool that builds when it is given nothing to do but tests when it is a test tool."""
     if use.name in command_table().words["bare_builders"]:
@@ -148,6 +156,7 @@ USES: Mapping[str, Callable[[Use], bool]] = MappingProxyType(
     {
         "bare_name": _run_bare_name,
         "elisp": _run_elisp,
+        "javascript": _run_javascript,
         "method": _run_method,
         "program": _run_inner,
         "python": _run_python,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import time
 
 import pytest
 from hypothesis import given, settings
@@ -112,6 +113,12 @@ WRAPPERS = [
     "x=$({command})",
     "eval {quoted}",
     "f() {{ {command}; }}; f",
+    "time ( {command} )",
+    "time -p {{ {command}; }}",
+    "trap {quoted} EXIT",
+    "bash <({command_printed})",
+    "source <({command_printed})",
+    "{command_printed} | sh",
     "! {command}",
     "{command} &",
     "ls | while read x; do {command}; done",
@@ -120,10 +127,15 @@ WRAPPERS = [
 ]
 
 
+def wrap(wrapper: str, command: str) -> str:
+    quoted = shlex.quote(command)
+    return wrapper.format(command=command, quoted=quoted, command_printed=f"echo {quoted}")
+
+
 @pytest.mark.parametrize("wrapper", WRAPPERS, ids=[f"wrapper_{n}" for n in range(len(WRAPPERS))])
 @pytest.mark.parametrize("command", EDITS)
 def test_wrapper_never_hides_an_edit(wrapper: str, command: str) -> None:
-    wrapped = wrapper.format(command=command, quoted=shlex.quote(command))
+    wrapped = wrap(wrapper, command)
 
     assert read_command(wrapped, CLASSES, dialect="bash").label == "file_edit"
 
@@ -131,7 +143,7 @@ def test_wrapper_never_hides_an_edit(wrapper: str, command: str) -> None:
 @pytest.mark.parametrize("wrapper", WRAPPERS, ids=[f"wrapper_{n}" for n in range(len(WRAPPERS))])
 @pytest.mark.parametrize("command", READS)
 def test_wrapper_never_makes_a_read_an_edit(wrapper: str, command: str) -> None:
-    wrapped = wrapper.format(command=command, quoted=shlex.quote(command))
+    wrapped = wrap(wrapper, command)
 
     assert read_command(wrapped, CLASSES, dialect="bash").label == "read_only"
 
@@ -143,7 +155,7 @@ def test_wrapper_never_makes_a_read_an_edit(wrapper: str, command: str) -> None:
 )
 def test_nested_wrappers_never_hide_an_edit(command: str, wrappers: list[str]) -> None:
     for wrapper in wrappers:
-        command = wrapper.format(command=command, quoted=shlex.quote(command))
+        command = wrap(wrapper, command)
 
     assert read_command(command, CLASSES, dialect="bash").label == "file_edit"
 
@@ -204,10 +216,110 @@ def test_loops_in_loops_end_within_the_budget() -> None:
 
     reading = read_command(loops + "ls; " + "done; " * 12, CLASSES, dialect="bash")
 
-    assert (reading.label, reading.detail) == ("unknown", "nested too deeply")
+    assert (reading.label, reading.detail) == ("unknown", "too many commands")
 
 
 def test_functions_that_call_each_other_twice_end_within_the_budget() -> None:
     functions = "".join(f"f{n}() {{ f{n + 1}; f{n + 1}; }}; " for n in range(40))
 
     assert read_command(functions + "f0", CLASSES, dialect="bash").label == "unknown"
+
+
+#: Texts of which 100 KB once took more than a second, some of them hours, or all the memory.
+SLOW = {
+    "pipes that end in one": "a|",
+    "redirections from nothing": "<",
+    "doubled variable": "a=$a$a;",
+    "blank lines": "\n",
+    "directories": "cd a;",
+    "open parentheses": "(",
+    "open substitutions": "$(",
+    "adjacent strings": "'a'",
+    "commands": "rm a; ",
+    "reads": "ls -l src; ",
+    "cmdlets": "Get-Item a; ",
+    "braces": "{a,b}",
+    "heredocs": "cat <<E\nx\nE\n",
+    "functions": "f() { ls; }; f; ",
+    "line joins": "a\\\n",
+}
+SLOW_CODE = {
+    "doubled text": "a = a + a\n",
+    "adjacent strings": '"a"',
+    "blanks": " ",
+    "open calls": "open(",
+    "chained calls": ".a()",
+    "sums": '"a"+',
+    "writes to variables": "$x = 1; file_put_contents($x, 1);",
+}
+INTERPRETERS = ["python3", "node", "ruby", "perl", "php", "psql", "julia", "lua", "Rscript"]
+#: Seconds of processor time per 100 KB. Ordinary text takes some milliseconds; a text that is
+#: nothing but commands takes as long as they do, and instrumented runs take several times that.
+BOUND = 2.5
+
+
+def seconds(text: str, dialect: str) -> float:
+    began = time.process_time()
+    assert read_command(text, CLASSES, dialect=dialect).label in LABELS
+    return time.process_time() - began
+
+
+@pytest.mark.parametrize("name", SLOW)
+@pytest.mark.parametrize("dialect", ["bash", "powershell", "cmd", "auto"])
+def test_long_text_takes_no_long_time(name: str, dialect: str) -> None:
+    assert seconds((SLOW[name] * 100_000)[:100_000], dialect) < BOUND
+
+
+@pytest.mark.parametrize("name", SLOW_CODE)
+@pytest.mark.parametrize("interpreter", INTERPRETERS)
+def test_long_code_takes_no_long_time(name: str, interpreter: str) -> None:
+    code = (SLOW_CODE[name] * 100_000)[:100_000]
+
+    assert seconds(f"{interpreter} - <<'END'\n{code}\nEND\n", "bash") < BOUND
+
+
+def test_long_heredoc_takes_milliseconds() -> None:
+    text = "".join(f"line {number} of a file\n" for number in range(5000))
+    command = f"cat <<'END'\n{text}END\n"
+    fastest = min(seconds(command, "bash") for _ in range(5))
+
+    assert fastest < 0.05 * len(command) / 100_000 + 0.01
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(shell_text, min_size=1, max_size=5), st.sampled_from(["bash", "powershell", "cmd"]))
+def test_any_text_that_is_repeated_takes_no_long_time(texts: list[str], dialect: str) -> None:
+    text = ("".join(texts) or "a") * 100_000
+
+    assert seconds(text[:30_000], dialect) < BOUND
+
+
+def test_doubled_variable_does_not_fill_the_memory() -> None:
+    doubling = "a=xxxxxxxx; " + "a=$a$a$a$a; " * 40
+
+    assert read_command(doubling + "echo $a > src/f.py", CLASSES, dialect="bash").label in LABELS
+
+
+def test_doubled_text_of_code_does_not_fill_the_memory() -> None:
+    lines = ["v0 = 'xxxxxxxx'", *(f"v{n} = v{n - 1} + v{n - 1}" for n in range(1, 60))]
+    command = "python3 - <<'END'\n" + "\n".join(lines) + "\nopen(v59, 'w')\nEND\n"
+
+    assert read_command(command, CLASSES, dialect="bash").label == "file_edit"
+
+
+def test_first_edit_ends_the_reading() -> None:
+    reading = read_command("echo a > src/f.py; " + "ls -l; " * 10_000, CLASSES, dialect="bash")
+
+    assert (reading.label, reading.word) == ("file_edit", ">")
+
+
+def test_text_that_cannot_be_parsed_in_time_is_read_as_far_as_it_can() -> None:
+    reading = read_command("rm src/a.py; " + "a|" * 50_000, CLASSES, dialect="bash")
+
+    assert (reading.label, reading.word) == ("file_edit", "rm")
+
+
+def test_reading_ends_after_ten_thousand_commands_and_says_so() -> None:
+    reading = read_command("ls; " * 10_001 + "rm a.py", CLASSES, dialect="bash")
+
+    assert (reading.label, reading.detail) == ("unknown", "too many commands")

@@ -1,0 +1,69 @@
+"""``switchyard new-plugin``: a route plugin of one's own, ready to be installed and changed."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from switchyard_core.cli import installed_registry
+from switchyard_core.scaffold import PluginNames, plugin_names, write_plugin
+
+if TYPE_CHECKING:
+    from switchyard_core.plugins import PluginRegistry
+
+__all__ = ["command"]
+
+
+@click.command(name="new-plugin")
+@click.argument("name")
+@click.option(
+    "--directory",
+    type=click.Path(path_type=Path),
+    help="Folder to write into; NAME in the current folder unless said otherwise.",
+)
+@click.pass_context
+def command(ctx: click.Context, *, name: str, directory: Path | None) -> None:
+    """Write a route plugin called NAME.
+
+    The distribution `switchyard-NAME` has one package with a router and its options, an entry
+    point, a policy, and tests that pass as soon as it is installed. The router keeps each
+    session on one target; change it into your own. Exits 2 when the name cannot be used or the
+    folder is not empty.
+    """
+    try:
+        names = plugin_names(name)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="NAME") from None
+    taken = _owner(names, installed_registry(ctx))
+    if taken:
+        raise click.BadParameter(f"{taken}; choose another name", param_hint="NAME")
+    folder = directory if directory is not None else Path(name)
+    try:
+        written = write_plugin(names, folder)
+    except FileExistsError as error:
+        click.echo(f"error: {error}; name another folder with --directory", err=True)
+        ctx.exit(2)
+    except OSError as error:
+        click.echo(f"error: cannot write {error.filename}: {error.strerror}", err=True)
+        ctx.exit(2)
+    click.echo(f"wrote the distribution {names.distribution} into {folder}:")
+    for path in written:
+        click.echo(f"  {path.as_posix()}")
+    click.echo(f"next:\n  pip install -e '{folder}[test]'\n  python -m pytest {folder}")
+    click.echo("  switchyard plugins")
+
+
+def _owner(names: PluginNames, registry: PluginRegistry) -> str:
+    """Return who has one of the names already, ``""`` when nobody does."""
+    for plugin in registry.plugins:
+        if plugin.name == names.type:
+            return f"there is a plugin {plugin.label}"
+        if names.type in plugin.gives.get("route_type", ()):
+            return f"the route type `{names.type}` is given by plugin {plugin.label}"
+    # A package of that name would hide the new one, or be hidden by it.
+    if find_spec(names.module) is not None:
+        return f"there is a package `{names.module}`"
+    return ""

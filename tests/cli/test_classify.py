@@ -1,0 +1,188 @@
+"""``switchyard classify``: label, rule and deciding word, for one command or a log of them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from switchyard_core.cli import cli
+
+POLICY = """\
+schema_version = 1
+[llm_clients.p]
+format = "openai_chat"
+base_url = "https://example.com/v1"
+[targets.planner]
+id = "capable"
+llm_client = "p"
+[targets.executor]
+id = "efficient"
+llm_client = "p"
+[mutation_rules.ours]
+extends = ["coding_agents"]
+[[mutation_rules.ours.rules]]
+name = "deploy"
+label = "file_edit"
+match = ["deploy"]
+[[mutation_rules.ours.rules]]
+name = "no-shell"
+label = "unknown"
+match = ["bash"]
+[routes.strict]
+id = "strict"
+type = "plan_execute"
+capable_target = "planner"
+efficient_target = "executor"
+mutation_rules = ["ours"]
+"""
+SECOND = """\
+[routes.second]
+id = "second"
+type = "plan_execute"
+capable_target = "planner"
+efficient_target = "executor"
+"""
+
+
+def run(*arguments: str, given: str | bytes | None = None) -> Result:
+    return CliRunner().invoke(cli, ["classify", *arguments], input=given)
+
+
+@pytest.fixture
+def policy(tmp_path: Path) -> Path:
+    path = tmp_path / "policy.toml"
+    path.write_text(POLICY)
+    return path
+
+
+def test_classify_names_label_rule_and_word() -> None:
+    result = run("git status && sed -i s/a/b/ src/f.py")
+    assert result.exit_code == 0
+    assert result.output.splitlines() == [
+        "file_edit",
+        "  rule    coding_agents / shell-bash",
+        "  word    sed",
+        "  reason  sed writes src/f.py",
+    ]
+
+
+def test_classify_of_a_read_names_the_rule_that_read_it() -> None:
+    assert run("ls -la").output.splitlines() == [
+        "read_only",
+        "  rule    coding_agents / shell-bash",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("tool", "text", "label"),
+    [
+        ("PowerShell", "Set-Content src/a.cs x", "file_edit"),
+        ("shell", "del src\\a.c", "file_edit"),
+        ("write_file", '{"path": "src/a.py"}', "file_edit"),
+        ("write_file", '{"path": "plan.md"}', "file_write_other"),
+        ("apply_patch", "*** Begin Patch\n*** Add File: build/x.log\n", "file_write_other"),
+        ("exec", "await tools.exec_command({cmd: 'rm a.py'})", "file_edit"),
+        ("bash", "{ rm a.py; }", "file_edit"),
+        ("read_file", '{"path": "src/a.py"}', "read_only"),
+    ],
+)
+def test_classify_reads_what_the_tool_is_given(tool: str, text: str, label: str) -> None:
+    assert run(text, "--tool", tool).output.splitlines()[0] == label
+
+
+def test_classify_without_a_rule_says_so() -> None:
+    result = run("x", "--tool", "no_such_tool")
+    assert result.output.splitlines() == ["read_only", "  rule    none applies"]
+
+
+def test_classify_as_json_is_one_line() -> None:
+    assert json.loads(run("rm a.py", "--json").output) == {
+        "command": "rm a.py",
+        "tool": "bash",
+        "label": "file_edit",
+        "rule_set": "coding_agents",
+        "rule": "shell-bash",
+        "word": "rm",
+        "detail": "rm writes a.py",
+    }
+
+
+def test_classify_of_a_log_answers_line_by_line_and_keeps_other_keys() -> None:
+    log = [
+        '"git status"',
+        '{"command": "rm a.py", "id": 7}',
+        "",
+        '{"tool": "Write", "arguments": {"file_path": "a.py"}}',
+        '{"tool": "shell", "arguments": {"command": ["bash", "-lc", "git apply p"]}}',
+    ]
+    result = run(given="\n".join(log))
+    answers = [json.loads(line) for line in result.output.splitlines()]
+    assert result.exit_code == 0
+    assert [answer["label"] for answer in answers] == ["read_only", *["file_edit"] * 3]
+    assert (answers[1]["id"], answers[1]["word"]) == (7, "rm")
+    assert answers[2]["arguments"] == {"file_path": "a.py"}
+
+
+@pytest.mark.parametrize("line", ["nonsense", "7", "{}", '{"tool": 1, "command": "ls"}', "\xff"])
+def test_classify_of_a_line_it_cannot_read_goes_on_and_exits_1(line: str) -> None:
+    result = run("-", given=f"{line}\n".encode("latin-1") + b'"rm a.py"\n')
+    first, second = map(json.loads, result.output.splitlines())
+    assert result.exit_code == 1
+    assert first == {
+        "error": "line 1: not a string or an object with `command` or `arguments`",
+    }
+    assert second["label"] == "file_edit"
+
+
+def test_classify_with_a_policy_uses_its_rules(policy: Path) -> None:
+    result = run("rm a.py", "--policy", str(policy))
+    assert result.output.splitlines()[:2] == ["unknown", "  rule    ours / no-shell"]
+    assert run("x", "--policy", str(policy), "--tool", "deploy").output.startswith("file_edit\n")
+
+
+def test_classify_with_routes_of_different_rules_needs_one(policy: Path) -> None:
+    policy.write_text(POLICY + SECOND)
+    result = run("rm a.py", "--policy", str(policy))
+    assert result.exit_code == 2
+    assert "the routes have different rules; add --route: strict, second" in result.output
+    picked = run("rm a.py", "--policy", str(policy), "--route", "second")
+    assert picked.output.startswith("file_edit\n")
+
+
+def test_classify_with_an_unknown_route_lists_those_with_rules(policy: Path) -> None:
+    result = run("ls", "--policy", str(policy), "--route", "x")
+    assert result.exit_code == 2
+    assert "no route `x` with mutation rules; routes with rules: strict" in result.output
+
+
+def test_classify_with_a_broken_policy_shows_its_findings(policy: Path) -> None:
+    policy.write_text(POLICY.replace("plan_execute", "plan_exec"))
+    result = run("ls", "--policy", str(policy))
+    assert result.exit_code == 1
+    assert "SY301" in result.output
+
+
+def test_classify_without_the_policy_file_exits_2(tmp_path: Path) -> None:
+    result = run("ls", "--policy", str(tmp_path / "none.toml"))
+    assert result.exit_code == 2
+    assert "none.toml" in result.output
+
+
+def test_classify_with_a_pack_uses_it() -> None:
+    assert run("ls", "--pack", "strict", "--tool", "mystery").output.startswith("file_edit\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["ls", "--pack", "nope"], "no pack is called `nope`; installed packs: coding_agents"),
+        (["ls", "--route", "r"], "--route needs --policy"),
+        (["ls", "--pack", "strict", "--policy", "p"], "exclude each other"),
+    ],
+)
+def test_classify_with_options_that_do_not_fit_exits_2(arguments: list[str], message: str) -> None:
+    result = run(*arguments)
+    assert (result.exit_code, message in result.output) == (2, True)
