@@ -10,21 +10,26 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
 
+import re2
 from pydantic import AfterValidator, BaseModel, ConfigDict
 
 from switchyard_core.errors import Finding, Severity
+from switchyard_core.jsonpath import PathError, compile_path
 
 if TYPE_CHECKING:
     from switchyard_core.jsontext import ObjectText
 
 __all__ = [
     "WIRE_FORMATS",
+    "JSONPathText",
     "LabelName",
     "LatchStoreName",
     "LatchStoreType",
     "LintRule",
     "MutationPack",
+    "OptionError",
     "Options",
+    "PatternText",
     "Prompt",
     "Reference",
     "Rewrite",
@@ -57,10 +62,59 @@ class Reference:
     kind: Literal["target", "route", "rule_set", "latch_store", "label"]
 
 
+class OptionError(ValueError):
+    """What a validator of an option raises to say where its text is wrong and what to do.
+
+    The policy check reports it at the option, with line and column. A plain ``ValueError``
+    is reported too, at the beginning of the value and without a fix of its own.
+
+    Args:
+        message: What is wrong, one sentence, lower case, no final stop.
+        column: 0-based character of the value, ``None`` for its beginning.
+        fix: What to do, ``""`` for the usual advice.
+        code: Code of the finding.
+    """
+
+    def __init__(
+        self, message: str, *, column: int | None = None, fix: str = "", code: str = "SY107"
+    ) -> None:
+        self.message = message
+        self.column = column
+        self.fix = fix
+        self.code = code
+        super().__init__(message)
+
+
 def _not_blank(text: str) -> str:
     if not text.strip():
         msg = "must not be blank"
-        raise ValueError(msg)
+        raise OptionError(msg, fix="write the text, or remove the key", code="SY108")
+    return text
+
+
+def _is_path(text: str) -> str:
+    try:
+        compile_path(text)
+    except PathError as error:
+        msg = f"not a JSONPath expression: {error.message}"
+        fix = "correct the path; jsonpath-ng's extended grammar applies"
+        raise OptionError(msg, column=error.column, fix=fix, code="SY401") from None
+    return text
+
+
+def _is_pattern(text: str) -> str:
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        re2.compile(text, options)
+    except re2.error as error:
+        raw = error.args[0] if error.args else error
+        said = raw.decode("utf-8", "replace") if isinstance(raw, bytes) else str(raw)
+        # RE2 names no column, but ends with the part of the expression that it cannot read.
+        column = text.find(said.partition(": ")[2])
+        fix = "RE2 syntax applies: no look-around, no back-references"
+        msg = f"bad regular expression: {said}"
+        raise OptionError(msg, column=max(column, 0), fix=fix, code="SY402") from None
     return text
 
 
@@ -76,6 +130,10 @@ LatchStoreName = Annotated[str, Reference("latch_store")]
 LabelName = Annotated[str, Reference("label")]
 #: An instruction for a model; a blank one is a policy error.
 Prompt = Annotated[str, AfterValidator(_not_blank)]
+#: A JSONPath expression; what is wrong with it is reported with the column inside the string.
+JSONPathText = Annotated[str, AfterValidator(_is_path)]
+#: A regular expression (RE2); what is wrong with it is reported with the column.
+PatternText = Annotated[str, AfterValidator(_is_pattern)]
 
 
 class Options(BaseModel):
@@ -92,8 +150,8 @@ class RouteType:
         name: Unique among all installed plugins, ``[a-z][a-z0-9_]*``.
         options: Pydantic model of the route's own keys, with ``extra="forbid"``
             (inherit :class:`Options`).
-        router: Called once per route as ``router(options)``; the result has
-            ``async def route(request, context) -> Decision``.
+        router: Called once per route as ``router(options)``, and once more when a policy is
+            checked; the result has ``async def route(request, context) -> Decision``.
         summary: One line for ``switchyard plugins``.
         kind: ``routes`` decides where a request goes; ``answers`` writes the answer itself.
     """

@@ -15,7 +15,7 @@ def handoff_rewrites(
     source: TargetView,
     target: TargetView,
     through_call: int | None = None,
-    through_item: int | None = None,
+    through_message: int | None = None,
     opaque: Literal["auto", "keep", "drop"] = "auto",
     as_text_max_chars: int | None = None,
     drop_continuation: bool = False,
@@ -30,8 +30,8 @@ def handoff_rewrites(
         target: The target that gets the request.
         through_call: Number of the last call of ``source``, among all calls of the history;
             ``None`` when the history holds nothing of it any more.
-        through_item: In place of ``through_call``: index of the last wire item, in ``messages``
-            or ``input``, that may be of ``source``; assistant turns up to there count as its.
+        through_message: In place of ``through_call``: index of the last message that may be of
+            ``source``; every assistant message up to there counts as its.
         opaque: What happens to opaque reasoning; ``auto`` drops it at another origin.
         as_text_max_chars: Turns visible reasoning into text of at most so many characters;
             ``None`` leaves it.
@@ -45,7 +45,7 @@ def handoff_rewrites(
     def add(name: str, **parameters: Any) -> None:
         rewrites.append(Rewrite(name=name, parameters=parameters))
 
-    through = {"through_call": through_call, "through_item": through_item}
+    through = {"through_call": through_call, "through_message": through_message}
     place = {name: number for name, number in through.items() if number is not None}
     if place:
         if as_text_max_chars is not None:

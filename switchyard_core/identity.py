@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
-__all__ = ["Headers", "Identity", "Mark", "read_identity", "read_mark"]
+__all__ = ["Headers", "Identity", "Mark", "read_identity", "read_mark", "unfit_source"]
 
 #: Longest header value that can be an identity, in characters.
 MAX_LENGTH = 8192
@@ -179,19 +179,54 @@ def read_identity(
     Guarantees:
         Pure. A sub-agent without an agent id, and an agent without a session, is nobody.
     """
+    return _read(headers, mark, user_id, extra)[0]
+
+
+def unfit_source(
+    headers: Headers,
+    mark: Mark,
+    *,
+    user_id: Callable[[], str | None] | None = None,
+    extra: Sequence[tuple[str, Callable[[], str | None]]] = (),
+) -> str:
+    """Return where a request names itself in a way that is no identity, ``""`` if nowhere.
+
+    That is an id with other than ASCII characters, or one over 8192 of them. It makes the
+    request nobody's, and its sender should hear which header it was.
+
+    Args:
+        headers: As for :func:`read_identity`.
+        mark: As there.
+        user_id: As there.
+        extra: As there.
+
+    Returns:
+        ``header:<name>`` or ``body:<path>``.
+    """
+    return _read(headers, mark, user_id, extra)[1]
+
+
+def _read(
+    headers: Headers,
+    mark: Mark,
+    user_id: Callable[[], str | None] | None,
+    extra: Sequence[tuple[str, Callable[[], str | None]]],
+) -> tuple[Identity | None, str]:
+    """Return the identity, or ``None`` and the place of the id that is not fit to be one."""
     session, source = _session(headers, mark, user_id, extra)
     if session is None:
-        return None
+        return None, source
     if not _is_subagent(headers, mark):
-        return Identity(session=session, source=source)
+        return Identity(session=session, source=source), ""
     for name in _AGENT_HEADERS:
         value = mark.metadata.get("thread_id") if name == _CODEX_METADATA else headers.get(name)
         if not _blank(value):
             agent, found = _clean(value), f"header:{name}"
             if agent is None:
-                return None
-            return Identity(session=session, agent=agent, source=source, agent_source=found)
-    return None
+                return None, found
+            identity = Identity(session=session, agent=agent, source=source, agent_source=found)
+            return identity, ""
+    return None, ""
 
 
 def _session(
@@ -200,6 +235,7 @@ def _session(
     user_id: Callable[[], str | None] | None,
     extra: Sequence[tuple[str, Callable[[], str | None]]],
 ) -> tuple[str | None, str]:
+    """Return the first id that is given and its place; both empty when there is none."""
     for name in _SESSION_HEADERS:
         value = mark.metadata.get("session_id") if name == _CODEX_METADATA else headers.get(name)
         if not _blank(value):
@@ -208,8 +244,8 @@ def _session(
         value = read()
         if not _blank(value):
             return _clean(value), name
-    session = _clean(_session_of_user_id(user_id())) if user_id else None
-    return session, "body:$.metadata.user_id"
+    value = _session_of_user_id(user_id()) if user_id else None
+    return (None, "") if _blank(value) else (_clean(value), "body:$.metadata.user_id")
 
 
 def _is_subagent(headers: Headers, mark: Mark) -> bool:

@@ -31,6 +31,8 @@ SPACE = re.compile(rb"[ \t\r\n]*")
 STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
 _SCALAR = re.compile(rb"[^,\]}\s]+")
+# A string, or (group 1) one of the words that Python reads and JSON does not know.
+_CONSTANT = re.compile(rb'"(?:[^"\\]|\\.)*"|(-?Infinity|NaN)', re.DOTALL)
 # A surrogate pair, a lone surrogate (group 1), or any other escape: left to right, so that the
 # second half of an escaped backslash never starts an escape of its own.
 _SURROGATE = re.compile(
@@ -73,10 +75,9 @@ def loads(data: bytes) -> Any:
     try:
         return json.loads(data)
     except RecursionError:
-        msg = "nested too deeply"
-        raise JsonTextError(msg) from None
-    except ValueError as error:
-        raise JsonTextError(str(error)) from None
+        raise JsonTextError(_depth_message(data)) from None
+    except ValueError:
+        raise JsonTextError(_syntax_message(data)) from None
 
 
 def readable(data: bytes) -> bytes:
@@ -97,8 +98,7 @@ def _decode(decoder: msgspec.json.Decoder[Any], data: bytes) -> tuple[Any, bytes
     try:
         return decoder.decode(data), data
     except RecursionError:
-        msg = "nested too deeply"
-        raise JsonTextError(msg) from None
+        raise JsonTextError(_depth_message(data)) from None
     except msgspec.ValidationError as error:
         raise JsonTextError(_kind_message(data, error)) from None
     except msgspec.DecodeError:
@@ -133,17 +133,52 @@ def _syntax_message(data: bytes) -> str:
     except UnicodeDecodeError as error:
         return f"not UTF-8: invalid byte at offset {error.start}"
     except RecursionError:
-        return "nested too deeply"
+        return _depth_message(data)
     except json.JSONDecodeError as error:
-        return f"not JSON: {error.msg.lower()} at line {error.lineno} column {error.colno}"
-    except ValueError as error:
-        return f"not JSON: {error}"
+        what = error.msg[:1].lower() + error.msg[1:].removesuffix(" at")
+        return f"not JSON: {what} at line {error.lineno} column {error.colno}"
+    except _ConstantError:
+        return _constant_message(data)
     return "not JSON"
 
 
-def _refuse_constant(name: str) -> None:
-    msg = f"`{name}` is not a JSON value"
-    raise ValueError(msg)
+class _ConstantError(Exception):
+    """A word that Python takes for a number; no ``ValueError``, which has other causes."""
+
+
+def _refuse_constant(_name: str) -> None:
+    raise _ConstantError
+
+
+def _constant_message(data: bytes) -> str:
+    """Say where the first word stands that is no JSON, such as ``NaN``."""
+    for match in _CONSTANT.finditer(data):
+        if match[1]:
+            name = match[1].decode("ascii")
+            return f"not JSON: `{name}` is not a JSON value at {_place(data, match.start())}"
+    return "not JSON"
+
+
+def _depth_message(data: bytes) -> str:
+    """Say how deep the deepest value is nested and where it begins."""
+    depth = deepest = position = 0
+    for match in _TOKEN.finditer(data):
+        token = match.group()
+        if token in (b"{", b"["):
+            depth += 1
+            if depth > deepest:
+                deepest, position = depth, match.start()
+        elif token in (b"}", b"]"):
+            depth -= 1
+    return f"nested too deeply: {deepest} levels at {_place(data, position)}"
+
+
+def _place(data: bytes, position: int) -> str:
+    """Return line and column, in characters and counted from 1, of an offset."""
+    start = data.rfind(b"\n", 0, position) + 1
+    column = len(data[start:position].decode("utf-8", "replace")) + 1
+    line = data.count(b"\n", 0, position) + 1
+    return f"line {line} column {column}"
 
 
 def skip_value(data: bytes, start: int) -> int:

@@ -34,6 +34,10 @@ class RewriteReport:
     skipped: str = ""
 
 
+def _fault(name: str, what: str) -> PluginError:
+    return PluginError(f"the rewrite `{name}` {what}")
+
+
 def order_rewrites(
     rewrites: Sequence[Rewrite], types: Mapping[str, RewriteType]
 ) -> tuple[Rewrite, ...]:
@@ -56,7 +60,7 @@ def apply_rewrites(
     types: Mapping[str, RewriteType],
     wire_format: WireFormat,
     switches: Mapping[str, bool] | None = None,
-    blame: Callable[[str], str] = lambda _name: "",
+    fault: Callable[[str, str], PluginError] = _fault,
 ) -> tuple[bytes, tuple[RewriteReport, ...]]:
     """Run rewrites on a body and report what each changed.
 
@@ -66,7 +70,7 @@ def apply_rewrites(
         types: Every known rewrite, by name.
         wire_format: Wire format of the body.
         switches: The target's ``rewrites`` table; ``False`` switches one off.
-        blame: Says who gives a rewrite, for errors.
+        fault: Makes the error for a rewrite's name and what it did, naming who gives it.
 
     Raises:
         PluginError: An unknown rewrite, wrong parameters, or a rewrite that raised.
@@ -89,13 +93,10 @@ def apply_rewrites(
                 else None
             )
         except ValidationError as error:
-            msg = f"wrong parameters for the rewrite `{rewrite.name}`{blame(rewrite.name)}: {error}"
-            raise PluginError(msg) from error
+            raise fault(rewrite.name, f"was given wrong parameters: {error}") from error
         try:
             changes = tuple(function(body, parameters, scope))
         except Exception as error:
-            giver = blame(rewrite.name)
-            msg = f"the rewrite `{rewrite.name}`{giver} failed: {type(error).__name__}: {error}"
-            raise PluginError(msg) from error
+            raise fault(rewrite.name, f"failed: {type(error).__name__}: {error}") from error
         reports.append(RewriteReport(name=rewrite.name, changes=changes))
     return body.dump(), tuple(reports)

@@ -64,9 +64,7 @@ def as_request(captured: dict[str, Any]) -> Request:
 
 
 def harness(captured: dict[str, Any]) -> Harness:
-    return Harness(
-        policy(FORMATS[captured["path"]]), plugins=PLUGINS, upstream=FakeUpstream()
-    )
+    return Harness(policy(FORMATS[captured["path"]]), plugins=PLUGINS, upstream=FakeUpstream())
 
 
 def test_every_capture_has_an_expectation():

@@ -5,6 +5,7 @@ Marks in Markdown, right above a fenced block:
 - ``<!-- policy -->``       a ``toml`` block that is a whole policy: it has no finding
 - ``<!-- policy: broken -->``  a policy that shows a mistake: it has at least one error
 - ``<!-- not run -->``      a ``python`` block that needs what a test has not got
+- ``<!-- file: PATH -->``    a file of the tutorial, which tests/packaging/test_tutorial.py plays
 
 A ``toml`` block with ``schema_version`` at its start is a policy, marked or not. Every
 ``python`` block runs, those of one page in order, in one namespace, on one event loop, with
@@ -73,11 +74,20 @@ def blocks(language: str) -> Iterator[Block]:
                 )
 
 
+def is_file(block: Block) -> bool:
+    return block.mark.startswith("file:")
+
+
+def examples() -> list[Block]:
+    return [b for b in blocks("python") if b.mark != "not run" and not is_file(b)]
+
+
 def policies() -> list[Block]:
     return [
         block
         for block in blocks("toml")
-        if block.mark.startswith("policy") or block.text.startswith("schema_version")
+        if block.mark.startswith("policy")
+        or (block.text.startswith("schema_version") and not is_file(block))
     ]
 
 
@@ -114,7 +124,7 @@ def test_policy_in_the_docs_has_no_finding(block: Block, registry: PluginRegistr
     assert [finding.render() for finding in result.findings] == []
 
 
-@pytest.mark.parametrize("page", sorted({b.page for b in blocks("python")}), ids=lambda p: p.stem)
+@pytest.mark.parametrize("page", sorted({b.page for b in examples()}), ids=lambda p: p.stem)
 def test_python_in_the_docs_runs(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -123,10 +133,12 @@ def test_python_in_the_docs_runs(
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, object] = {"__name__": "example"}
     with asyncio.Runner() as runner:
-        for block in (b for b in blocks("python") if b.page == page and b.mark != "not run"):
+        for block in (b for b in examples() if b.page == page):
             # The lines before the block keep the line numbers of a traceback right.
             source = "\n" * (block.line - 1) + textwrap.dedent(block.text)
-            code = compile(source, str(page), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+            # Without `dont_inherit` the examples would get this module's own future imports.
+            flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+            code = compile(source, str(page), "exec", flags=flags, dont_inherit=True)
             waiting = eval(code, namespace)
             if inspect.iscoroutine(waiting):
                 runner.run(waiting)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switchyard_core.identity import Headers, Identity, read_identity, read_mark
+from switchyard_core.identity import Headers, Identity, read_identity, read_mark, unfit_source
 
 ROOT = "00000000-root"
 THREAD = "00000000-thread"
@@ -211,3 +211,37 @@ def test_any_headers_give_an_identity_or_none(headers):
     identity = identify(headers)
 
     assert identity is None or (identity.session and identity.session.isascii())
+
+
+@pytest.mark.parametrize(
+    ("headers", "place"),
+    [
+        ({}, ""),
+        ({"x-session-id": "s"}, ""),
+        ({"x-session-id": "sess\u00e4"}, "header:x-session-id"),
+        ({"session-id": "s" * 8193}, "header:session-id"),
+        ({"session-id": "s" * 8192}, ""),
+        ({"x-session-id": " ", "session-id": "\u00e4"}, "header:session-id"),
+        ({"x-codex-turn-metadata": '{"session_id": "\u00e4"}'}, "header:x-codex-turn-metadata"),
+        (
+            {"x-session-id": "s", "x-claude-code-agent-id": "\u00e4"},
+            "header:x-claude-code-agent-id",
+        ),
+        ({"x-session-id": "s", "x-switchyard-is-subagent": "1"}, ""),
+    ],
+    ids=["none", "fit", "not_ascii", "long", "longest", "after_blank", "metadata", "agent", "lost"],
+)
+def test_unfit_source_names_the_header_that_is_no_identity(headers, place):
+    given = Headers(headers)
+
+    assert unfit_source(given, read_mark(given)) == place
+
+
+def test_unfit_source_names_the_place_in_the_body():
+    headers = Headers({})
+    mark = read_mark(headers)
+
+    own = unfit_source(headers, mark, extra=[("body:$.meta.session", lambda: "\u00e4")])
+    known = unfit_source(headers, mark, user_id=lambda: json.dumps({"session_id": "\u00e4"}))
+
+    assert (own, known) == ("body:$.meta.session", "body:$.metadata.user_id")

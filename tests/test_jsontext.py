@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from switchyard_core.jsonscan import readable
-from switchyard_core.jsontext import ArrayText, JsonTextError, ObjectText, encode
+from switchyard_core.jsontext import ArrayText, JsonTextError, ObjectText, encode, loads
 from tests.support.strategies import VALUES, objects
 
 
@@ -104,17 +104,51 @@ def test_unique_object_with_a_duplicate_key_is_refused(data):
         (b"[1]", "expected a JSON object, found an array"),
         (b'"x"', "expected a JSON object, found a string"),
         (b'{"a":1', "not JSON: expecting ',' delimiter at line 1 column 7"),
-        (b'{"a":NaN}', "not JSON: `NaN` is not a JSON value"),
+        (
+            b'{"a":\n "NaN", "\xc3\xa4": -Infinity}',
+            "not JSON: `-Infinity` is not a JSON value at line 2 column 14",
+        ),
+        (b'{"a":NaN}', "not JSON: `NaN` is not a JSON value at line 1 column 6"),
+        (b'{"a":"x\ty"}', "not JSON: invalid control character at line 1 column 8"),
+        (b'{"a":"x', "not JSON: unterminated string starting at line 1 column 6"),
         (b"\xef\xbb\xbf{}", "the body starts with a byte order mark; send plain UTF-8"),
-        (b'{"a":' + b"[" * 100_000 + b"]" * 100_000 + b"}", "nested too deeply"),
+        (
+            b'{"a":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+            "nested too deeply: 100001 levels at line 1 column 100005",
+        ),
     ],
-    ids=["empty", "array", "string", "cut", "nan", "mark", "deep"],
+    ids=[
+        "empty",
+        "array",
+        "string",
+        "cut",
+        "infinity",
+        "nan",
+        "control",
+        "unterminated",
+        "mark",
+        "deep",
+    ],
 )
 def test_unfit_bytes_are_refused_with_the_place(data, message):
     with pytest.raises(JsonTextError) as caught:
         ObjectText(data)
 
     assert caught.value.message == message
+
+
+def test_loads_of_a_body_that_is_too_deep_says_where():
+    with pytest.raises(JsonTextError) as caught:
+        loads(b'{\n"x":"[[",\n"a": ' + b"[" * 200_000 + b"]" * 200_000 + b"}")
+
+    assert caught.value.message == "nested too deeply: 200001 levels at line 3 column 200005"
+
+
+def test_loads_says_what_is_wrong_like_every_other_reader():
+    with pytest.raises(JsonTextError) as caught:
+        loads(b'{"a": }')
+
+    assert caught.value.message == "not JSON: expecting value at line 1 column 7"
 
 
 def test_lone_surrogate_is_read_and_kept():

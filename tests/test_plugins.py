@@ -88,7 +88,7 @@ from switchyard_core.hookspecs import hookimpl
 
 @hookimpl
 def switchyard_route_types():
-    return [RouteType(name="{name}", options=Options, router=Options, summary="s")]
+    return [RouteType(name="{name}", options=Options, router=lambda o: o, summary="s")]
 """
 
 

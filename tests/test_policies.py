@@ -7,7 +7,8 @@ from click.testing import CliRunner
 
 from switchyard_core import Switchyard
 from switchyard_core.cli import cli
-from switchyard_core.testing import Harness, conversation
+from switchyard_core.testing import FakeReply, Harness, conversation
+from tests.support.world import PLUGINS
 
 ROOT = Path(__file__).parents[1]
 POLICIES = sorted((ROOT / "policies").glob("*.toml"))
@@ -44,11 +45,14 @@ CLIENTS = [
     ("demo", "openai_chat", ["demo/openai_chat"]),
     ("demo", "openai_responses", ["demo/openai_responses"]),
     ("demo", "anthropic_messages", ["demo/anthropic_messages"]),
+    ("plan_review", "openai_chat", ["switchyard/plan-review"]),
 ]
+#: Policies of other route types, each with a test of its own below.
+OTHERS = {"llm_classifier", "fallback"}
 
 
 def test_every_policy_is_tested():
-    assert {path.stem for path in POLICIES} == {name for name, _, _ in CLIENTS}
+    assert {path.stem for path in POLICIES} == {name for name, _, _ in CLIENTS} | OTHERS
 
 
 @pytest.mark.parametrize("path", [pytest.param(p, id=p.stem) for p in POLICIES])
@@ -83,7 +87,7 @@ def test_demo_is_the_one_of_the_package(name):
 async def test_policy_plans_and_hands_off_for_every_model_id_of_its_client(
     name, wire_format, models
 ):
-    harness = Harness(ROOT / "policies" / f"{name}.toml")
+    harness = Harness(ROOT / "policies" / f"{name}.toml", plugins=PLUGINS)
     headers = {"authorization": "Bearer of-the-caller"}
     start = conversation(wire_format).system("Own instructions.").user("fix it")
     edited = start.edits("edit_file", path="a.py")
@@ -95,8 +99,30 @@ async def test_policy_plans_and_hands_off_for_every_model_id_of_its_client(
         assert executed.decision.target.endswith("executor")
 
 
+async def test_fallback_goes_to_the_spare_target_when_the_main_one_is_down():
+    down = FakeReply(status=503, body={"error": {"message": "down"}})
+    harness = Harness(ROOT / "policies" / "fallback.toml", plugins=PLUGINS, replies=[down])
+
+    routed = await harness.run(
+        conversation("openai_chat").user("hi").request("switchyard/fallback")
+    )
+
+    assert [sent.model for sent in routed.sent] == ["first/model", "second/model"]
+
+
+async def test_llm_classifier_sends_a_small_task_to_the_weak_target():
+    said = {"role": "assistant", "content": '{"strong": false, "why": "one rename"}'}
+    verdict = FakeReply(body={"choices": [{"message": said, "finish_reason": "stop"}]})
+    harness = Harness(ROOT / "policies" / "llm_classifier.toml", plugins=PLUGINS, replies=[verdict])
+    story = conversation("openai_chat").user("rename x")
+
+    routed = await harness.run(story.request("switchyard/llm-classifier"))
+
+    assert (routed.decision.target, routed.decision.reason.detail) == ("weak", "weak: one rename")
+
+
 async def test_claude_code_keeps_the_clients_first_system_block_and_its_credential():
-    harness = Harness(ROOT / "policies" / "claude-code.toml")
+    harness = Harness(ROOT / "policies" / "claude-code.toml", plugins=PLUGINS)
     story = conversation("anthropic_messages").system("Own.", cached=True).user("fix it")
 
     routed = await harness.run(story.request(headers={"authorization": "Bearer own"}))

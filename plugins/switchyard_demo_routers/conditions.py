@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Any
 
 import re2
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
-from switchyard_core import JSONPath, Options, PathError, Request, compile_path
+from switchyard_core import (
+    JSONPath,
+    JSONPathText,
+    OptionError,
+    Options,
+    PatternText,
+    Request,
+    compile_path,
+)
 
 __all__ = ["Condition", "Test", "compile_condition"]
 
 Test = Callable[[Request], bool]
 
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _TESTS = ("equals", "in_", "not_in", "matches", "exists")
-
-
-def _is_path(text: str) -> str:
-    try:
-        compile_path(text)
-    except PathError as error:
-        msg = f"{error.message} at character {error.column + 1} of the path"
-        raise ValueError(msg) from None
-    return text
-
-
-def _is_pattern(text: str) -> str:
-    _pattern(text)
-    return text
 
 
 class Condition(Options):
@@ -45,12 +41,12 @@ class Condition(Options):
         not_: Turns the answer round (key ``not``).
     """
 
-    path: Annotated[str, AfterValidator(_is_path)] | None = None
+    path: JSONPathText | None = None
     header: str | None = None
     equals: Any = None
     in_: list[Any] | None = Field(default=None, alias="in")
     not_in: list[Any] | None = None
-    matches: Annotated[str, AfterValidator(_is_pattern)] | None = None
+    matches: PatternText | None = None
     exists: bool | None = None
     not_: bool = Field(default=False, alias="not")
 
@@ -58,10 +54,33 @@ class Condition(Options):
     def _is_one_test(self) -> Condition:
         if (self.path is None) == (self.header is None):
             msg = "a condition needs either `path` or `header`"
-            raise ValueError(msg)
-        if sum(getattr(self, name) is not None for name in _TESTS) != 1:
+            raise OptionError(msg, fix="give exactly one of them")
+        tests = [name.rstrip("_") for name in _TESTS if getattr(self, name) is not None]
+        if not tests:
             msg = "a condition needs one of `equals`, `in`, `not_in`, `matches`, `exists`"
-            raise ValueError(msg)
+            raise OptionError(msg, fix="add the test; `exists = true` asks only for a value")
+        if len(tests) > 1:
+            msg = f"a condition has one test, not {' and '.join(f'`{name}`' for name in tests)}"
+            raise OptionError(msg, fix="write one condition per test; all of a rule must hold")
+        return self
+
+    @model_validator(mode="after")
+    def _can_change(self) -> Condition:
+        if self.in_ == []:
+            msg = "`in` is empty, so no value is in it"
+            raise OptionError(msg, fix="list a value, or remove the condition")
+        if self.not_in == []:
+            msg = "`not_in` is empty, so it asks only whether there is a value"
+            raise OptionError(msg, fix="list a value, or write `exists = true`")
+        if self.header is None:
+            return self
+        if not _HEADER_NAME.fullmatch(self.header):
+            msg = "`header` is not the name of a header, so no request has it"
+            raise OptionError(msg, fix="use letters, digits and hyphens")
+        wanted = [self.equals] if self.equals is not None else self.in_
+        if wanted is not None and not any(isinstance(value, str) for value in wanted):
+            msg = "the value of a header is text, so it never equals anything else"
+            raise OptionError(msg, fix="write the value in quotes")
         return self
 
 
@@ -76,7 +95,7 @@ def _values(condition: Condition) -> Callable[[Request], list[Any]]:
     if condition.path is not None:
         path: JSONPath = compile_path(condition.path)
         return lambda request: path.values(request.tree())
-    name = (condition.header or "").strip()
+    name = condition.header or ""
     return lambda request: [request.headers[name]] if name in request.headers else []
 
 
@@ -105,14 +124,6 @@ def _same(left: Any, right: Any) -> bool:
 
 
 def _pattern(text: str) -> Callable[[str], bool]:
-    options = re2.Options()
-    options.log_errors = False
-    try:
-        search = re2.compile(text, options).search
-    except re2.error as error:
-        reason = error.args[0] if error.args else error
-        said = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
-        msg = f"bad regular expression: {said}"
-        raise ValueError(msg) from None
+    search = re2.compile(text).search
     # Half of an emoji, as some clients send it, cannot be encoded for the engine.
     return lambda value: search(value.encode("utf-8", "replace").decode()) is not None

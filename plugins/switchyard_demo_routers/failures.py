@@ -8,7 +8,7 @@ from typing import Literal
 
 import tomli
 
-from switchyard_core import Failure
+from switchyard_core import Failure, Reasoning, Request
 
 __all__ = ["FailureKind", "failure_kinds", "refuses_reasoning"]
 
@@ -41,7 +41,9 @@ def failure_kinds(failure: Failure) -> frozenset[FailureKind]:
     return frozenset()
 
 
-def refuses_reasoning(failure: Failure) -> bool:
-    """Return whether a provider says that it cannot read another one's reasoning."""
-    client_error = failure.kind == "status" and 400 <= failure.status < 500
-    return client_error and failure.status != 429 and _says(failure, "reasoning")
+def refuses_reasoning(request: Request, failure: Failure) -> bool:
+    """Return whether a provider says that it cannot read the reasoning of a history."""
+    if failure.status not in (400, 404, 422) or not _says(failure, "reasoning"):
+        return False
+    parts = request.conversation.parts()
+    return not _says(failure, "parameter") and any(isinstance(p, Reasoning) for _, p in parts)

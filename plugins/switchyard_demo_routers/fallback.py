@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Annotated
 
 from pydantic import AfterValidator, Field
@@ -56,11 +55,10 @@ class FallbackRouter:
     async def route(self, request: Request, context: RouteContext) -> Decision:
         """Return the first target whose window the request fits; the first one when none does."""
         fitting = [name for name in self._targets if context.targets[name].fits(request)]
-        name = fitting[0] if fitting else self._targets[0]
-        reason = Reason(code="first_target", detail=f"try 1: `{name}`", facts={"try": "1"})
-        if name != self._targets[0]:
-            detail = f"try 1: `{name}`, the first whose context window is large enough"
-            reason = replace(reason, code="window", detail=detail)
+        name, code, why = self._targets[0], "first_target", ""
+        if fitting and fitting[0] != name:
+            name, code, why = fitting[0], "window", ", the first whose window is large enough"
+        reason = Reason(code=code, detail=f"try 1: `{name}`{why}", facts={"try": "1"})
         rewrites = self._conversions(name, request, context)
         return Decision(target=name, reason=reason, rewrites=rewrites)
 
@@ -72,9 +70,9 @@ class FallbackRouter:
         first = self._targets[0]
         # Only the first target gets a history as it is: it may hold what a later one thought.
         kept = all(rewrite.name != "drop_opaque_reasoning" for rewrite in failed.rewrites)
-        if failed.target == first and kept and refuses_reasoning(failure):
-            if rewrites := self._conversions(first, request, context, drop=True):
-                return _again(failed, first, rewrites, "reasoning_dropped", said)
+        if failed.target == first and kept and refuses_reasoning(request, failure):
+            rewrites = self._conversions(first, request, context, drop=True)
+            return _again(failed, first, rewrites, "reasoning_dropped", said)
         if not failure_kinds(failure) & self._on:
             return None
         origin, alone = context.targets[failed.target].origin, request.misses_history
@@ -99,7 +97,7 @@ class FallbackRouter:
         return handoff_rewrites(
             source=(foreign or views)[0],
             target=target,
-            through_item=request.conversation.messages[-1].last,
+            through_message=len(request.conversation.messages) - 1,
             opaque="drop" if drop else "auto",
             drop_continuation=not request.misses_history,
         )

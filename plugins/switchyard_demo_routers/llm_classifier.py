@@ -48,10 +48,10 @@ class LlmClassifierRouter:
     def __init__(self, options: LlmClassifierOptions) -> None:
         self._trigger, self._on_error = options.classify_trigger, options.on_error == "strong"
         self._targets = (options.strong_target, options.weak_target)
-        built_in = files("switchyard_demo_routers") / "prompts" / "judge.md"
+        text = (files("switchyard_demo_routers") / "prompts" / "judge.md").read_text("utf-8")
         self._judge = Judge(
             target=options.judge_target,
-            prompt=options.judge_prompt or built_in.read_text("utf-8").strip(),
+            prompt=options.judge_prompt or text.strip(),
             max_chars=options.judge_max_chars,
             max_output_tokens=options.judge_max_output_tokens,
         )
@@ -60,25 +60,27 @@ class LlmClassifierRouter:
         """Return the target that the verdict names; no failure of the judge is the caller's."""
         known = remembered_in(context.session.record)
         if context.housekeeping:
-            found = known or self._found(request, None, "a client's side call is not judged")
+            found = known or Remembered.of(request, strong=self._on_error, why="not judged")
             return self._decision(request, context, found, "housekeeping")
         if known is not None and self._holds(known, request):
             return self._decision(request, context, known, "remembered")
-        code, strong, why = "nothing_to_judge", None, "the user said nothing"
+        code, said = "nothing_to_judge", None
         warnings: tuple[DecisionWarning, ...] = ()
         try:
-            if (said := await self._judge.verdict(request, context)) is not None:
-                code, strong, why = "judged", said.strong, said.why
+            said = await self._judge.verdict(request, context)
         except JudgeFailedError as error:
-            code, why = "judge_failed", "there is no verdict"
+            code = "judge_failed"
             warnings = (DecisionWarning(code=code, detail=str(error)),)
-        found = self._found(request, strong, why)
+        found = Remembered.of(request, strong=self._on_error, why="there is no verdict")
+        if said is not None:
+            code = "judged"
+            found = Remembered.of(request, strong=said.strong, why=said.why, judged=True)
         if known is not None and known.strong == found.strong:
             found = found.model_copy(update={"through": known.through})
         decision = self._decision(request, context, found, code).with_(warnings=warnings)
-        if context.session.identity is None or context.session.final:
+        if (identity := context.session.identity) is None or context.session.final:
             return decision
-        return decision.with_(effects=(Remember(context.session.identity, found.record()),))
+        return decision.with_(effects=(Remember(identity, found.record()),))
 
     def _holds(self, known: Remembered, request: Request) -> bool:
         """Return whether a remembered verdict is good for a request; it always is for a retry."""
@@ -89,17 +91,6 @@ class LlmClassifierRouter:
         said = [m.role for m in request.conversation.messages if m.role != "system"]
         return self._trigger == "user_turn" and said[-1:] != ["user"]
 
-    def _found(self, request: Request, strong: bool | None, why: str) -> Remembered:  # noqa: FBT001  # a verdict or none
-        # Nobody knows who made the history so far: it counts as the other target's.
-        fresh = request.conversation.last_assistant is None
-        return Remembered(
-            digest=request.history_digest.hex(),
-            strong=self._on_error if strong is None else strong,
-            why=why,
-            judged=strong is not None,
-            through=None if fresh else request.conversation.messages[-1].last,
-        )
-
     def _decision(
         self, request: Request, context: RouteContext, found: Remembered, code: str
     ) -> Decision:
@@ -107,14 +98,14 @@ class LlmClassifierRouter:
         word = "strong" if found.strong else "weak"
         rewrites: tuple[Rewrite, ...] = ()
         if found.through is not None:
-            last = request.conversation.messages[-1:]
-            changes = bool(last) and last[0].last == found.through and not request.misses_history
-            source, target = context.targets[other], context.targets[name]
+            last = len(request.conversation.messages) - 1
             rewrites = handoff_rewrites(
-                source=source, target=target, through_item=found.through, drop_continuation=changes
+                source=context.targets[other],
+                target=context.targets[name],
+                through_message=found.through,
+                drop_continuation=last == found.through and not request.misses_history,
             )
-        session, reason = context.session, Reason(code=code, detail=f"{word}: {found.why}")
-        decision = Decision(target=name, phase=word, reason=reason, rewrites=rewrites)
-        if session.final and session.identity is not None:
-            return decision.with_(effects=(ReleaseAfterSuccess(session.identity),))
-        return decision
+        identity = context.session.identity if context.session.final else None
+        reason = Reason(code=code, detail=f"{word}: {found.why}")
+        effects = () if identity is None else (ReleaseAfterSuccess(identity),)
+        return Decision(target=name, phase=word, reason=reason, rewrites=rewrites, effects=effects)

@@ -91,8 +91,7 @@ class PlanReviewRouter:
             open_call = request.conversation.ends_with_open_call
             can = planner.fits(request) and not request.misses_history and not open_call
             why = counts.due(self._options) if can else ""
-            last = request.conversation.messages[-1].last if request.conversation.messages else 0
-            counts = counts.after_review(last) if why else counts.after_turn()
+            counts = counts.after_review(request) if why else counts.after_turn()
         if not why:
             reason = Reason(code="latched", detail="the session was handed to the executor")
             decision = self._executing(request, context, counts, reason)

@@ -77,7 +77,7 @@ class Counts(BaseModel):
 
     Args:
         last: Digest of the history that was decided last, in hex: a retry counts once.
-        through: Index of the last wire item before the last change of hands, ``None`` when the
+        through: Index of the last message before the last change of hands, ``None`` when the
             history has been compacted since.
         reviewing: Whether the last request went to the planner.
         turns: Executor turns since the handoff or the last review.
@@ -103,8 +103,8 @@ class Counts(BaseModel):
         run = self.failures
         for failed in failed_results(request):
             run = run + 1 if failed else 0
-        messages, through = request.conversation.messages, self.through
-        if through is not None and (not messages or messages[-1].last <= through):
+        through = self.through
+        if through is not None and len(request.conversation.messages) - 1 <= through:
             through = None
         digest = request.history_digest.hex()
         return self.model_copy(update={"failures": run, "last": digest, "through": through})
@@ -123,18 +123,19 @@ class Counts(BaseModel):
         """Return the counts when the executor makes the next turn."""
         return self.model_copy(update={"turns": self.turns + 1, "reviewing": False})
 
-    def after_review(self, last_item: int) -> Counts:
-        """Return the counts when the planner makes the next turn, after some wire item."""
-        number = self.reviews + 1
-        return Counts(last=self.last, through=last_item, reviewing=True, turns=0, reviews=number)
+    def after_review(self, request: Request) -> Counts:
+        """Return the counts when the planner makes the next turn."""
+        last, number = len(request.conversation.messages) - 1, self.reviews + 1
+        return Counts(last=self.last, through=last, reviewing=True, turns=0, reviews=number)
 
-    def planner_item(self, request: Request) -> int | None:
-        """Return the index of the last wire item that may be the planner's, ``None`` without."""
+    def planner_message(self, request: Request) -> int | None:
+        """Return the index of the last message that may be the planner's, ``None`` without."""
         through = self.through
         if through is None or not self.reviews:
             return through
-        turns = (m for m in request.conversation.messages if m.role == "assistant")
-        return next((turn.last for turn in turns if turn.first > through), through)
+        roles = [message.role for message in request.conversation.messages[: through + 2]]
+        # The review's own turn, once the client has sent it.
+        return through + 1 if roles[through + 1 :] == ["assistant"] else through
 
 
 def counts_in(record: LatchRecord) -> Counts:
@@ -147,8 +148,7 @@ def counts_in(record: LatchRecord) -> Counts:
 
 def handed_off(request: Request, first: FirstMutation) -> Counts:
     """Return the counts of the executor's first turn, after the planner's first edit."""
-    through = request.conversation.messages[first.verdict.message].last
-    return Counts(last=request.history_digest.hex(), through=through)
+    return Counts(last=request.history_digest.hex(), through=first.verdict.message)
 
 
 def changes(
@@ -161,7 +161,7 @@ def changes(
     return handoff_rewrites(
         source=executor if review else planner,
         target=planner if review else executor,
-        through_item=counts.through if review else counts.planner_item(request),
+        through_message=counts.through if review else counts.planner_message(request),
         drop_continuation=counts.turns <= 1 and not request.misses_history,
     )
 

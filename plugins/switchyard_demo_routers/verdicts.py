@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -84,7 +85,7 @@ class Remembered(BaseModel):
         strong: The verdict.
         why: Its reason.
         judged: Whether the judge gave it; ``False`` when it stands in for a verdict.
-        through: Index of the last wire item that the other target may have made.
+        through: Index of the last message that the other target may have made.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -94,6 +95,19 @@ class Remembered(BaseModel):
     why: str
     judged: bool
     through: int | None
+
+    @classmethod
+    def of(cls, request: Request, *, strong: bool, why: str, judged: bool = False) -> Self:
+        """Return what to remember of a request."""
+        # Nobody knows who made the history so far: it counts as the other target's.
+        fresh = request.conversation.last_assistant is None
+        return cls(
+            digest=request.history_digest.hex(),
+            strong=strong,
+            why=why,
+            judged=judged,
+            through=None if fresh else len(request.conversation.messages) - 1,
+        )
 
     def record(self) -> LatchRecord:
         """Return the record that holds it."""

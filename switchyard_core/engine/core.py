@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from random import Random
 
 from switchyard_core.asking import Ask
@@ -22,6 +23,7 @@ from switchyard_core.decision import (
 from switchyard_core.engine.asking import Asker
 from switchyard_core.engine.clients import Upstreams
 from switchyard_core.engine.deciding import Decider
+from switchyard_core.engine.known import Known, known_of
 from switchyard_core.engine.outgoing import credential, error_code, forwarded_headers
 from switchyard_core.engine.response import Outcome, Response
 from switchyard_core.engine.runtime import RouteRuntime
@@ -102,6 +104,10 @@ class Engine:
         """Return the route that serves a request; raises like :meth:`decide`."""
         return self._decider.runtime_for(request)
 
+    def known(self, request: Request) -> Known:
+        """Return what is known of a request that was refused or failed; never raises for it."""
+        return known_of(request, self._decider.route_of)
+
     async def decide(
         self, request: Request, *, dry_run: bool = False, ask: Ask | None = None
     ) -> Decision:
@@ -162,7 +168,7 @@ class Engine:
             self.registry.rewrites,
             request.wire_format,
             target.rewrites,
-            lambda name: self.registry.blame("rewrite", name),
+            partial(self.registry.fault, "rewrite"),
         )
         outgoing = Outgoing(
             wire_format=target.wire_format,

@@ -17,6 +17,7 @@ from switchyard_core.decision import (
     UpdateRecord,
 )
 from switchyard_core.declarations import Rewrite
+from switchyard_core.engine.contract import breach_of, ends_task
 from switchyard_core.engine.housekeeping import housekeeping_mark
 from switchyard_core.engine.runtime import RouteRuntime, build_runtimes
 from switchyard_core.errors import (
@@ -72,13 +73,12 @@ class Decider:
             for model in (route.id, *route.aliases)
         }
 
-    def runtime_for(self, request: Request) -> RouteRuntime:
-        """Return the route that serves a request.
+    def route_of(self, request: Request) -> RouteRuntime:
+        """Return the route that a request leads to, in whatever wire format it is.
 
         Raises:
             BodyError: The body cannot be read.
             UnknownModelError: No route has the model id.
-            RefusedError: The route's targets speak another wire format.
         """
         request.attach(format_of(request.wire_format))
         name = self._by_model.get(request.model, self._policy.default_route)
@@ -91,6 +91,17 @@ class Decider:
             identity = runtime.sessions.read(request)
             if identity is not None and identity.agent is not None:
                 runtime = self.runtimes[delegate]
+        return runtime
+
+    def runtime_for(self, request: Request) -> RouteRuntime:
+        """Return the route that serves a request.
+
+        Raises:
+            BodyError: The body cannot be read.
+            UnknownModelError: No route has the model id.
+            RefusedError: The route's targets speak another wire format.
+        """
+        runtime = self.route_of(request)
         served = runtime.route.wire_format
         if served is not None and served != request.wire_format:
             raise RefusedError(
@@ -136,6 +147,7 @@ class Decider:
                 random=self._random,
                 clock=self._clock,
                 ask=self._asking(runtime, request, dry_run=dry_run, instead=ask),
+                dry_run=dry_run,
             )
             routed = await self._routed(runtime, request, context)
             decision = self._complete(routed, request, context)
@@ -178,34 +190,31 @@ class Decider:
             raise
         except AskError as error:
             raise UpstreamError(error.message, kind=error.failure.kind) from error
-        except Exception as error:
+        except BaseException as error:
+            if ends_task(error):
+                raise
             raise self._blame(runtime, f"failed: {type(error).__name__}: {error}") from error
         if request.body is not body or request.fields.changed:
             raise self._blame(runtime, "changed the request; it must return rewrites instead")
         return self._checked(runtime, decision)
 
     def _checked(self, runtime: RouteRuntime, decision: Any) -> Decision:
-        if not isinstance(decision, Decision):
-            raise self._blame(runtime, f"returned {type(decision).__name__}, not a Decision")
-        if decision.target not in runtime.route.targets:
+        breach = breach_of(decision, self._registry.rewrites)
+        if breach:
+            raise self._blame(runtime, breach)
+        checked: Decision = decision
+        if checked.target not in runtime.route.targets:
             declared = ", ".join(runtime.route.targets) or "none"
             raise self._blame(
                 runtime,
-                f"chose the target `{decision.target}`, which the route "
+                f"chose the target `{checked.target}`, which the route "
                 f"`{runtime.route.name}` does not declare (declared: {declared})",
             )
-        return decision
+        return checked
 
     def _blame(self, runtime: RouteRuntime, what: str) -> PluginError:
         """Return the error for a router that broke its contract."""
-        name = runtime.route.type.name
-        info = self._registry.giver("route_type", name)
-        return PluginError(
-            f"the router `{name}`{self._registry.blame('route_type', name)} {what}",
-            plugin=info.name if info else "",
-            distribution=info.distribution if info else "",
-            version=info.version if info else "",
-        )
+        return self._registry.fault("route_type", runtime.route.type.name, what)
 
     def _complete(self, decision: Decision, request: Request, context: RouteContext) -> Decision:
         """Add what the target needs of every request."""
@@ -231,8 +240,12 @@ class Decider:
             if not target.accepts_prefill:
                 add("end_with_user_turn")
         add("set_model", id=target.id)
+        unfit = self.runtimes[context.route].unfit_identity(request, context.session.identity)
         return decision.with_(
-            rewrites=tuple(rewrites), route=context.route, identity=context.session.identity
+            rewrites=tuple(rewrites),
+            route=context.route,
+            identity=context.session.identity,
+            warnings=(*decision.warnings, *unfit),
         )
 
     def _guard_window(self, decision: Decision, request: Request) -> Decision:
@@ -273,7 +286,9 @@ class Decider:
         )
         try:
             decision = await runtime.router.next(request, failed, failure, context)
-        except Exception as error:
+        except BaseException as error:
+            if ends_task(error):
+                raise
             raise self._blame(runtime, f"failed: {type(error).__name__}: {error}") from error
         if decision is None:
             return None

@@ -109,6 +109,8 @@ class Explanation:
         if trace.get("housekeeping"):
             yield f"side call {trace['housekeeping']}"
         yield from _calls(trace.get("calls"))
+        for asked in trace.get("asked", ()):
+            yield f"asked     {asked['target']}: {asked['reply']}"
         if "latched_before" in trace:
             states = ("latched" if trace[key] else "not latched" for key in _LATCH_KEYS)
             yield f"latch     {' -> '.join(states)}"

@@ -70,6 +70,8 @@ class Response:
         self._start = clock()
         self._bytes = 0
         self._ended = False
+        #: How the request ended, ``None`` while it runs.
+        self.outcome: Outcome | None = None
         streams = (upstream.header("content-type") or "").startswith("text/event-stream")
         self._watch = watch if streams else None
 
@@ -110,15 +112,14 @@ class Response:
             return
         self._ended = True
         await self._upstream.aclose()
-        await self._finish(
-            Outcome(
-                status=self.status,
-                ok=ok,
-                bytes_out=self._bytes,
-                duration_s=self._clock() - self._start,
-                error=error if ok or error else f"status {self.status}",
-            )
+        self.outcome = Outcome(
+            status=self.status,
+            ok=ok,
+            bytes_out=self._bytes,
+            duration_s=self._clock() - self._start,
+            error=error if ok or error else f"status {self.status}",
         )
+        await self._finish(self.outcome)
 
     async def __aenter__(self) -> Self:
         """Return the response itself."""

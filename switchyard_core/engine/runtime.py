@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 from typing import Any
 
 from switchyard_core.asking import Ask
-from switchyard_core.errors import PluginError
-from switchyard_core.identity import Identity, read_identity
+from switchyard_core.decision import DecisionWarning
+from switchyard_core.identity import MAX_LENGTH, Identity, read_identity, unfit_source
 from switchyard_core.jsonpath import compile_path
 from switchyard_core.latches import LatchStore
 from switchyard_core.mutation import MutationRules, compile_rules
@@ -36,6 +37,8 @@ class RouteRuntime:
         targets: All targets of the policy, as routers see them.
         sessions: Reads identities.
         without_identity: Requests so far that a latching route could not attribute.
+        told_missing: Whether the log says that requests come without a session id.
+        told_unfit: Whether the log says that they come with one that cannot be used.
     """
 
     route: Route
@@ -45,6 +48,8 @@ class RouteRuntime:
     targets: Mapping[str, TargetView]
     sessions: SessionReader
     without_identity: int = 0
+    told_missing: bool = False
+    told_unfit: bool = False
 
     async def context(
         self,
@@ -54,15 +59,16 @@ class RouteRuntime:
         random: Random,
         clock: Callable[[], float],
         ask: Ask,
+        dry_run: bool = False,
     ) -> RouteContext:
-        """Return what the router is given for one request."""
+        """Return what the router is given for one request; ``dry_run`` neither counts nor logs."""
         identity = self.sessions.read(request)
         record = None
         if self.store is not None:
             if identity is not None:
                 record = await self.store.get(identity)
-            else:
-                self._note_missing()
+            elif not dry_run:
+                self._note_missing(request)
         return RouteContext(
             route=self.route.name,
             targets=self.targets,
@@ -74,10 +80,30 @@ class RouteRuntime:
             ask=ask,
         )
 
-    def _note_missing(self) -> None:
+    def unfit_identity(
+        self, request: Request, identity: Identity | None
+    ) -> tuple[DecisionWarning, ...]:
+        """Return a warning when a request lost its latch because its id cannot be one."""
+        place = "" if identity is not None or self.store is None else self.sessions.unfit(request)
+        if not place:
+            return ()
+        detail = (
+            f"`{place}` is no session or agent id, which has at most {MAX_LENGTH} ASCII "
+            "characters: this request is decided from its history alone, and nothing is latched"
+        )
+        return (DecisionWarning(code="session_id_unfit", detail=detail),)
+
+    def _note_missing(self, request: Request) -> None:
+        """Count a request without identity; the log says once why there is none."""
         self.without_identity += 1
-        if self.without_identity == 1:
-            _LOG.warning(
+        unfit = self.unfit_identity(request, None)
+        if unfit:
+            if not self.told_unfit:
+                self.told_unfit = True
+                _LOG.warning("route=%s %s", self.route.name, unfit[0].detail)
+        elif not self.told_missing:
+            self.told_missing = True
+            _LOG.info(
                 "route=%s requests bring no session id: decided from their history alone, "
                 "nothing is latched",
                 self.route.name,
@@ -96,8 +122,18 @@ class SessionReader:
 
     def read(self, request: Request) -> Identity | None:
         """Return whom a request belongs to, ``None`` when it does not say."""
-        extra = [(name, lambda find=find: find(request)) for name, find in self._sources]
-        return read_identity(request.headers, request.mark, user_id=request.user_id, extra=extra)
+        return read_identity(
+            request.headers, request.mark, user_id=request.user_id, extra=self._extra(request)
+        )
+
+    def unfit(self, request: Request) -> str:
+        """Return where a request names itself by what cannot be an id, ``""`` if nowhere."""
+        return unfit_source(
+            request.headers, request.mark, user_id=request.user_id, extra=self._extra(request)
+        )
+
+    def _extra(self, request: Request) -> list[tuple[str, Callable[[], str | None]]]:
+        return [(name, partial(find, request)) for name, find in self._sources]
 
 
 def _source(text: str) -> tuple[str, Callable[[Request], str | None]]:
@@ -138,7 +174,7 @@ def build_runtimes(policy: Policy, registry: PluginRegistry) -> dict[str, RouteR
     return {
         name: RouteRuntime(
             route=route,
-            router=_router(route),
+            router=_router(route, registry),
             rules=compile_rules(
                 route.rule_sets,
                 policy.rule_sets,
@@ -153,15 +189,15 @@ def build_runtimes(policy: Policy, registry: PluginRegistry) -> dict[str, RouteR
     }
 
 
-def _router(route: Route) -> Router:
+def _router(route: Route, registry: PluginRegistry) -> Router:
+    name = route.type.name
     try:
         router = route.type.router(route.options)
     except Exception as error:
-        msg = f"the router of `{route.type.name}` cannot be built: {type(error).__name__}: {error}"
-        raise PluginError(msg) from error
+        what = f"cannot be built: {type(error).__name__}: {error}"
+        raise registry.fault("route_type", name, what) from error
     if not isinstance(router, Router):
-        msg = f"the router of `{route.type.name}` has no method `route`"
-        raise PluginError(msg)
+        raise registry.fault("route_type", name, "has no method `route`")
     return router
 
 
@@ -173,6 +209,5 @@ def _store(route: Route, registry: PluginRegistry) -> LatchStore | None:
         return None
     store = registry.latch_stores[name].factory(capacity)
     if not isinstance(store, LatchStore):
-        msg = f"the latch store `{name}` lacks a method of its contract"
-        raise PluginError(msg)
+        raise registry.fault("latch_store", name, "lacks a method of its contract")
     return store

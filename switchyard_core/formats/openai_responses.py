@@ -143,9 +143,7 @@ class OpenAIResponses:
     def continuation(self, fields: ObjectText) -> tuple[str, ...]:
         """Return which of ``previous_response_id`` and ``conversation`` is set."""
         return tuple(
-            key
-            for key in self.continuation_keys
-            if fields.raw(key) not in (None, b"null", b'""')
+            key for key in self.continuation_keys if fields.raw(key) not in (None, b"null", b'""')
         )
 
     def offers_tools(self, fields: ObjectText, conversation: Conversation) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -112,6 +113,20 @@ def _check_route_type(declared: RouteType) -> None:
         )
     if not callable(declared.router):
         _refuse(f"gives route type `{declared.name}` a router that cannot be called")
+    if isinstance(declared.router, type) and declared.kind == "routes":
+        # What a factory returns is seen only when a policy uses the type.
+        problem = _router_problem(declared.router)
+        if problem:
+            _refuse(f"gives route type `{declared.name}` the router class {problem}")
+
+
+def _router_problem(router: type) -> str:
+    method = getattr(router, "route", None)
+    if not callable(method):
+        return f"`{router.__name__}`, which has no method `route`"
+    if inspect.isroutine(method) and not inspect.iscoroutinefunction(inspect.unwrap(method)):
+        return f"`{router.__name__}`, whose method `route` is not `async def`"
+    return ""
 
 
 def _check_latch_store(declared: LatchStoreType) -> None:

@@ -40,6 +40,9 @@ _EVENTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     }
 )
 
+#: What people call a kind where its name would not do.
+_NOUNS: Mapping[str, str] = MappingProxyType({"route_type": "router", "latch_store": "latch store"})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conflict:
@@ -148,12 +151,22 @@ class PluginRegistry:
         """Return the plugin that gives a name, ``None`` when nobody does."""
         return next((p for p in self.plugins if name in p.gives.get(kind, ())), None)
 
-    def blame(self, kind: Kind, name: str) -> str:
-        """Return who gives a name, for an error: plugin, distribution and version."""
+    def fault(self, kind: Kind, name: str, what: str) -> PluginError:
+        """Return the error for something that a plugin gives and that broke its contract.
+
+        Args:
+            kind: What broke it.
+            name: Its name.
+            what: The end of a sentence that begins with it; may hold a plugin's own words.
+        """
         info = self.giver(kind, name)
-        if info is None:
-            return ""
-        return f" (plugin `{info.name}`{_from(info)})"
+        giver = f" (plugin `{info.name}`{_from(info)})" if info is not None else ""
+        return PluginError(
+            f"the {_NOUNS.get(kind, kind)} `{name}`{giver} {what}",
+            plugin=info.name if info else "",
+            distribution=info.distribution if info else "",
+            version=info.version if info else "",
+        )
 
     def _build(self, candidates: list[Candidate]) -> None:
         candidates.sort(key=lambda candidate: (candidate.name, candidate.distribution))

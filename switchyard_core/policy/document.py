@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,8 @@ from typing import Any, NoReturn
 import tomli
 
 from switchyard_core.errors import Finding, PolicyError, Severity
-from switchyard_core.policy.positions import Location, Place, Positions
+from switchyard_core.policy.outline import Outline
+from switchyard_core.policy.positions import Lines, Location, Place, Positions
 from switchyard_core.policy.secrets import looks_like_credential, shown
 
 __all__ = ["MAX_BYTES", "MAX_DEPTH", "Document", "dotted", "parse_document", "read_document"]
@@ -20,6 +22,16 @@ __all__ = ["MAX_BYTES", "MAX_DEPTH", "Document", "dotted", "parse_document", "re
 MAX_BYTES = 1024 * 1024
 #: The deepest nesting of tables and arrays; the libraries that read values stop somewhere too.
 MAX_DEPTH = 64
+
+#: Beginnings of tomli's messages about something that is given twice.
+_REPEATS = ("Cannot overwrite", "Cannot declare", "Cannot mutate", "Cannot redefine", "Duplicate")
+#: Its messages about a string or a bracket that nothing closes.
+_UNCLOSED_STRING = frozenset(
+    {"Unterminated string", "Illegal character '\\n'", """Expected "'''\""""}
+)
+_UNCLOSED_BRACKET = frozenset({"Unclosed array", "Unclosed inline table"})
+#: An integer that Python may refuse to convert.
+_LONG_NUMBER = re.compile(r"[+-]?[0-9_]{4000}")
 
 
 def dotted(location: Location) -> str:
@@ -99,9 +111,9 @@ class Document:
             fix=fix,
         )
 
-    def where(self, location: Location) -> str:
-        """Return ``file:line:column`` of a value, for a note that names a second place."""
-        place = self.positions.value(location)
+    def where(self, location: Location, *, at_key: bool = False) -> str:
+        """Return ``file:line:column`` of a value or key, for a note that names a second place."""
+        place = self.positions.key(location) if at_key else self.positions.value(location)
         return f"{self.name}:{place.line}:{place.column}"
 
 
@@ -132,64 +144,121 @@ def parse_document(source: str | bytes, name: str) -> Document:
     Raises:
         PolicyError: One finding, as for :func:`read_document`.
     """
+    _check_size(source, name)
     text = source if isinstance(source, str) else _decode(source, name)
-    text = text.removeprefix("\ufeff").replace("\r\n", "\n")
-    if len(text) > MAX_BYTES or (isinstance(source, bytes) and len(source) > MAX_BYTES):
-        _refuse(name, "SY101", f"the policy is larger than {MAX_BYTES} bytes", fix="split it")
+    text = _plain(text)
     try:
         values = tomli.loads(text)
     except tomli.TOMLDecodeError as error:
-        _refuse(
-            name,
-            "SY103",
-            f"not TOML: {error.msg[:1].lower()}{error.msg[1:]}",
-            line=error.lineno,
-            column=error.colno,
-            fix="correct the syntax; nothing after this place was read",
-        )
+        raise PolicyError([_syntax(text, name, error)]) from None
     except RecursionError:
-        _refuse(name, "SY101", "nested too deeply to be read", fix="use fewer levels")
+        raise PolicyError([_too_deep(text, name, Outline(text, MAX_DEPTH))]) from None
     except ValueError:
         # The only other error of tomli: an integer of more digits than Python converts.
-        _refuse(name, "SY103", "not TOML: a number is too long", fix="use a 64-bit integer")
-    document = Document(name=name, text=text, values=values, positions=Positions(text))
-    deep = _too_deep(values)
-    if deep is not None:
-        message = f"nested more than {MAX_DEPTH} levels deep"
-        raise PolicyError([document.finding("SY101", message, (deep,), fix="use fewer levels")])
-    return document
+        message, fix = "not TOML: a number is too long", "use a 64-bit integer"
+        _refuse(name, "SY103", message, place=_long_number(text), fix=fix)
+    outline = Outline(text, MAX_DEPTH)
+    if outline.deep >= 0:
+        raise PolicyError([_too_deep(text, name, outline)])
+    return Document(name=name, text=text, values=values, positions=Positions(text, outline))
 
 
-def _too_deep(values: Mapping[str, Any]) -> str | None:
-    """Return the top-level key whose value is nested too deeply, if there is one."""
-    for key, top in values.items():
-        level: list[Any] = [top]
-        for _ in range(MAX_DEPTH):
-            level = [
-                item
-                for value in level
-                if isinstance(value, dict | list)
-                for item in (value.values() if isinstance(value, dict) else value)
-            ]
-        if level:
-            return key
-    return None
+def _plain(text: str) -> str:
+    return text.removeprefix("\ufeff").replace("\r\n", "\n")
+
+
+def _check_size(source: str | bytes, name: str) -> None:
+    if len(source) <= MAX_BYTES:
+        return
+    start = source[:MAX_BYTES]
+    text = _plain(start if isinstance(start, str) else start.decode("utf-8", "ignore"))
+    place = Lines(text).place(len(text))
+    message = f"the policy is larger than {MAX_BYTES} bytes, which end here"
+    _refuse(name, "SY101", message, place=place, fix="split it")
+
+
+def _syntax(text: str, name: str, error: tomli.TOMLDecodeError) -> Finding:
+    """Return the finding for a text that is not TOML, with what stood open before it."""
+    outline, lines = Outline(text[: error.pos]), Lines(text)
+    repeat = outline.repeat
+    if error.msg.startswith(_REPEATS) and repeat is not None:
+        word = "table" if repeat.kind == "table" else "key"
+        place, first = lines.place(repeat.offset), lines.place(repeat.first)
+        return Finding(
+            code="SY103",
+            message=f"not TOML: {word} `{dotted(repeat.path)}` is given twice",
+            file=name,
+            line=place.line,
+            column=place.column,
+            notes=(f"first given at {name}:{first.line}:{first.column}",),
+            fix="remove one of them; nothing after this place was read",
+        )
+    message = error.msg
+    if message.startswith(_REPEATS):
+        # Its own text shows a Python tuple.
+        message = "this key or table cannot be added to what was given before"
+    notes: tuple[str, ...] = ()
+    if error.msg in _UNCLOSED_STRING and outline.open_string >= 0:
+        notes = (f"the string began at {_shown_place(name, lines, outline.open_string)}",)
+    elif error.msg in _UNCLOSED_BRACKET and outline.open_bracket >= 0:
+        notes = (f"the bracket was opened at {_shown_place(name, lines, outline.open_bracket)}",)
+    return Finding(
+        code="SY103",
+        message=f"not TOML: {message[:1].lower()}{message[1:]}",
+        file=name,
+        line=error.lineno,
+        column=error.colno,
+        notes=notes,
+        fix="correct the syntax; nothing after this place was read",
+    )
+
+
+def _shown_place(name: str, lines: Lines, offset: int) -> str:
+    place = lines.place(offset)
+    return f"{name}:{place.line}:{place.column}"
+
+
+def _too_deep(text: str, name: str, outline: Outline) -> Finding:
+    place = Lines(text).place(max(outline.deep, 0))
+    return Finding(
+        code="SY101",
+        message=f"nested more than {MAX_DEPTH} levels deep",
+        file=name,
+        line=place.line,
+        column=place.column,
+        fix="use fewer levels",
+    )
+
+
+def _long_number(text: str) -> Place:
+    """Return where the integer stands that has more digits than Python converts."""
+    waiting = [Outline(text, MAX_DEPTH).root]
+    while waiting:
+        node = waiting.pop()
+        waiting += node.children.values()
+        if node.value >= 0 and _LONG_NUMBER.match(text, node.value):
+            return Lines(text).place(node.value)
+    return Place(line=1, column=1)
 
 
 def _decode(data: bytes, name: str) -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        before = data[: error.start].decode("utf-8").removeprefix("\ufeff").replace("\r\n", "\n")
-        line = before.count("\n") + 1
-        column = len(before) - (before.rfind("\n") + 1) + 1
-        fix = "save the file as UTF-8"
-        _refuse(name, "SY102", "not UTF-8 text", line=line, column=column, fix=fix)
+        before = _plain(data[: error.start].decode("utf-8"))
+        place = Lines(before).place(len(before))
+        _refuse(name, "SY102", "not UTF-8 text", place=place, fix="save the file as UTF-8")
 
 
 def _refuse(
-    name: str, code: str, message: str, *, line: int = 0, column: int = 0, fix: str
+    name: str, code: str, message: str, *, fix: str, place: Place | None = None
 ) -> NoReturn:
-    raise PolicyError(
-        [Finding(code=code, message=message, file=name, line=line, column=column, fix=fix)]
-    ) from None
+    finding = Finding(
+        code=code,
+        message=message,
+        file=name,
+        line=place.line if place is not None else 0,
+        column=place.column if place is not None else 0,
+        fix=fix,
+    )
+    raise PolicyError([finding]) from None

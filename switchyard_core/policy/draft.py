@@ -17,7 +17,8 @@ from switchyard_core.policy.document import Document
 from switchyard_core.policy.positions import Location
 from switchyard_core.policy.schema import NOT_YET
 from switchyard_core.policy.secrets import shown
-from switchyard_core.policy.validation import suggestion, validate
+from switchyard_core.policy.validation import validate
+from switchyard_core.policy.wording import suggestion
 
 __all__ = ["Draft", "Space"]
 
@@ -151,6 +152,10 @@ class Draft:
                 at_key=at_key,
                 fix="uninstall one of them",
             )
+            return
+        if not name.strip():
+            fix = f"write the name of a {space.word}"
+            self.report(space.code, f"the name of the {space.word} is blank", location, fix=fix)
             return
         names = sorted(space.names)
         notes = [f"{space.listed_as}: {', '.join(map(shown, names)) if names else 'none'}"]

@@ -3,38 +3,19 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
 from switchyard_core.declarations import WIRE_FORMATS, WireFormat
 from switchyard_core.policy.draft import Draft, Space
+from switchyard_core.policy.headers import HEADER_VALUE, check_headers
 from switchyard_core.policy.model import Client, Origin, Target
 from switchyard_core.policy.positions import Location
-from switchyard_core.policy.schema import ClientModel, TargetModel
+from switchyard_core.policy.schema import RESERVED_REWRITES, ClientModel, TargetModel
 from switchyard_core.policy.secrets import shown
 
 __all__ = ["resolve_clients", "resolve_targets", "wire_formats"]
-
-_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_HEADER_VALUE = re.compile(r"[\t\x20-\x7e]*")
-#: Headers that carry credentials or belong to the connection.
-_OWN_HEADERS = frozenset(
-    {
-        "api-key",
-        "authorization",
-        "connection",
-        "content-length",
-        "content-type",
-        "cookie",
-        "host",
-        "proxy-authorization",
-        "transfer-encoding",
-        "x-api-key",
-        "x-goog-api-key",
-    }
-)
 
 
 def resolve_clients(draft: Draft) -> dict[str, Client]:
@@ -75,7 +56,11 @@ def resolve_targets(draft: Draft, clients: Mapping[str, Client]) -> dict[str, Ta
     for name, raw in draft.tables("targets").items():
         location: Location = ("targets", name)
         before = len(draft.findings)
-        model = draft.validated(location, TargetModel, raw, table="targets")
+        shape = raw
+        if isinstance(raw, dict) and isinstance(raw.get("extra_body"), dict):
+            # Its content has a check of its own, SY211.
+            shape = {**raw, "extra_body": {}}
+        model = draft.validated(location, TargetModel, shape, table="targets")
         if isinstance(raw, dict):
             _check_target(draft, location, raw)
         client = clients.get(model.llm_client) if model is not None else None
@@ -164,7 +149,7 @@ def _check_client(draft: Draft, location: Location, raw: Mapping[str, Any]) -> N
             fix="remove one of them",
         )
     _check_key(draft, (*location, "api_key_env"), _text(raw, "api_key_env"))
-    _check_headers(draft, location, raw)
+    check_headers(draft, location, raw)
     script = _text(raw, "script")
     if scripted and script and script.strip() and not _is_file(draft, script):
         draft.report(
@@ -220,7 +205,7 @@ def _check_key(draft: Draft, location: Location, variable: str | None) -> None:
         problem = "is not set"
     elif not value.strip():
         problem = "is empty"
-    elif not _HEADER_VALUE.fullmatch(value):
+    elif not HEADER_VALUE.fullmatch(value):
         problem = "holds characters that a header cannot carry"
     if problem:
         draft.report(
@@ -229,32 +214,6 @@ def _check_key(draft: Draft, location: Location, variable: str | None) -> None:
             location,
             fix=f"export {shown(variable)}=..., or check with `--offline`",
         )
-
-
-def _check_headers(draft: Draft, location: Location, raw: Mapping[str, Any]) -> None:
-    extra = raw.get("extra_headers")
-    for name, value in extra.items() if isinstance(extra, dict) else ():
-        where = (*location, "extra_headers", name)
-        _check_header_name(draft, where, name, at_key=True)
-        if isinstance(value, str) and not _HEADER_VALUE.fullmatch(value):
-            draft.report(
-                "SY210", "a header value must be printable ASCII", where, fix="change the value"
-            )
-    forwarded = raw.get("forward_headers")
-    for index, name in enumerate(forwarded if isinstance(forwarded, list) else ()):
-        if isinstance(name, str):
-            _check_header_name(draft, (*location, "forward_headers", index), name, at_key=False)
-
-
-def _check_header_name(draft: Draft, location: Location, name: str, *, at_key: bool) -> None:
-    if not _HEADER_NAME.fullmatch(name):
-        message, fix = f"`{shown(name)}` is not a header name", "use letters, digits and hyphens"
-    elif name.lower() in _OWN_HEADERS:
-        message = f"header `{name}` cannot be set by a policy"
-        fix = "remove it; credentials come from `api_key_env` or `forward_auth`"
-    else:
-        return
-    draft.report("SY210", message, location, at_key=at_key, fix=fix)
 
 
 def _check_target(draft: Draft, location: Location, raw: Mapping[str, Any]) -> None:
@@ -283,7 +242,7 @@ def _check_target(draft: Draft, location: Location, raw: Mapping[str, Any]) -> N
 
 def _check_rewrite(draft: Draft, location: Location, name: str) -> None:
     declared = draft.registry.rewrites.get(name)
-    if declared is None:
+    if declared is None and name not in RESERVED_REWRITES:
         space = Space(
             code="SY207",
             word="rewrite",
@@ -293,7 +252,7 @@ def _check_rewrite(draft: Draft, location: Location, name: str) -> None:
             kind="rewrite",
         )
         draft.unknown(space, name, location, at_key=True)
-    elif not declared.switchable:
+    elif declared is None or not declared.switchable:
         draft.report(
             "SY208",
             f"rewrite `{name}` cannot be switched off",

@@ -9,16 +9,15 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from switchyard_core.errors import Finding
-from switchyard_core.mutation import RuleProblem, check_rule_set
-from switchyard_core.mutation.schema import RuleSetModel
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.policy.document import Document
 from switchyard_core.policy.draft import Draft, Space
 from switchyard_core.policy.lint import credentials, lint
-from switchyard_core.policy.model import CheckResult, Policy, Price, Route
+from switchyard_core.policy.model import CheckResult, Policy, Price
 from switchyard_core.policy.positions import Location
 from switchyard_core.policy.providers import resolve_clients, resolve_targets, wire_formats
 from switchyard_core.policy.routing import resolve_routes
+from switchyard_core.policy.rulesets import check_used_packs, resolve_rule_sets
 from switchyard_core.policy.schema import PriceModel, TopModel
 from switchyard_core.policy.secrets import shown
 from switchyard_core.policy.sessions import resolve_housekeeping, resolve_identity
@@ -50,37 +49,36 @@ def resolve(
     _check_top(draft)
     clients = resolve_clients(draft)
     targets = resolve_targets(draft, clients)
-    own = _own_rule_sets(draft)
+    own = resolve_rule_sets(draft)
     routes = resolve_routes(draft, wire_formats(draft))
-    _check_used_packs(draft, routes.values(), own)
+    check_used_packs(draft, routes.values(), own)
     identity = resolve_identity(draft)
     housekeeping = resolve_housekeeping(draft)
     prices = _prices(draft)
-    policy = None
-    if not any(finding.severity == "error" for finding in draft.findings):
-        values = document.values
-        policy = Policy(
-            name=document.name,
-            path=path,
-            clients=clients,
-            targets=targets,
-            routes=routes,
-            rule_sets={**registry.rule_sets, **own},
-            identity_session=identity,
-            housekeeping=housekeeping,
-            default_route=values.get("default_route"),
-            fallback_client=values.get("fallback_client"),
-            prices=prices,
-            findings=(),
-            document=document,
-        )
-        draft.findings += lint(policy, registry.lint_rules)
+    values = document.values
+    policy = Policy(
+        name=document.name,
+        path=path,
+        clients=clients,
+        targets=targets,
+        routes=routes,
+        rule_sets={**registry.rule_sets, **own},
+        identity_session=identity,
+        housekeeping=housekeeping,
+        default_route=values.get("default_route"),
+        fallback_client=values.get("fallback_client"),
+        prices=prices,
+        findings=(),
+        document=document,
+    )
+    errors = [finding for finding in draft.findings if finding.severity == "error"]
+    draft.findings += lint(policy, registry.lint_rules, errors)
     return _result(policy, draft.findings)
 
 
-def _result(policy: Policy | None, findings: Iterable[Finding]) -> CheckResult:
+def _result(policy: Policy, findings: Iterable[Finding]) -> CheckResult:
     ordered = tuple(sorted(findings, key=lambda f: (f.line, f.column, f.code, f.path)))
-    if policy is None or any(finding.severity == "error" for finding in ordered):
+    if any(finding.severity == "error" for finding in ordered):
         return CheckResult(policy=None, findings=ordered)
     return CheckResult(policy=replace(policy, findings=ordered), findings=ordered)
 
@@ -129,70 +127,6 @@ def _check_required(draft: Draft, location: Location, name: str) -> None:
         else:
             return
     draft.report("SY507", problem, location, fix=fix)
-
-
-def _own_rule_sets(draft: Draft) -> dict[str, RuleSetModel]:
-    """Return the policy's own rule sets that are in order."""
-    raw_sets = draft.tables("mutation_rules")
-    models: dict[str, RuleSetModel] = {}
-    for name, raw in raw_sets.items():
-        model = draft.validated(("mutation_rules", name), RuleSetModel, raw)
-        if model is not None:
-            models[name] = model
-    packs = draft.registry.rule_sets
-    available = {**packs, **models}
-    for name, model in models.items():
-        for problem in check_rule_set(name, model, available, reserved=packs):
-            parent = _parent(model, problem)
-            if parent in raw_sets and parent not in models:
-                # That rule set exists and has findings of its own.
-                continue
-            _report_rule(draft, ("mutation_rules", name), problem)
-    return models
-
-
-def _parent(model: RuleSetModel, problem: RuleProblem) -> str:
-    match problem.location:
-        case ("extends", int(index)):
-            return model.extends[index]
-    return ""
-
-
-def _report_rule(draft: Draft, location: Location, problem: RuleProblem) -> None:
-    draft.report(
-        problem.code,
-        problem.message,
-        (*location, *problem.location),
-        at_key=not problem.location,
-        offset=problem.column,
-        fix=problem.fix,
-        notes=problem.notes,
-    )
-
-
-def _check_used_packs(
-    draft: Draft, routes: Iterable[Route], own: Mapping[str, RuleSetModel]
-) -> None:
-    """Report packs of plugins that a policy uses and that are wrong in themselves."""
-    packs = draft.registry.rule_sets
-    available = {**packs, **own}
-    waiting = [(name, ("routes", route.name)) for route in routes for name in route.rule_sets]
-    seen: set[str] = set()
-    while waiting:
-        name, location = waiting.pop()
-        if name in seen or name not in available:
-            continue
-        seen.add(name)
-        waiting += [(parent, location) for parent in available[name].extends]
-        problems = check_rule_set(name, packs[name], packs) if name in packs else []
-        if problems:
-            draft.report(
-                "SY508",
-                f"mutation pack `{name}` of a plugin is wrong: {problems[0].message}",
-                location,
-                at_key=True,
-                fix="report this to the author of the plugin",
-            )
 
 
 def _prices(draft: Draft) -> dict[str, Price]:

@@ -7,13 +7,14 @@ from typing import Any, Literal
 
 from switchyard_core.declarations import RouteType, WireFormat
 from switchyard_core.mutation import LABELS
+from switchyard_core.policy.building import check_router
 from switchyard_core.policy.draft import Draft, Space
 from switchyard_core.policy.model import Route
 from switchyard_core.policy.positions import Location
 from switchyard_core.policy.references import Named, references
-from switchyard_core.policy.schema import RouteModel
+from switchyard_core.policy.schema import NOT_YET_TYPES, RouteModel
 from switchyard_core.policy.secrets import shown
-from switchyard_core.policy.validation import allowed_keys
+from switchyard_core.policy.shapes import allowed_keys
 
 __all__ = ["resolve_routes"]
 
@@ -143,7 +144,7 @@ def _route(
     wire_format = _check_formats(draft, found, formats)
     if model is None or options is None or len(draft.findings) != before:
         return None
-    return Route(
+    route = Route(
         name=name,
         id=model.id,
         aliases=model.aliases,
@@ -159,6 +160,7 @@ def _route(
         tool_calling=model.tool_calling,
         reasoning=model.reasoning,
     )
+    return route if check_router(draft, route) else None
 
 
 def _type(draft: Draft, location: Location, raw: Mapping[str, Any]) -> RouteType | None:
@@ -168,13 +170,21 @@ def _type(draft: Draft, location: Location, raw: Mapping[str, Any]) -> RouteType
         return None
     where = (*location, "type")
     route_type = draft.registry.route_types.get(name)
+    if route_type is None and name in NOT_YET_TYPES:
+        draft.report(
+            "SY200",
+            f"route type `{name}` is not yet available in this version",
+            where,
+            fix="use another route type",
+        )
+        return None
     if route_type is None:
         space = Space(
             code="SY301",
             word="route type",
             names=frozenset(draft.registry.route_types),
             listed_as="installed route types",
-            otherwise="install the plugin that gives it",
+            otherwise=f"no installed plugin gives `{shown(name)}`; install the one that does",
             kind="route_type",
         )
         draft.unknown(space, name, where)
@@ -243,9 +253,10 @@ def _check_ids(draft: Draft) -> None:
 def _ids(location: Location, raw: Any) -> Iterator[tuple[Location, str]]:
     if not isinstance(raw, dict):
         return
-    if isinstance(raw.get("id"), str):
+    # A blank id is a finding of its own.
+    if isinstance(raw.get("id"), str) and raw["id"].strip():
         yield (*location, "id"), raw["id"]
     aliases = raw.get("aliases")
     for index, alias in enumerate(aliases if isinstance(aliases, list) else ()):
-        if isinstance(alias, str):
+        if isinstance(alias, str) and alias.strip():
             yield (*location, "aliases", index), alias

@@ -12,10 +12,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from switchyard_core.declarations import LabelName, Prompt, RouteName, WireFormat
+from switchyard_core.declarations import LabelName, OptionError, Prompt, RouteName, WireFormat
+from switchyard_core.policy.secrets import looks_like_credential, shown
 
 __all__ = [
     "NOT_YET",
+    "NOT_YET_TYPES",
+    "RESERVED_REWRITES",
     "ClientModel",
     "HousekeepingModel",
     "IdentityModel",
@@ -29,11 +32,24 @@ __all__ = [
 #: They are refused, because a key that is accepted and ignored misleads.
 NOT_YET: frozenset[tuple[str, str]] = frozenset({("", "include"), ("targets", "structured_output")})
 
+#: Route types that the format has but this version cannot serve.
+NOT_YET_TYPES: frozenset[str] = frozenset({"planner_executor"})
+
+#: Names of rewrites that are always needed, whether this version has them or not.
+RESERVED_REWRITES: frozenset[str] = frozenset({"translate", "set_model"})
+
 _WORD = re.compile(r"[!-~]{1,256}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+#: How other tools refer to a variable: `$X`, `${X}`, `%X%`, `env:X`, with spaces around.
+_REFERENCE = re.compile(
+    r"\s*(?:\$\{?|%|\$?env:|\{env:)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?:[}%])?\s*", re.ASCII
+)
 
 
 def _word(text: str) -> str:
+    if not text.strip():
+        msg = "must not be blank"
+        raise OptionError(msg, fix="write the name", code="SY108")
     if not _WORD.fullmatch(text):
         msg = "must be 1 to 256 printable ASCII characters without spaces"
         raise ValueError(msg)
@@ -41,16 +57,29 @@ def _word(text: str) -> str:
 
 
 def _variable(text: str) -> str:
-    if not _VARIABLE.fullmatch(text):
-        msg = "must be the name of an environment variable, not the key itself"
-        raise ValueError(msg)
-    return text
+    if _VARIABLE.fullmatch(text):
+        return text
+    if not text.strip():
+        msg = "must not be blank"
+        fix = "write the name of an environment variable, or remove the key"
+        raise OptionError(msg, fix=fix, code="SY108")
+    reference = _REFERENCE.fullmatch(text)
+    if reference is not None and not looks_like_credential(text):
+        msg = "must be the name of an environment variable alone"
+        raise OptionError(msg, fix=f"write `{shown(reference['name'])}`")
+    msg = "must be the name of an environment variable, not the key itself"
+    fix = "write a name of letters, digits and underscores that does not begin with a digit"
+    if looks_like_credential(text):
+        fix = "export the key as a variable and write its name; revoke this key"
+    elif "=" in text:
+        fix = "write only the name; the value belongs into the environment"
+    raise OptionError(msg, fix=fix)
 
 
 def _version(number: int) -> int:
     if number != 1:
         msg = "this version reads schema version 1 only"
-        raise ValueError(msg)
+        raise OptionError(msg, fix="write 1")
     return number
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["looks_like_credential", "shown"]
+__all__ = ["looks_like_credential", "one_line", "shown"]
 
 _MAX_SHOWN = 80
 
@@ -49,3 +49,11 @@ def shown(text: str) -> str:
         return "(hidden)"
     plain = "".join(char if char.isprintable() and char != "`" else "?" for char in text)
     return plain if len(plain) <= _MAX_SHOWN else plain[: _MAX_SHOWN - 1] + "…"
+
+
+def one_line(error: Exception) -> str:
+    """Return what an unexpected error says, on one printable line, never a credential."""
+    text = " ".join(f"{type(error).__name__}: {error}".split())
+    if looks_like_credential(text):
+        return type(error).__name__
+    return "".join(char if char.isprintable() else "?" for char in text)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from switchyard_core.mutation.patterns import PatternError, regex
 from switchyard_core.policy.draft import Draft
+from switchyard_core.policy.headers import HEADER_NAME
 from switchyard_core.policy.model import Housekeeping
 from switchyard_core.policy.positions import Location
 from switchyard_core.policy.schema import HousekeepingModel, IdentityModel
@@ -15,7 +15,6 @@ from switchyard_core.policy.secrets import shown
 
 __all__ = ["resolve_housekeeping", "resolve_identity"]
 
-_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _TESTS = ("equals", "in", "matches", "exists")
 
 
@@ -38,7 +37,7 @@ def _session_source(draft: Draft, location: Location, source: str) -> list[str]:
     if kind == "body":
         compiled = draft.compiled(rest, location, shift=len("body:"))
         return [source] if compiled is not None else []
-    if kind == "header" and _HEADER_NAME.fullmatch(rest):
+    if kind == "header" and HEADER_NAME.fullmatch(rest):
         return [f"header:{rest.lower()}"]
     draft.report(
         "SY109",
@@ -85,7 +84,8 @@ def _condition(draft: Draft, location: Location, table: Mapping[str, Any]) -> Ho
             at_key=True,
             fix="write one table per condition",
         )
-    if isinstance(header, str) and not _HEADER_NAME.fullmatch(header):
+    _check_can_hold(draft, location, table)
+    if isinstance(header, str) and not HEADER_NAME.fullmatch(header):
         draft.report(
             "SY109",
             f"`{shown(header)}` is not a header name",
@@ -99,6 +99,22 @@ def _condition(draft: Draft, location: Location, table: Mapping[str, Any]) -> Ho
         test=_test(draft, location, table),
         wanted=table.get("exists") is not False,
     )
+
+
+def _check_can_hold(draft: Draft, location: Location, table: Mapping[str, Any]) -> None:
+    """Report a test that no value can pass."""
+    key = "equals" if "equals" in table else "in"
+    wanted = [table["equals"]] if "equals" in table else table.get("in")
+    if not isinstance(wanted, list):
+        return
+    if not wanted:
+        message, fix = "the list is empty, so the condition never holds", "list a value"
+    elif "header" in table and not any(isinstance(value, str) for value in wanted):
+        message = "the value of a header is text, so the condition never holds"
+        fix = "write the value in quotes"
+    else:
+        return
+    draft.report("SY109", message, (*location, key), fix=fix)
 
 
 def _test(draft: Draft, location: Location, table: Mapping[str, Any]) -> Callable[[Any], bool]:

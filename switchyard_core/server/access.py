@@ -7,9 +7,14 @@ import hmac
 from switchyard_core.errors import RequestError
 from switchyard_core.identity import Headers
 
-__all__ = ["key_headers"]
+__all__ = ["key_headers", "sendable"]
 
 _BEARER = "bearer "
+
+
+def sendable(key: str) -> bool:
+    """Return whether callers can send a key: headers hold printable ASCII alone."""
+    return key.isascii() and key.isprintable() and bool(key.strip())
 
 
 def key_headers(headers: Headers, key: str) -> tuple[str, ...]:

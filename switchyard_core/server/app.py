@@ -7,24 +7,27 @@ of the throughput and bring buffering that a proxy must not have.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from switchyard_core.declarations import WireFormat
 from switchyard_core.engine import Engine
+from switchyard_core.engine.contract import ends_task
 from switchyard_core.errors import RequestError
 from switchyard_core.formats.endpoints import endpoint_of
 from switchyard_core.jsontext import encode
 from switchyard_core.request import Endpoint
-from switchyard_core.server.access import key_headers
+from switchyard_core.server.access import key_headers, sendable
+from switchyard_core.server.account import Account
 from switchyard_core.server.bodies import BodyLog
 from switchyard_core.server.decision import answer_decision
 from switchyard_core.server.exchange import ClientGoneError, Exchange, Receive, Scope, Send
 from switchyard_core.server.fallback import pass_on
 from switchyard_core.server.metrics import Gauge, Metrics
 from switchyard_core.server.models import model_list, models_of
-from switchyard_core.server.problems import caller_format
-from switchyard_core.server.routed import RoutedCalls, fail
+from switchyard_core.server.problems import caller_format, fail
+from switchyard_core.server.routed import RoutedCalls
 from switchyard_core.version import VERSION
 
 __all__ = ["DEFAULT_MAX_BODY", "SwitchyardApp"]
@@ -32,8 +35,17 @@ __all__ = ["DEFAULT_MAX_BODY", "SwitchyardApp"]
 #: Most bytes of a request's body.
 DEFAULT_MAX_BODY = 64 * 1024 * 1024
 
-_Page = Callable[[Exchange], Awaitable[None]]
 _MODELS = "/models/"
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """A page of ours: its name, its method, what answers, and whether monitors ask for it."""
+
+    name: str
+    method: str
+    answer: Callable[[Exchange], Awaitable[None]]
+    probed: bool = False
 
 
 class SwitchyardApp:
@@ -45,6 +57,9 @@ class SwitchyardApp:
         server_key: Key that callers must send, ``None`` for none.
         log_bodies: Folder that request bodies are written to, ``None`` for nowhere.
         dry_run: Answer routed requests with the explanation instead of calling a provider.
+
+    Raises:
+        ValueError: ``server_key`` has characters that no header can hold.
     """
 
     def __init__(
@@ -59,18 +74,25 @@ class SwitchyardApp:
         self.engine = engine
         self.metrics = Metrics()
         self._max_body = max_body
+        if server_key is not None and not sendable(server_key):
+            msg = "a server key must be printable ASCII, as it is sent in a header"
+            raise ValueError(msg)
         self._server_key = server_key
         self._models = models_of(engine.policy)
-        bodies = BodyLog(log_bodies) if log_bodies is not None else None
-        self._routed = RoutedCalls(engine, self.metrics, bodies=bodies, dry_run=dry_run)
-        self._pages: Mapping[str, tuple[str, _Page]] = {
-            "": ("GET", self._root),
-            "/health": ("GET", self._health),
-            "/metrics": ("GET", self._metrics),
-            "/stats": ("GET", self._stats),
-            "/models": ("GET", self._model_list),
-            "/decision": ("POST", self._decision),
+        self._bodies = BodyLog(log_bodies) if log_bodies is not None else None
+        self._routed = RoutedCalls(engine, self.metrics, dry_run=dry_run)
+        pages = (
+            _Page("root", "GET", self._root, probed=True),
+            _Page("health", "GET", self._health, probed=True),
+            _Page("metrics", "GET", self._metrics, probed=True),
+            _Page("stats", "GET", self._stats, probed=True),
+            _Page("models", "GET", self._model_list),
+            _Page("decision", "POST", self._decision),
+        )
+        self._pages: Mapping[str, _Page] = {
+            "" if page.name == "root" else f"/{page.name}": page for page in pages
         }
+        self._model_page = _Page("models", "GET", self._model)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection's scope."""
@@ -91,26 +113,53 @@ class SwitchyardApp:
             await send({"type": "lifespan.startup.complete"})
 
     async def _http(self, exchange: Exchange) -> None:
-        found = endpoint_of(exchange.path)
-        if found is not None:
-            wire_format = found[0]
-        else:
-            wire_format = caller_format(exchange.plain, exchange.headers)
+        account = self._account(exchange, endpoint_of(exchange.path))
         try:
-            self._admit(exchange)
-            if found is not None and exchange.method == "POST":
-                _must_be_json(exchange)
-                body = await exchange.read(self._max_body)
-                await self._routed.serve(exchange, *found, body)
-            else:
-                await self._other(exchange, found, wire_format)
-        except ClientGoneError:
-            return
-        except Exception as error:
-            if exchange.started:
+            await self._serve(account)
+        except ClientGoneError as error:
+            account.failed(error)
+        except BaseException as error:
+            account.failed(error)
+            if exchange.started or ends_task(error):
                 # The host breaks the connection off: a cut answer must not look complete.
                 raise
-            await fail(exchange, error, wire_format, drain=exchange.body_waits)
+            await fail(
+                exchange,
+                error,
+                account.wire_format,
+                self._routed.about(account.decision),
+                drain=exchange.body_waits,
+            )
+        finally:
+            account.close(self.metrics)
+
+    def _account(self, exchange: Exchange, found: tuple[WireFormat, Endpoint] | None) -> Account:
+        if found is not None:
+            return Account(
+                exchange=exchange,
+                wire_format=found[0],
+                call=found[1],
+                routed=exchange.method == "POST",
+                quiet=exchange.method == "HEAD",
+                bodies=self._bodies,
+            )
+        page = self._page(exchange.plain)
+        return Account(
+            exchange=exchange,
+            wire_format=caller_format(exchange.plain, exchange.headers),
+            call=page.name if page is not None else "unknown",
+            quiet=exchange.method == "HEAD" or (page is not None and page.probed),
+        )
+
+    async def _serve(self, account: Account) -> None:
+        exchange = account.exchange
+        self._admit(exchange)
+        if account.routed:
+            _must_be_json(exchange)
+            body = await exchange.read(self._max_body)
+            await self._routed.serve(account, cast("Endpoint", account.call), body)
+        else:
+            await self._other(account)
 
     def _admit(self, exchange: Exchange) -> None:
         """Check the server's key and forget the headers that carry it."""
@@ -122,22 +171,16 @@ class SwitchyardApp:
         if not open_to_all:
             exchange.without_headers(key_headers(exchange.headers, self._server_key))
 
-    async def _other(
-        self,
-        exchange: Exchange,
-        found: tuple[WireFormat, Endpoint] | None,
-        wire_format: WireFormat,
-    ) -> None:
+    async def _other(self, account: Account) -> None:
         """Serve what is no call to a model."""
+        exchange = account.exchange
         if exchange.method == "HEAD":
             # Claude Code probes its base URL, with whatever prefix, before it starts.
             await exchange.respond(200, b"")
             return
-        page = self._pages.get(exchange.plain)
-        if page is None and exchange.plain.startswith(_MODELS):
-            page = ("GET", self._model)
-        if page is not None or found is not None:
-            allowed = page[0] if page is not None else "POST"
+        page = self._page(exchange.plain)
+        if page is not None or endpoint_of(exchange.path) is not None:
+            allowed = page.method if page is not None else "POST"
             if page is None or exchange.method != allowed:
                 raise RequestError(
                     message=f"`{exchange.method}` is not for this path; use `{allowed}`",
@@ -145,7 +188,7 @@ class SwitchyardApp:
                     status=405,
                     headers={"allow": allowed},
                 )
-            await page[1](exchange)
+            await page.answer(exchange)
             return
         name = self.engine.policy.fallback_client
         if name is None:
@@ -154,9 +197,16 @@ class SwitchyardApp:
                 code="not_found",
                 status=404,
             )
+        account.call, account.client = "fallback", name
         body = await exchange.read(self._max_body)
         async with exchange.watched():
-            await pass_on(exchange, self.engine, name, body, wire_format)
+            cut = await pass_on(exchange, self.engine, name, body, account.wire_format)
+        if cut is not None:
+            account.failed(cut)
+
+    def _page(self, plain: str) -> _Page | None:
+        page = self._pages.get(plain)
+        return self._model_page if page is None and plain.startswith(_MODELS) else page
 
     # --- pages ---------------------------------------------------------------------------
 
@@ -200,7 +250,7 @@ class SwitchyardApp:
         gauges = [
             Gauge(
                 name="switchyard_active_requests",
-                help="Routed requests that are running.",
+                help="Calls to models that are running.",
                 value=self.metrics.active,
             )
         ]

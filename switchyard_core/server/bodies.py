@@ -37,8 +37,11 @@ class BodyLog:
 
     def outgoing(self, number: int, tries: int, body: bytes) -> None:
         """Write an outgoing body; ``tries`` counts from 1."""
-        suffix = "" if tries == 1 else f"-{tries}"
-        self._write(f"{number}-out{suffix}.json", body)
+        self._write(_out(number, tries), body)
+
+    def unsent(self, number: int, tries: int) -> None:
+        """Take an outgoing body back: the call failed before any of it was sent."""
+        (self._folder / _out(number, tries)).unlink(missing_ok=True)
 
     def _write(self, name: str, body: bytes) -> None:
         # Created with its mode, so that nobody else can open it in between.
@@ -46,3 +49,7 @@ class BodyLog:
         descriptor = os.open(self._folder / name, flags, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             file.write(body)
+
+
+def _out(number: int, tries: int) -> str:
+    return f"{number}-out.json" if tries == 1 else f"{number}-out-{tries}.json"

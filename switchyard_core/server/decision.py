@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from switchyard_core.declarations import WIRE_FORMATS, WireFormat
 from switchyard_core.engine import Engine
-from switchyard_core.engine.explanation import explain
+from switchyard_core.engine.questions import explain_or_ask
 from switchyard_core.errors import BodyError
 from switchyard_core.jsontext import JsonTextError, ObjectText, encode, loads
 from switchyard_core.request import Request
@@ -17,7 +17,7 @@ _KEYS = ("input_format", "request", "headers")
 
 
 async def answer_decision(engine: Engine, body: bytes) -> bytes:
-    """Return the explanation as JSON.
+    """Return the explanation as JSON; of a router that asks a model, what it would ask.
 
     Args:
         engine: What decides.
@@ -43,7 +43,7 @@ async def answer_decision(engine: Engine, body: bytes) -> bytes:
         body=raw,
         headers=_headers(fields.raw("headers")),
     )
-    return encode((await explain(engine, request)).as_json())
+    return encode((await explain_or_ask(engine, request)).as_json())
 
 
 def _wire_format(name: str | None) -> WireFormat:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from switchyard_core.declarations import WireFormat
 from switchyard_core.engine import Engine
 from switchyard_core.engine.outgoing import credential, forwarded_headers
-from switchyard_core.errors import RequestError
+from switchyard_core.errors import RequestError, UpstreamError
 from switchyard_core.server.exchange import Exchange
 from switchyard_core.server.relay import relay
 from switchyard_core.upstream.base import Outgoing
@@ -15,7 +15,7 @@ __all__ = ["pass_on"]
 
 async def pass_on(
     exchange: Exchange, engine: Engine, name: str, body: bytes, wire_format: WireFormat
-) -> None:
+) -> UpstreamError | None:
     """Send a request on as it is and pass the answer back.
 
     Args:
@@ -24,6 +24,9 @@ async def pass_on(
         name: Name of the client.
         body: The request's body.
         wire_format: The caller's, for an error.
+
+    Returns:
+        Why the answer was cut, if it was and the caller has been told so.
 
     Raises:
         RequestError: 404, the path leaves the provider's base URL; or what the client's
@@ -51,4 +54,4 @@ async def pass_on(
         method=exchange.method,
     )
     answer = await engine.upstreams.of(client).send(outgoing)
-    await relay(exchange, answer, (), wire_format)
+    return await relay(exchange, answer, (), wire_format)

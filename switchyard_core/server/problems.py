@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from switchyard_core.declarations import WireFormat
 from switchyard_core.errors import PluginError, RequestError, UpstreamError
 from switchyard_core.formats import format_of
 from switchyard_core.jsontext import encode
+from switchyard_core.server.exchange import Exchange
 
-__all__ = ["caller_format", "error_event", "problem_of"]
+__all__ = ["caller_format", "error_event", "fail", "problem_of"]
+
+_LOG = logging.getLogger("switchyard")
 
 _SEQUENCE = re.compile(rb'"sequence_number"\s*:\s*(\d{1,12})')
 
@@ -29,11 +33,11 @@ def caller_format(plain_path: str, headers: Mapping[str, str]) -> WireFormat:
     return "openai_chat"
 
 
-def problem_of(error: Exception, request_id: str) -> RequestError:
+def problem_of(error: BaseException, request_id: str) -> RequestError:
     """Return an error as one with a status and a code, fit for a caller's eyes.
 
-    A fault of a plugin names the plugin; of any other fault the caller only learns the request
-    id, because its text may hold anything.
+    Of a fault of ours the caller learns the request id, and of a plugin's which plugin it was:
+    the text of either may hold anything, a part of the body or a key, and is for the log alone.
     """
     if isinstance(error, RequestError):
         return error
@@ -42,12 +46,25 @@ def problem_of(error: Exception, request_id: str) -> RequestError:
             message=error.message, code=f"upstream_{error.kind}", status=error.status
         )
     if isinstance(error, PluginError):
-        return RequestError(message=str(error), code="plugin_error", status=500)
+        return RequestError(
+            message=f"{_plugin(error)} failed; the log of switchyard has the details under "
+            f"{request_id}",
+            code="plugin_error",
+            status=500,
+        )
     return RequestError(
         message=f"internal error of switchyard; its log has the details under {request_id}",
         code="internal_error",
         status=500,
     )
+
+
+def _plugin(error: PluginError) -> str:
+    """Return the words for the plugin that an error names."""
+    if not error.plugin:
+        return "a plugin"
+    source = f" of {error.distribution} {error.version}".rstrip() if error.distribution else ""
+    return f"the plugin `{error.plugin}`{source}"
 
 
 def error_event(
@@ -80,3 +97,30 @@ def error_event(
             event["sequence_number"] = int(numbers[-1]) + 1
         body = encode(event)
     return opening + b"event: error\ndata: " + body + b"\n\n"
+
+
+async def fail(
+    exchange: Exchange,
+    error: BaseException,
+    wire_format: WireFormat,
+    about: Sequence[tuple[str, str]] = (),
+    *,
+    drain: bool = False,
+) -> None:
+    """Answer with an error in the shape of a wire format; a fault of ours goes to the log.
+
+    Args:
+        exchange: What is answered; nothing was sent on it yet.
+        error: What happened.
+        wire_format: The caller's.
+        about: Headers about the decision, if there was one.
+        drain: The request's body was not read.
+    """
+    problem = problem_of(error, exchange.request_id)
+    if not isinstance(error, (RequestError, UpstreamError)):
+        _LOG.error("request=%s failed", exchange.request_id, exc_info=error)
+    headers = [*about, *problem.headers.items(), ("x-request-id", exchange.request_id)]
+    if wire_format == "anthropic_messages":
+        headers.append(("request-id", exchange.request_id))
+    body = format_of(wire_format).error_body(problem, exchange.request_id)
+    await exchange.respond(problem.status, body, headers=headers, drain=drain)

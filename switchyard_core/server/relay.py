@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Protocol, Self
 
 from switchyard_core.declarations import WireFormat
@@ -45,6 +45,7 @@ async def relay(
     answer: Answer,
     ours: Sequence[tuple[str, str]],
     wire_format: WireFormat,
+    note: Callable[[bytes], None] | None = None,
 ) -> UpstreamError | None:
     """Pass an answer on, each chunk when it arrives and the client can take it.
 
@@ -53,6 +54,7 @@ async def relay(
         answer: What the provider sends.
         ours: Headers that we add.
         wire_format: Of the caller.
+        note: Gets each chunk after it was passed on.
 
     Returns:
         Why the answer was cut, if it was and the caller has been told so by an error event.
@@ -68,6 +70,8 @@ async def relay(
             async for chunk in answer.chunks:
                 await exchange.write(chunk)
                 before, last = last, chunk
+                if note is not None:
+                    note(chunk)
         except UpstreamError as error:
             if not _takes_events(answer):
                 raise

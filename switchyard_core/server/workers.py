@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
 import socket
 from collections.abc import Callable, Sequence
@@ -81,7 +82,10 @@ def _work(
     drain_s: int,
 ) -> None:
     """Serve in this process."""
-    run(build(), listener, ready=started.release, drain_s=drain_s)
+    app = build()
+    # Each scrape reaches one process or another: their counters must not be taken for one.
+    app.metrics.worker = str(os.getpid())
+    run(app, listener, ready=started.release, drain_s=drain_s)
 
 
 def _end(workers: Sequence[SpawnProcess], drain_s: int) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from switchyard_core.errors import UpstreamError
 from switchyard_core.jsontext import encode
+from switchyard_core.testing.doors import FakeApp, FakeTransport
 from switchyard_core.upstream.base import Outgoing, UpstreamResponse
 from switchyard_core.upstream.scripted import Player, Script, Scripted, Turn
 
@@ -80,6 +81,14 @@ class FakeUpstream:
         if isinstance(reply, UpstreamError):
             raise reply
         return UpstreamResponse(reply.status, reply.headers, _play(reply.pieces(), cut=reply.cut))
+
+    def transport(self) -> FakeTransport:
+        """Return this provider as a transport for ``httpx.AsyncClient``."""
+        return FakeTransport(self)
+
+    def app(self) -> FakeApp:
+        """Return this provider as an ASGI application."""
+        return FakeApp(self)
 
     async def aclose(self) -> None:
         """Note that the connections were closed."""

@@ -32,6 +32,9 @@ _OWN_HEADERS = frozenset(
      "transfer-encoding", "upgrade"}
 )  # fmt: skip
 _VERSION = re.compile(r"v\d+\w*")
+# httpx has one class for both ends of an answer that is none: bytes that are not HTTP, and no
+# bytes at all, or too few of them. Only its text, and that of h11 below it, tells which.
+_CLOSED = re.compile(r"disconnected|closed connection")
 
 
 class HttpxUpstream:
@@ -126,6 +129,8 @@ class HttpxUpstream:
             await response.aclose()
             if error.status == 504:
                 raise UpstreamError(error.message, kind="timeout", status=504) from error
+            if _is_no_http(error.__cause__):
+                raise self._no_http() from error
             message = f"{self._place} closed the connection before it answered"
             raise UpstreamError(message, kind="closed") from error
         except BaseException:
@@ -184,8 +189,19 @@ class HttpxUpstream:
         if isinstance(error, (httpx.LocalProtocolError, httpx.InvalidURL)):
             message = f"the request to {self._place} has a path or header that HTTP does not allow"
             return UpstreamError(message, kind="protocol")
+        if _is_no_http(error):
+            return self._no_http()
         message = f"{self._place} closed the connection before it answered"
         return UpstreamError(message, kind="closed")
+
+    def _no_http(self) -> UpstreamError:
+        message = f"{self._place} answered with something that is not HTTP"
+        return UpstreamError(message, kind="protocol")
+
+
+def _is_no_http(error: BaseException | None) -> bool:
+    """Return whether a provider sent what HTTP does not allow, and did not just close."""
+    return isinstance(error, httpx.RemoteProtocolError) and not _CLOSED.search(str(error))
 
 
 def _split_credentials(base_url: str) -> tuple[httpx.URL, bytes | None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 
 import pytest
 
@@ -69,6 +70,17 @@ class Plugin:
         return self._rewrites
 
 
+class Fault(BaseException):
+    """What nobody expects."""
+
+
+class Waiting:
+    """A router that is a coroutine function."""
+
+    def __init__(self, route) -> None:
+        self.route = route
+
+
 def harness(decide, rewrites=()) -> Harness:
     return Harness(POLICY, plugins=[Plugin(decide, rewrites)])
 
@@ -116,7 +128,7 @@ async def test_unknown_rewrite_lists_the_known_ones():
     decision = to("a", rewrites=(Rewrite(name="shorten"),))
 
     with pytest.raises(
-        PluginError, match=r"no installed plugin gives the rewrite `shorten`.*set_model"
+        PluginError, match=r"the rewrite `shorten`, which no installed plugin gives.*set_model"
     ):
         await harness(lambda *_: decision).run(request())
 
@@ -213,6 +225,7 @@ async def test_finish_frees_a_final_identity_only_on_success():
 
 
 async def test_requests_without_a_session_are_said_once_and_counted(caplog):
+    caplog.set_level(logging.INFO, "switchyard")
     router = planning(policy("openai_chat"))
 
     for _ in range(3):
@@ -220,7 +233,90 @@ async def test_requests_without_a_session_are_said_once_and_counted(caplog):
 
     runtime = router.engine.runtimes["plan_execute"]
     assert runtime.without_identity == 3
-    assert sum("bring no session id" in record.message for record in caplog.records) == 1
+    said = [r.levelname for r in caplog.records if "bring no session id" in r.getMessage()]
+    assert said == ["INFO"]
+
+
+async def test_dry_run_without_a_session_is_neither_said_nor_counted(caplog):
+    caplog.set_level(logging.INFO, "switchyard")
+    router = planning(policy("openai_chat"))
+
+    await router.decide(request_of_route(), dry_run=True)
+
+    assert router.engine.runtimes["plan_execute"].without_identity == 0
+    assert caplog.records == []
+
+
+async def test_session_header_that_is_no_identity_is_named_in_the_decision_and_once_in_the_log(
+    caplog,
+):
+    router = planning(policy("openai_chat"))
+    story = conversation("openai_chat").user("hi").request(headers={"x-session-id": "sess\u00e4"})
+
+    decisions = [await router.decide(story) for _ in range(2)]
+
+    for decision in decisions:
+        assert decision.identity is None
+        assert [warning.code for warning in decision.warnings] == ["session_id_unfit"]
+        assert "`header:x-session-id`" in decision.warnings[0].detail
+    assert router.engine.runtimes["plan_execute"].without_identity == 2
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert "header:x-session-id" in caplog.text
+    assert "sess\u00e4" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    "error",
+    [SystemExit(3), KeyboardInterrupt(), asyncio.CancelledError(), Fault()],
+    ids=lambda error: type(error).__name__,
+)
+async def test_router_that_raises_what_ends_programs_is_named(error):
+    def fail(*_):
+        raise error
+
+    with pytest.raises(PluginError, match=type(error).__name__) as caught:
+        await harness(fail).run(request())
+
+    assert caught.value.__cause__ is error
+
+
+async def test_cancelled_request_is_no_fault_of_the_router_that_waits():
+    started = asyncio.Event()
+
+    async def wait(*_):
+        started.set()
+        await asyncio.sleep(30)
+
+    router = harness(lambda *_: None)
+    router.engine.runtimes["r"].router = Waiting(wait)
+    task = asyncio.create_task(router.decide(request()))
+    await started.wait()
+    task.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"phase": 5}, "phase"),
+        ({"reason": "x"}, "reason"),
+        ({"warnings": [1]}, "warnings"),
+        ({"effects": ("latch",)}, "effects"),
+        ({"rewrites": None}, "rewrites"),
+        ({"target": None}, "target"),
+    ],
+    ids=["phase", "reason", "warnings", "effects", "rewrites", "target"],
+)
+async def test_decision_of_wrong_types_is_the_plugins_fault_before_anything_is_sent(changes, field):
+    router = harness(lambda *_: to("a").with_(**changes))
+
+    with pytest.raises(PluginError, match=f"the router `custom`.*`{field}`") as caught:
+        await router.run(request())
+
+    assert caught.value.plugin == "Plugin"
+    assert router.upstream.requests == []
 
 
 def request_of_route():

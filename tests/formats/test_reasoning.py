@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from switchyard_core import PluginError
+
 CUT = "[earlier reasoning left out]\n"
 
 
@@ -11,6 +13,10 @@ def as_text(through: int = 0, cap: int = 16000):
 
 def drop(through: int = 0):
     return ("drop_opaque_reasoning", {"through_call": through})
+
+
+def drop_to(message: int):
+    return ("drop_opaque_reasoning", {"through_message": message})
 
 
 COMPANIONS = ("drop_reasoning_companions", {"when": "dropped"})
@@ -374,3 +380,19 @@ def test_messages_executors_own_loop_without_thinking_keeps_the_parameter(rewrit
     )
 
     assert out["thinking"] == body["thinking"]
+
+
+@pytest.mark.parametrize(
+    ("message", "left"),
+    [(0, ["rs_1", "rs_2"]), (1, ["rs_2"]), (2, ["rs_2"]), (3, []), (99, [])],
+)
+def test_drop_through_a_message_takes_the_assistants_turns_up_to_there(rewrite, message, left):
+    body, _ = rewrite("openai_responses", responses(), drop_to(message))
+
+    assert [item["id"] for item in body["input"] if item.get("type") == "reasoning"] == left
+
+
+@pytest.mark.parametrize("parameters", [{}, {"through_call": 0, "through_message": 0}])
+def test_drop_needs_one_place(rewrite, parameters):
+    with pytest.raises(PluginError, match="either `through_call` or `through_message`"):
+        rewrite("openai_responses", responses(), ("drop_opaque_reasoning", parameters))

@@ -1,19 +1,21 @@
+"""The store that lives in the process: the contract of all stores, and what it promises besides."""
+
 from __future__ import annotations
 
 import asyncio
+import threading
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from switchyard_core import Identity, LatchCapacityError, LatchRecord, MemoryLatchStore
-from tests.latches.contract import LatchStoreContract
+from switchyard_core.testing import LatchStoreConformance
 
 
-class TestMemoryLatchStore(LatchStoreContract):
-    @pytest.fixture
-    def make(self):
-        return MemoryLatchStore
+class TestMemoryLatchStore(LatchStoreConformance):
+    def make(self, capacity):
+        return MemoryLatchStore(capacity)
 
 
 IDENTITIES = st.builds(
@@ -47,6 +49,30 @@ def test_any_sequence_stays_within_capacity_and_agrees_with_a_set(steps, capacit
             assert not store._agents.keys() - {key[0] for key in model if key[1] is not None}
 
     asyncio.run(run())
+
+
+async def test_threads_never_exceed_the_capacity():
+    store = MemoryLatchStore(10)
+    refused: list[int] = []
+
+    def work(start: int) -> None:
+        async def latch_all() -> None:
+            for number in range(start, start + 25):
+                try:
+                    await store.latch(Identity(session=str(number)), LatchRecord())
+                except LatchCapacityError:
+                    refused.append(number)
+
+        asyncio.run(latch_all())
+
+    threads = [threading.Thread(target=work, args=(start,)) for start in range(0, 100, 25)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert await store.count() == 10
+    assert len(refused) == 90
 
 
 def test_record_with_too_much_data_is_refused():

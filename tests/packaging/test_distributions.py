@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 import tarfile
 import zipfile
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from switchyard_core import VERSION
+from tests.packaging.environments import ROOT, Environment, build, new_environment
 
-ROOT = Path(__file__).resolve().parents[2]
 # Making an environment and installing every dependency takes its time on a cold cache.
 pytestmark = [pytest.mark.packaging, pytest.mark.timeout(400)]
 
@@ -43,54 +39,6 @@ efficient_target = "executor"
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Environment:
-    """A fresh virtual environment outside the checkout."""
-
-    folder: Path
-
-    def run(self, *command: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-        """Run a command of the environment, with nothing of this process's Python settings."""
-        program = self.folder / "bin" / command[0]
-        kept = {n: v for n, v in os.environ.items() if not n.startswith(("PYTHON", "COV", "VIRT"))}
-        return subprocess.run(
-            [str(program), *command[1:]],
-            cwd=cwd or self.folder,
-            env=kept,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=380,
-        )
-
-    def install(self, what: str) -> None:
-        done = self.run("python", "-m", "pip", "install", "--quiet", what)
-        assert done.returncode == 0, done.stderr
-
-
-def new_environment(folder: Path) -> Environment:
-    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-    return Environment(folder=folder)
-
-
-def build(kind: str, source: Path, folder: Path) -> Path:
-    """Build one distribution in an environment of its own and return its file."""
-    done = subprocess.run(
-        [sys.executable, "-m", "build", f"--{kind}", "--outdir", str(folder), str(source)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    (built,) = folder.iterdir()
-    return built
-
-
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build("wheel", ROOT, tmp_path_factory.mktemp("wheel"))
-
-
 @pytest.fixture(scope="module")
 def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build("sdist", ROOT, tmp_path_factory.mktemp("sdist"))
@@ -112,6 +60,7 @@ def test_wheel_holds_core_plugins_and_data_and_nothing_else(wheel: Path) -> None
         "switchyard_core",
         "switchyard_demo_routers",
         "switchyard_plan_execute",
+        "switchyard_pytest",
         "switchyard_core-" + VERSION + ".dist-info",
     }
     assert not [name for name in names if "__pycache__" in name or name.endswith(".pyc")]

@@ -329,20 +329,26 @@ async def test_rules_pattern_runs_in_linear_time():
 
 
 @pytest.mark.parametrize(
-    ("condition", "message"),
+    ("condition", "wanted", "message"),
     [
-        ("path = '$.[', exists = true", "path"),
-        ("path = '$.a', matches = '('", "bad regular expression"),
-        ("path = '$.a'", "needs one of"),
-        ("path = '$.a', equals = 1, in = [1]", "needs one of"),
-        ("equals = 1", "needs either"),
-        ("path = '$.a', header = 'b', exists = true", "needs either"),
+        ("path = '$.[', exists = true", "SY401", "path"),
+        ("path = '$.a', matches = '('", "SY402", "bad regular expression"),
+        ("path = '$.a'", "SY107", "needs one of"),
+        ("path = '$.a', equals = 1, in = [1]", "SY107", "one test, not `equals` and `in`"),
+        ("equals = 1", "SY107", "needs either"),
+        ("path = '$.a', header = 'b', exists = true", "SY107", "needs either"),
+        ("path = '$.a', in = []", "SY107", "no value is in it"),
+        ("path = '$.a', not_in = []", "SY107", "asks only whether there is a value"),
+        ("header = 'a b', exists = true", "SY107", "not the name of a header"),
+        ("header = '', exists = true", "SY107", "not the name of a header"),
+        ("header = 'b', equals = 3", "SY107", "header is text"),
+        ("header = 'b', in = [1, true]", "SY107", "header is text"),
     ],
 )
-def test_rules_with_a_bad_condition_is_a_policy_error_at_its_place(condition, message):
+def test_rules_with_a_bad_condition_is_a_policy_error_at_its_place(condition, wanted, message):
     ((code, path, text),) = findings(rules(condition))
 
-    assert code == "SY107"
+    assert code == wanted
     assert path.startswith("routes.main.rules[0].where[0]")
     assert message in text
 

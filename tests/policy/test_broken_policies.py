@@ -262,7 +262,7 @@ def test_policy_with_many_mistakes_is_the_same_without_the_environment_but_for_s
         ),
         pytest.param(
             "schema_version = 1\nx = " + "[" * 300 + "]" * 300 + "\n[targets]\n[routes]\n",
-            ["2:5 SY101 x"],
+            ["2:69 SY101"],
             id="nested_300_deep",
         ),
     ],

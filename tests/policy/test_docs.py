@@ -17,7 +17,7 @@ from switchyard_core.policy.schema import (
     TargetModel,
     TopModel,
 )
-from switchyard_core.policy.validation import allowed_keys
+from switchyard_core.policy.shapes import allowed_keys
 
 ROOT = Path(__file__).parents[2]
 

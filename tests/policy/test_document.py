@@ -36,11 +36,11 @@ def test_parse_document_with_bom_and_crlf_counts_columns_without_them() -> None:
         pytest.param('{"json": true}', "SY103", 1, 1, id="json"),
         pytest.param(b"a = 1\nb = '\xc3\xa9\xff'", "SY102", 2, 7, id="not_utf8"),
         pytest.param(b"\xef\xbb\xbfb = '\xff'", "SY102", 1, 6, id="not_utf8_after_bom"),
-        pytest.param("a = " + "[" * 5000, "SY101", 0, 0, id="deep"),
-        pytest.param("a." * 3000 + "b = 1", "SY101", 0, 0, id="long_key"),
-        pytest.param("a = " + "1" * 5000, "SY103", 0, 0, id="long_number"),
-        pytest.param("#" * (MAX_BYTES + 1), "SY101", 0, 0, id="large_text"),
-        pytest.param("é".encode() * MAX_BYTES, "SY101", 0, 0, id="large_bytes"),
+        pytest.param("a = " + "[" * 5000, "SY101", 1, 69, id="deep"),
+        pytest.param("a." * 3000 + "b = 1", "SY101", 1, 129, id="long_key"),
+        pytest.param("a = " + "1" * 5000, "SY103", 1, 5, id="long_number"),
+        pytest.param("#" * (MAX_BYTES + 1), "SY101", 1, MAX_BYTES + 1, id="large_text"),
+        pytest.param("é".encode() * MAX_BYTES, "SY101", 1, MAX_BYTES // 2 + 1, id="large_bytes"),
     ],
 )
 def test_parse_document_of_something_else_gives_one_finding(

@@ -11,6 +11,7 @@ from switchyard_core.errors import Finding
 from switchyard_core.hookspecs import hookimpl
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.policy import CheckResult, Policy, check_policy_text
+from switchyard_core.policy import lint as lint_module
 
 Check = Callable[..., CheckResult]
 Places = Callable[[CheckResult], list[str]]
@@ -64,6 +65,31 @@ def test_policy_of_the_specification_has_no_warning(check: Check, spec: str) -> 
             id="price_of_no_target",
         ),
         pytest.param(
+            "[targets.executor]",
+            'on_overflow = "stay"\n[targets.executor]',
+            "12:15 SY224 targets.planner.on_overflow",
+            id="overflow_without_a_window",
+        ),
+        pytest.param(
+            "https://example.com/v1",
+            "https://example.com/v1/responses/",
+            "5:12 SY225 llm_clients.provider.base_url",
+            id="endpoint_in_the_url",
+        ),
+        pytest.param(
+            "https://example.com/v1",
+            "https://example.com/v1/Chat/Completions",
+            "5:12 SY225 llm_clients.provider.base_url",
+            id="endpoint_of_another_format_in_the_url",
+        ),
+        pytest.param(
+            "[targets.executor]",
+            '[mutation_rules.own]\nrules = [{ label = "file_edit", match = ["x"], '
+            'document = "body", path = "$.a", format = "openai_chat" }]\n[targets.executor]',
+            "13:90 SY420 mutation_rules.own.rules[0].format",
+            id="rule_for_bodies_of_no_route",
+        ),
+        pytest.param(
             'llm_client = "provider"\n\n[targets.executor]',
             'llm_client = "provider"\nextra_body = { k = "sk-proj-abcdefghijkl1234" }\n\n'
             "[targets.executor]",
@@ -98,6 +124,13 @@ def test_fallback_client_counts_as_used(check: Check, spec: str) -> None:
     assert check('fallback_client = "x"\n' + spec + client).findings == ()
 
 
+def test_one_of_a_list_may_be_named_again_as_its_default(check: Check, spec: str) -> None:
+    head, _, _ = spec.partition("[routes.")
+    route = '[routes.any]\nid = "any"\ntype = "spread"\nfallback = "executor"\n'
+    route += 'choices = [{ target = "planner" }, { target = "executor" }]\n'
+    assert check(head + route).findings == ()
+
+
 def test_price_of_a_target_is_kept(check: Check, spec: str) -> None:
     price = (
         '[prices."provider/capable-model"]\nas_of = 2026-01-01\ninput = 1\noutput = 2.5\n'
@@ -108,6 +141,67 @@ def test_price_of_a_target_is_kept(check: Check, spec: str) -> None:
     made = policy.prices["provider/capable-model"]
     assert (made.as_of.isoformat(), made.input, made.output) == ("2026-01-01", 1.0, 2.5)
     assert (made.cached_input, made.cache_write) == (0.1, None)
+
+
+def test_overflow_with_a_window_is_fine(check: Check, spec: str) -> None:
+    keys = 'on_overflow = "stay"\ncontext_window = 1000\n[targets.executor]'
+    assert check(spec.replace("[targets.executor]", keys)).findings == ()
+
+
+def test_rule_for_bodies_of_a_route_is_fine(check: Check, spec: str) -> None:
+    rule = (
+        '[mutation_rules.own]\nrules = [{ label = "file_edit", match = ["x"], '
+        'document = "body", path = "$.a", format = "openai_responses" }]\n'
+    )
+    assert check(spec + rule).findings == ()
+
+
+def test_policy_with_errors_still_gets_the_warnings_that_hold_anyway(
+    check: Check, places: Places, spec: str
+) -> None:
+    text = (
+        spec.replace("https://example.com/v1", "http://example.com/v1/responses")
+        .replace('"provider/efficient-model"', '"provider/efficient-model"\non_overflow = "stay"')
+        .replace('"planner"\n', '"planer"\n')
+        + "[prices.x]\nas_of = 2026-01-01\ninput = 1\noutput = 1\n"
+        + '[llm_clients.spare]\nformat = "openai_chat"\nbase_url = "https://a.com"\n'
+    )
+    # `planner` is not called unused: the misspelt name may well mean it.
+    assert places(check(text)) == [
+        "5:12 SY222 llm_clients.provider.base_url",
+        "5:12 SY225 llm_clients.provider.base_url",
+        "14:15 SY224 targets.executor.on_overflow",
+        "20:18 SY201 routes.plan_execute.capable_target",
+        "22:9 SY223 prices.x",
+        "26:14 SY221 llm_clients.spare",
+    ]
+
+
+def test_misspelt_client_does_not_make_the_right_one_unused(
+    check: Check, places: Places, spec: str
+) -> None:
+    text = spec.replace('llm_client = "provider"', 'llm_client = "provder"')
+    assert places(check(text)) == [
+        "10:14 SY202 targets.planner.llm_client",
+        "14:14 SY202 targets.executor.llm_client",
+    ]
+
+
+def test_check_of_our_own_that_crashes_is_one_finding(
+    check: Check, spec: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lint_module, "_CHECKS", ((_raises, frozenset()),))
+    result = check(spec)
+    (finding,) = result.findings
+    assert (finding.code, finding.severity) == ("SY901", "warning")
+    assert "RuntimeError: boom" in finding.message
+    assert result.policy is not None
+
+
+def test_lint_rules_of_plugins_never_see_a_policy_with_errors() -> None:
+    registry = PluginRegistry([("lints", Lints())])
+    result = check_policy_text("schema_version = 2\n[targets]\n[routes]\n", "p", registry)
+    assert [finding.code for finding in result.findings] == ["SY107"]
 
 
 def _named(policy: Policy) -> Iterator[Finding]:

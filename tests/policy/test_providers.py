@@ -229,7 +229,7 @@ def test_target_keeps_every_key(check: Check, spec: str) -> None:
     ("keys", "expected"),
     [
         pytest.param('id = "a b"', "8:6 SY107 targets.t.id", id="id_with_space"),
-        pytest.param('id = ""', "8:6 SY107 targets.t.id", id="empty_id"),
+        pytest.param('id = ""', "8:6 SY108 targets.t.id", id="empty_id"),
         pytest.param(
             'id = "a"\nextra_body = { x = [1979-05-27] }',
             "9:21 SY211 targets.t.extra_body.x[0]",
@@ -260,3 +260,69 @@ def test_target_with_a_wrong_value_is_reported(
         f'llm_client = "c"\n{keys}\n'
     )
     assert places(check(text)) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("value", "code", "fix"),
+    [
+        pytest.param("$OPENAI_API_KEY", "SY107", "write `OPENAI_API_KEY`", id="dollar"),
+        pytest.param("${OPENAI_API_KEY}", "SY107", "write `OPENAI_API_KEY`", id="braces"),
+        pytest.param("%OPENAI_API_KEY%", "SY107", "write `OPENAI_API_KEY`", id="windows"),
+        pytest.param("env:OPENAI_API_KEY", "SY107", "write `OPENAI_API_KEY`", id="prefix"),
+        pytest.param(" OPENAI_API_KEY ", "SY107", "write `OPENAI_API_KEY`", id="spaces"),
+        pytest.param("A=b", "SY107", "write only the name", id="assignment"),
+        pytest.param("OPENAI-API-KEY", "SY107", "letters, digits and underscores", id="hyphens"),
+        pytest.param("1ABC", "SY107", "does not begin with a digit", id="digit"),
+        pytest.param("", "SY108", "or remove the key", id="blank"),
+        pytest.param("sk-proj-abcdefghijkl1234", "SY107", "revoke this key", id="key"),
+    ],
+)
+def test_variable_name_of_a_known_wrong_shape_gets_a_fix_of_its_own(
+    value: str, code: str, fix: str, check: Check, spec: str
+) -> None:
+    result = check(spec.replace("OPENAI_API_KEY", value))
+    finding = result.errors[0]
+    assert (finding.code, finding.path) == (code, "llm_clients.provider.api_key_env")
+    assert fix in finding.fix
+    assert "sk-proj" not in finding.render()
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        pytest.param(
+            'extra_headers = { X-Foo = "1", x-foo = "2" }',
+            "8:32 SY210 llm_clients.provider.extra_headers.x-foo",
+            id="twice",
+        ),
+        pytest.param(
+            'extra_headers = { X-Switchyard-Anything = "1" }',
+            "8:19 SY210 llm_clients.provider.extra_headers.X-Switchyard-Anything",
+            id="own_prefix",
+        ),
+        pytest.param(
+            'extra_headers = { "session_id" = "1" }',
+            "8:19 SY210 llm_clients.provider.extra_headers.session_id",
+            id="session",
+        ),
+        pytest.param(
+            'forward_headers = ["x-ok", "X-Claude-Code-Session-Id"]',
+            "8:28 SY210 llm_clients.provider.forward_headers[1]",
+            id="forwarded",
+        ),
+    ],
+)
+def test_header_that_is_repeated_or_names_a_session_is_refused(
+    keys: str, expected: str, check: Check, places: Places, spec: str
+) -> None:
+    text = spec.replace("[targets.planner]", keys + "\n[targets.planner]", 1)
+    assert places(check(text)) == [expected]
+
+
+def test_reserved_rewrite_cannot_be_switched_off_though_nobody_gives_it(
+    check: Check, places: Places, spec: str
+) -> None:
+    text = spec.replace(
+        "[targets.executor]", "rewrites = { translate = false }\n[targets.executor]", 1
+    )
+    assert places(check(text)) == ["12:14 SY208 targets.planner.rewrites.translate"]

@@ -246,9 +246,26 @@ target = "u"
         ("other", ["18:13 SY303 routes.r.subagents"]),
     ],
 )
-def test_route_for_subagents_must_be_able_to_take_over(name, expected):
+def test_route_for_subagents_must_be_able_to_take_over(name: str, expected: list[str]) -> None:
     registry = PluginRegistry.from_entry_points()
 
     result = check_policy_text(DELEGATING % name, "p.toml", registry)
 
     assert [f"{f.line}:{f.column} {f.code} {f.path}" for f in result.errors] == expected
+
+
+def test_reserved_route_type_is_not_yet_available(check: Check, places: Places, spec: str) -> None:
+    result = check(spec.replace('type = "plan_execute"', 'type = "planner_executor"'))
+    assert places(result) == ["18:8 SY200 routes.plan_execute.type"]
+    assert result.findings[0].message.endswith("is not yet available in this version")
+
+
+def test_blank_names_are_called_blank(check: Check, spec: str) -> None:
+    text = spec.replace('id = "switchyard/plan-execute"', 'id = ""').replace('"planner"\n', '""\n')
+    text += '[routes.other]\nid = ""\ntype = ""\n'
+    assert [(finding.code, finding.message) for finding in check(text).findings] == [
+        ("SY108", "must not be blank"),
+        ("SY201", "the name of the target is blank"),
+        ("SY108", "must not be blank"),
+        ("SY301", "the name of the route type is blank"),
+    ]

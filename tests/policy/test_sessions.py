@@ -88,6 +88,13 @@ def test_housekeeping_on_a_header_never_reads_the_body(check: Check) -> None:
             ["7:1 SY109 housekeeping[0].exists"],
             id="two_tests",
         ),
+        pytest.param('path = "$.a"\nin = []', ["6:6 SY109 housekeeping[0].in"], id="empty_in"),
+        pytest.param(
+            'header = "a"\nequals = 3', ["6:10 SY109 housekeeping[0].equals"], id="header_number"
+        ),
+        pytest.param(
+            'header = "a"\nin = [1, true]', ["6:6 SY109 housekeeping[0].in"], id="header_numbers"
+        ),
         pytest.param('path = "$.["', ["5:12 SY401 housekeeping[0].path"], id="bad_jsonpath"),
         pytest.param('header = "a b"', ["5:10 SY109 housekeeping[0].header"], id="bad_header"),
         pytest.param(

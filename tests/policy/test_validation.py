@@ -6,11 +6,13 @@ from enum import Enum
 from typing import Annotated
 
 import pytest
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from switchyard_core.declarations import JSONPathText, OptionError, PatternText
 from switchyard_core.errors import Finding
 from switchyard_core.policy.document import parse_document
-from switchyard_core.policy.validation import nearest, validate
+from switchyard_core.policy.validation import validate
+from switchyard_core.policy.wording import nearest
 
 
 class Strict(BaseModel):
@@ -65,7 +67,7 @@ def problems(text: str) -> list[Finding]:
 @pytest.mark.parametrize(
     ("text", "code", "message"),
     [
-        pytest.param("word = 1979-05-27T07:32:00 ", None, "", id="date_reads_as_text"),
+        pytest.param("word = 1979-05-27T07:32:00 ", "SY106", "must be a string", id="date"),
         pytest.param("word = true", "SY106", "must be a string, not true or false", id="boolean"),
         pytest.param("word = {}", "SY106", "must be a string, not a table", id="table"),
         pytest.param("word = []", "SY106", "must be a string, not an array", id="array"),
@@ -80,7 +82,7 @@ def problems(text: str) -> list[Finding]:
         pytest.param('short = "a"', "SY107", "must have at least 2 characters", id="too_short"),
         pytest.param('short = "abcd"', "SY107", "must have at most 3 characters", id="too_long"),
         pytest.param('shape = "A"', "SY107", "must match `^[a-z]*$`", id="pattern"),
-        pytest.param("few = []", "SY107", "must have at least 1 entries", id="too_few"),
+        pytest.param("few = []", "SY107", "must have at least 1 entry", id="too_few"),
         pytest.param("few = [1, 2, 3]", "SY107", "must have at most 2 entries", id="too_many"),
         pytest.param('colour = "rd"', "SY107", "`rd` is not a value of this key", id="enum"),
         pytest.param('tags = ["a", 1]', "SY106", "must be a string, not an integer", id="set"),
@@ -89,11 +91,9 @@ def problems(text: str) -> list[Finding]:
         pytest.param("pair = [1]", "SY105", "missing key `1`", id="short_tuple"),
     ],
 )
-def test_wrong_value_gives_one_finding_in_plain_words(
-    text: str, code: str | None, message: str
-) -> None:
+def test_wrong_value_gives_one_finding_in_plain_words(text: str, code: str, message: str) -> None:
     found = problems(text)
-    assert [finding.code for finding in found] == ([] if code is None else [code])
+    assert [finding.code for finding in found] == [code]
     for finding in found:
         assert message in finding.message
         assert finding.line == 2
@@ -106,7 +106,7 @@ def test_wrong_value_gives_one_finding_in_plain_words(
         pytest.param("inner = { sise = 1 }", "m.inner.sise", "size", id="optional"),
         pytest.param("by_name = { a = { sise = 1 } }", "m.by_name.a.sise", "size", id="table"),
         pytest.param("listed = [{}, { sise = 1 }]", "m.listed[1].sise", "size", id="list"),
-        pytest.param("pair = [1, { sise = 1 }]", "m.pair[1].sise", "", id="tuple"),
+        pytest.param("pair = [1, { sise = 1 }]", "m.pair[1].sise", "size", id="tuple"),
         pytest.param("several = { sise = 1 }", "m.several.sise", "size, weight", id="union"),
     ],
 )
@@ -115,7 +115,7 @@ def test_unknown_key_of_a_nested_table_offers_the_keys_of_that_table(
 ) -> None:
     (finding,) = problems(text)
     assert (finding.code, finding.path) == ("SY104", path)
-    assert finding.notes == ((f"allowed keys: {allowed}",) if allowed else ())
+    assert finding.notes == (f"allowed keys: {allowed}",)
 
 
 class Whole(Strict):
@@ -148,3 +148,69 @@ def test_rule_over_several_keys_is_reported_at_the_table() -> None:
 )
 def test_nearest_name_is_offered_only_when_it_is_near(name: str, found: str | None) -> None:
     assert nearest(name, ["planner", "executor"]) == found
+
+
+def _no_x(text: str) -> str:
+    if "x" in text:
+        message = f"there is an x in {text}"
+        raise OptionError(message, column=text.index("x"), fix="leave it out")
+    return text
+
+
+class Texts(Strict):
+    path: JSONPathText | None = None
+    paths: tuple[JSONPathText, ...] = ()
+    pattern: PatternText | None = None
+    by_name: dict[str, PatternText] = Field(default_factory=dict)
+    own: Annotated[str, AfterValidator(_no_x)] = ""
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "column", "message"),
+    [
+        pytest.param('path = "$.a["', "SY401", 13, "the path ends too early", id="path"),
+        pytest.param('path = "\\u0024.a["', "SY401", 18, "ends too early", id="escaped"),
+        pytest.param('paths = ["$.a", "$.["]', "SY401", 21, "ends too early", id="in_array"),
+        pytest.param('path = ""', "SY401", 9, "the path is empty", id="empty_path"),
+        pytest.param("pattern = 'a(?=b)'", "SY402", 13, "invalid perl operator: (?=", id="pattern"),
+        pytest.param("by_name = { k = 'ab(' }", "SY402", 18, "missing ): ab(", id="in_table"),
+        pytest.param("own = 'abx'", "SY107", 10, "an x", id="own"),
+    ],
+)
+def test_text_that_cannot_be_compiled_is_pointed_at_inside_of_its_string(
+    text: str, code: str, column: int, message: str
+) -> None:
+    document = parse_document(f"[m]\n{text}\n", "p.toml")
+    instance, (finding,) = validate(document, ("m",), Texts, document.values["m"])
+    assert instance is None
+    assert (finding.code, finding.line, finding.column) == (code, 2, column)
+    assert message in finding.message
+    assert finding.fix not in {"", "change the value"}
+
+
+def test_texts_that_compile_are_taken_as_they_are() -> None:
+    document = parse_document("[m]\npath = '$.a[0]'\npattern = '^a+$'\n", "p.toml")
+    instance, findings = validate(document, ("m",), Texts, document.values["m"])
+    assert findings == []
+    assert instance is not None
+    assert (instance.path, instance.pattern) == ("$.a[0]", "^a+$")
+
+
+def test_validator_that_repeats_a_credential_is_not_quoted() -> None:
+    document = parse_document("[m]\nown = 'sk-proj-abcdefghijkl1234x'\n", "p.toml")
+    _, (finding,) = validate(document, ("m",), Texts, document.values["m"])
+    assert "sk-proj" not in finding.render()
+    assert finding.message == "the value is not allowed"
+
+
+def test_missing_table_is_told_how_a_table_is_written() -> None:
+    class Needs(Strict):
+        table: dict[str, int]
+        word: str
+
+    document = parse_document("[m]\n", "p.toml")
+    _, findings = validate(document, ("m",), Needs, document.values["m"])
+    assert [finding.fix for finding in findings] == [
+        "add a table `[m.table]`",
+        "add `word = ...` to this table",
+    ]

@@ -4,7 +4,8 @@ import httpx
 import pytest
 
 from switchyard_core import Headers, RequestError
-from switchyard_core.server.access import key_headers
+from switchyard_core.server import SwitchyardApp
+from switchyard_core.server.access import key_headers, sendable
 from tests.server.servers import PATHS, BytesProvider, body, running
 
 JSON = {"content-type": "application/json"}
@@ -34,6 +35,20 @@ def test_key_headers_refuses_everybody_else(headers):
         key_headers(Headers(headers), "k1")
     assert caught.value.status == 401
     assert "k1" not in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("key", "fits"),
+    [("k-1", True), ("two words", True), ("kl\u00fc", False), ("a\nb", False), ("", False)],
+    ids=["plain", "words", "not_ascii", "line_break", "empty"],
+)
+def test_sendable_tells_what_a_header_can_hold(key, fits):
+    assert sendable(key) is fits
+
+
+def test_application_refuses_a_key_that_nobody_can_send():
+    with pytest.raises(ValueError, match="printable ASCII"):
+        SwitchyardApp(None, server_key="kl\u00fc")
 
 
 async def test_server_without_its_key_answers_401_in_the_callers_shape_and_calls_nobody():

@@ -46,7 +46,7 @@ async def test_stream_that_is_cut_after_content_ends_with_an_error_event(wire_fo
     else:
         assert head == b"event: error\n"
         assert event["error"]["type"] == "api_error"
-    assert app.metrics.errors == {"upstream_cut": 1}
+    assert app.metrics.errors == {("coding", "upstream_cut"): 1}
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ async def test_answer_that_is_cut_never_looks_complete(wire_format, headers, cap
                 async for _ in answer.aiter_raw():
                     pass
         assert (await client.get(url + "/health")).status_code == 200
-    assert app.metrics.errors == {"upstream_cut": 1}
+    assert app.metrics.errors == {("coding", "upstream_cut"): 1}
 
 
 @pytest.mark.parametrize("wire_format", WIRE_FORMATS)
@@ -128,7 +128,7 @@ async def test_client_that_leaves_before_the_headers_cancels_the_call(wire_forma
         async with asyncio.timeout(5):
             await provider.seen[0].gone.wait()
         await _until(lambda: app.metrics.active == 0)
-    assert app.metrics.errors == {"client_gone": 1}
+    assert app.metrics.errors == {("coding", "client_gone"): 1}
 
 
 @pytest.mark.parametrize("wire_format", WIRE_FORMATS)
@@ -186,7 +186,7 @@ async def test_client_that_reads_nothing_holds_the_provider_back_and_leaving_can
         await _until(lambda: app.metrics.active == 0)
 
 
-async def test_client_that_leaves_inside_its_body_is_forgotten():
+async def test_client_that_leaves_inside_its_body_is_counted_as_gone_and_nothing_is_sent():
     provider = BytesProvider()
     async with running("openai_chat", provider) as (url, app):
         host, port = url.removeprefix("http://").split(":")
@@ -199,7 +199,9 @@ async def test_client_that_leaves_inside_its_body_is_forgotten():
         writer.transport.abort()
         async with httpx.AsyncClient() as client:
             assert (await client.get(url + "/health")).status_code == 200
-    assert (provider.seen, app.metrics.requests) == ([], {})
+    assert provider.seen == []
+    assert app.metrics.requests == {("", "", "", "499"): 1}
+    assert app.metrics.errors == {("", "client_gone"): 1}
 
 
 async def _until(condition):

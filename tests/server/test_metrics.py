@@ -31,21 +31,37 @@ def test_text_has_help_and_type_once_per_metric_and_cumulative_buckets():
 
 def test_text_escapes_label_values():
     metrics = Metrics()
-    metrics.errors['a"b\\c\nd'] += 1
-    assert 'switchyard_errors_total{code="a\\"b\\\\c\\nd"} 1' in metrics.as_text([])
+    metrics.errors["r", 'a"b\\c\nd'] += 1
+    assert 'switchyard_errors_total{route="r",code="a\\"b\\\\c\\nd"} 1' in metrics.as_text([])
 
 
 def test_json_says_the_same_as_the_text():
     metrics = Metrics()
     metrics.requests["r", "t", "p", "200"] += 2
+    metrics.others["fallback", "provider", "404"] += 1
+    metrics.errors["r", "latch_capacity"] += 4
+    metrics.tokens["t", "input"] += 5
     metrics.handoffs["r", "set", "rule"] += 1
     metrics.observe("r", 0.25, 0.001)
     found = metrics.as_json([Gauge(name="g", help="x", value=3)])
     assert found == {
         "requests": [{"route": "r", "target": "t", "phase": "p", "status": 200, "count": 2}],
-        "errors": {},
+        "other_requests": [{"call": "fallback", "client": "provider", "status": 404, "count": 1}],
+        "errors": [{"route": "r", "code": "latch_capacity", "count": 4}],
+        "tokens": [{"target": "t", "kind": "input", "count": 5}],
         "handoffs": [{"route": "r", "rule_set": "set", "rule": "rule", "count": 1}],
         "request_seconds": {"r": {"count": 1, "sum": 0.25}},
         "added_seconds": {"r": {"count": 1, "sum": 0.001}},
         "gauges": [{"name": "g", "value": 3}],
     }
+
+
+def test_every_line_of_one_of_several_workers_names_it():
+    metrics = Metrics(worker="77")
+    metrics.requests["r", "t", "p", "200"] += 1
+    metrics.observe("r", 0.3, 0.0004)
+    lines = metrics.as_text([Gauge(name="g", help="x", value=1)]).splitlines()
+    values = [line for line in lines if not line.startswith("#")]
+    assert values
+    assert all('worker="77"}' in line for line in values)
+    assert metrics.as_json([])["worker"] == "77"

@@ -27,14 +27,35 @@ def test_caller_format_is_told_from_path_and_version(path, headers, expected):
     [
         (RequestError(message="m", code="c", status=418), 418, "c"),
         (UpstreamError("m", kind="timeout", status=504), 504, "upstream_timeout"),
-        (PluginError("m"), 500, "plugin_error"),
-        (ValueError("m"), 500, "internal_error"),
+        (PluginError("secret"), 500, "plugin_error"),
+        (ValueError("secret"), 500, "internal_error"),
+        (SystemExit("secret"), 500, "internal_error"),
     ],
 )
 def test_problem_of_gives_each_error_its_status_and_code(error, status, code):
     problem = problem_of(error, "req_1")
     assert (problem.status, problem.code) == (status, code)
-    assert ("req_1" if code == "internal_error" else "m") in problem.message
+    if status == 500:
+        assert "req_1" in problem.message
+        assert "secret" not in problem.message
+    else:
+        assert problem.message == "m"
+
+
+@pytest.mark.parametrize(
+    ("about", "words"),
+    [
+        ({}, "a plugin failed;"),
+        ({"plugin": "p"}, "the plugin `p` failed;"),
+        ({"plugin": "p", "distribution": "d"}, "the plugin `p` of d failed;"),
+        ({"plugin": "p", "distribution": "d", "version": "1"}, "the plugin `p` of d 1 failed;"),
+    ],
+    ids=["unknown", "given", "no_version", "installed"],
+)
+def test_problem_of_a_plugin_names_it_and_keeps_its_words(about, words):
+    problem = problem_of(PluginError("failed: ValueError: secret", **about), "req_1")
+    assert problem.message.startswith(words)
+    assert "secret" not in problem.message
 
 
 ERROR = RequestError(message="broke off", code="upstream_cut", status=502)

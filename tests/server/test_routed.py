@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import stat
 
 import httpx
 import pytest
 
-from switchyard_core import WIRE_FORMATS
+from switchyard_core import WIRE_FORMATS, UpstreamError
 from tests.server.servers import (
     KEY,
     PATHS,
@@ -23,25 +24,39 @@ JSON = {"content-type": "application/json"}
 
 
 class _Broken:
+    def __init__(self, error):
+        self._error = error
+
     async def route(self, request, context):
-        raise RuntimeError("boom in the plugin")
+        raise self._error
 
 
+class _Fault(BaseException):
+    """What nobody expects."""
+
+
+@pytest.mark.parametrize(
+    "error",
+    [RuntimeError, SystemExit, KeyboardInterrupt, asyncio.CancelledError, _Fault],
+    ids=lambda error: error.__name__.lower(),
+)
 @pytest.mark.parametrize("wire_format", WIRE_FORMATS)
 async def test_fault_of_a_router_is_500_that_names_it_and_the_log_has_the_traceback(
-    wire_format, caplog
+    wire_format, error, caplog
 ):
     async with running(wire_format, BytesProvider()) as (url, app), httpx.AsyncClient() as client:
-        app.engine.runtimes["coding"].router = _Broken()
+        app.engine.runtimes["coding"].router = _Broken(error("boom in the plugin"))
         answer = await client.post(
             url + PATHS[wire_format], content=body(wire_format), headers=JSON
         )
         assert (await client.get(url + "/health")).status_code == 200
     assert answer.status_code == 500
     assert "plugin_error" in answer.text
-    assert "the router `plan_execute` failed: RuntimeError: boom in the plugin" in answer.text
-    assert "Traceback" not in answer.text
-    assert "boom in the plugin" in caplog.text
+    assert "the plugin `plan_execute` of switchyard-core" in answer.text
+    assert answer.headers["x-switchyard-request-id"] in answer.text
+    assert "boom" not in answer.text
+    assert "the router `plan_execute` (plugin `plan_execute`" in caplog.text
+    assert f"failed: {error.__name__}: boom in the plugin" in caplog.text
     assert "Traceback" in caplog.text
 
 
@@ -82,7 +97,21 @@ async def test_fault_of_ours_tells_the_caller_the_request_id_only(wire_format, c
     assert answer.headers["x-switchyard-request-id"] in answer.text
     assert answer.headers["x-switchyard-request-id"] in caplog.text
     assert "ValueError: secret detail" in caplog.text
-    assert app.metrics.errors == {"internal_error": 1}
+    assert app.metrics.errors == {("coding", "internal_error"): 1}
+
+
+async def test_rewrite_that_ends_programs_is_500_and_the_server_lives(monkeypatch):
+    async with running("openai_chat", BytesProvider()) as (url, app), httpx.AsyncClient() as client:
+
+        def leave(*_):
+            raise SystemExit(3)
+
+        monkeypatch.setattr(app.engine, "rewrite", leave)
+        answer = await client.post(
+            url + PATHS["openai_chat"], content=body("openai_chat"), headers=JSON
+        )
+        assert (await client.get(url + "/health")).status_code == 200
+    assert (answer.status_code, answer.json()["error"]["code"]) == (500, "internal_error")
 
 
 async def test_log_line_says_what_happened_and_nothing_private(caplog):
@@ -119,7 +148,9 @@ async def test_log_line_says_what_happened_and_nothing_private(caplog):
     assert "reason=latched" in lines[1]
     assert "status=500" in lines[1]
     assert "error=invalid_json" in lines[2]
-    assert len(lines) == 3
+    assert "status=404" in lines[3]
+    assert "error=not_found" in lines[3]
+    assert len(lines) == 4
     everything = caplog.text + metrics.text
     assert canary not in everything
     assert KEY not in everything
@@ -157,6 +188,53 @@ async def test_log_bodies_keeps_bodies_as_private_files(tmp_path):
         "2-out.json",
     ]
     assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o600}
+
+
+async def test_log_line_holds_the_number_of_the_files_of_its_bodies(tmp_path, caplog):
+    caplog.set_level(logging.INFO, "switchyard")
+    async with (
+        running("openai_chat", BytesProvider(), options={"log_bodies": tmp_path}) as (url, _),
+        httpx.AsyncClient() as client,
+    ):
+        for content in (body("openai_chat"), b"{"):
+            await client.post(url + PATHS["openai_chat"], content=content, headers=JSON)
+    lines = [r.getMessage() for r in caplog.records if "request=" in r.getMessage()]
+    assert [re.search(r" bodies=(\d+)( |$)", line)[1] for line in lines] == ["1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("options", "more"),
+    [
+        ({}, {"environ": {}}),
+        ({}, {"client": "forward_auth = true"}),
+        ({}, {"closed": True}),
+        ({"dry_run": True}, {}),
+    ],
+    ids=["no_key", "no_credential", "no_connection", "dry_run"],
+)
+async def test_log_bodies_keeps_no_outgoing_body_that_was_not_sent(tmp_path, options, more):
+    more = dict(more)
+    closed = more.pop("closed", False)
+    async with (
+        running(
+            "openai_chat", BytesProvider(), options={"log_bodies": tmp_path, **options}, **more
+        ) as (url, app),
+        httpx.AsyncClient() as client,
+    ):
+        if closed:
+            refuse(app)
+        await client.post(url + PATHS["openai_chat"], content=body("openai_chat"), headers=JSON)
+    assert [path.name for path in tmp_path.iterdir()] == ["1-in.json"]
+
+
+def refuse(app):
+    """Make every connection of an application fail."""
+
+    async def send(_):
+        raise UpstreamError("cannot connect to a provider", kind="connect")
+
+    upstream = app.engine.upstreams.of(app.engine.policy.clients["provider"])
+    upstream.send = send
 
 
 async def test_second_try_of_a_request_is_kept_and_told(tmp_path):

@@ -1,12 +1,21 @@
 """The harness: a policy run without a socket."""
 
 import types
+from importlib.metadata import EntryPoint, EntryPoints, entry_points
 
 import pytest
 
 import switchyard_demo_routers
-from switchyard_core import WIRE_FORMATS, PluginError, PolicyError, RequestError, UpstreamError
-from switchyard_core.testing import FakeReply, FakeUpstream, Harness, conversation, installed_and
+import switchyard_plan_execute
+from switchyard_core import (
+    VERSION,
+    WIRE_FORMATS,
+    PluginError,
+    PolicyError,
+    RequestError,
+    UpstreamError,
+)
+from switchyard_core.testing import FakeReply, FakeUpstream, Harness, conversation, registry_of
 
 POLICY = """\
 schema_version = 1
@@ -36,7 +45,8 @@ each_format = pytest.mark.parametrize("wire_format", WIRE_FORMATS)
 
 
 def harness(wire_format, **more):
-    return Harness(POLICY.replace("{format}", wire_format), **more)
+    text = POLICY.replace("{format}", wire_format)
+    return Harness(text, plugins=[switchyard_plan_execute], **more)
 
 
 @each_format
@@ -99,19 +109,65 @@ def test_harness_reads_a_policy_file(tmp_path):
     path = tmp_path / "p.toml"
     path.write_text(POLICY.replace("{format}", "openai_chat"))
 
-    assert list(Harness(path).policy.routes) == ["main"]
+    assert list(Harness(path, installed=True).policy.routes) == ["main"]
 
 
-def test_installed_plugin_that_is_given_too_is_taken_once():
-    assert "noop" in installed_and([switchyard_demo_routers]).route_types
+def test_registry_holds_the_core_and_what_is_given_and_nothing_that_is_installed():
+    registry = registry_of([switchyard_demo_routers])
+
+    assert "noop" in registry.route_types
+    assert "memory" in registry.latch_stores
+    assert "plan_execute" not in registry.route_types
 
 
-def test_broken_plugin_is_named():
+def test_given_module_that_is_installed_is_named_with_its_distribution():
+    (given,) = (p for p in registry_of([switchyard_demo_routers]).plugins if "noop" in str(p.gives))
+
+    assert given.label == f"`demo_routers` ({given.distribution} {given.version})"
+    assert given.version == VERSION
+
+
+def test_installed_plugins_are_loaded_when_asked_for_and_given_ones_once():
+    registry = registry_of([switchyard_demo_routers, switchyard_demo_routers], installed=True)
+
+    assert {"noop", "plan_execute"} <= registry.route_types.keys()
+
+
+def broken_plugin():
     plugin = types.ModuleType("broken_plugin")
     plugin.switchyard_route_types = lambda: ()
+    return plugin
 
+
+@pytest.mark.parametrize("installed", [False, True])
+def test_broken_plugin_that_is_given_is_named(installed):
     with pytest.raises(PluginError, match="broken_plugin"):
-        installed_and([plugin])
+        registry_of([broken_plugin()], installed=installed)
+
+
+def test_broken_plugin_that_is_only_installed_is_no_error(monkeypatch):
+    broken = EntryPoint(name="other", value="no_such_module_xyz", group="switchyard")
+    monkeypatch.setattr(
+        "switchyard_core.testing.harness.entry_points",
+        lambda group: EntryPoints([*entry_points(group=group), broken]),
+    )
+
+    assert "other" in [plugin.name for plugin in registry_of(installed=True).broken]
+    assert registry_of([switchyard_demo_routers]).broken == ()
+
+
+def test_unhashable_plugin_object_is_taken():
+    class Plugin(list):
+        pass
+
+    assert "Plugin" in [plugin.name for plugin in registry_of([Plugin()]).plugins]
+
+
+def test_policy_of_a_plugin_that_was_not_given_says_how_to_give_it():
+    with pytest.raises(PolicyError, match="SY301") as caught:
+        Harness(POLICY.replace("{format}", "openai_chat"))
+
+    assert "`plugins=[...]`" in caught.value.__notes__[0]
 
 
 @each_format

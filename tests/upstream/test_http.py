@@ -253,6 +253,41 @@ async def test_errors_and_logs_never_hold_a_secret(
         assert CANARY not in "".join(traceback.format_exception(caught.value))
 
 
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [
+        pytest.param(b"220 mail.example ESMTP\r\n\r\n", "protocol", id="other_protocol"),
+        pytest.param(b"\x15\x03\x01\x00\x02\x02\x46" * 40, "protocol", id="binary"),
+        pytest.param(b"HTTP/1.1 200 OK\r\nbad header\r\n\r\n", "protocol", id="header"),
+        pytest.param(
+            b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n",
+            "protocol",
+            id="framing",
+        ),
+        pytest.param(b"", "closed", id="nothing"),
+        pytest.param(b"HTTP/1.1 200 OK\r\ncontent-", "closed", id="cut_head"),
+        pytest.param(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n", "closed", id="cut_body"),
+    ],
+)
+async def test_answer_that_is_not_http_is_told_from_a_connection_that_was_closed(
+    data: bytes, kind: str
+) -> None:
+    async with raw_provider(answers(data)) as provider:
+        upstream = HttpxUpstream(provider.url, max_retries=1, sleep=_no_wait)
+        with pytest.raises(UpstreamError) as caught:
+            await upstream.send(outgoing())
+        await upstream.aclose()
+
+    assert (caught.value.kind, caught.value.status) == (kind, 502)
+    assert len(provider.heads) == (1 if kind == "protocol" else 2)
+    if kind == "protocol":
+        assert caught.value.message == f"{provider.url} answered with something that is not HTTP"
+
+
+async def _no_wait(_: float) -> None:
+    return None
+
+
 async def test_header_that_http_forbids_is_refused_without_being_shown() -> None:
     async with raw_provider(answers(http(200))) as provider:
         upstream = HttpxUpstream(provider.url, max_retries=3)

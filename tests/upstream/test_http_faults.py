@@ -115,14 +115,14 @@ async def test_drop_before_the_first_byte_is_tried_again_then_closed(data: bytes
     assert len(provider.heads) == 2
 
 
-async def test_garbage_instead_of_http_is_closed() -> None:
+async def test_garbage_instead_of_http_is_a_protocol_error() -> None:
     async with raw_provider(answers(b"SSH-2.0-x\r\n\r\n")) as provider:
         upstream = HttpxUpstream(provider.url, max_retries=0)
         with pytest.raises(UpstreamError) as caught:
             await upstream.send(outgoing())
         await upstream.aclose()
 
-    assert caught.value.kind == "closed"
+    assert caught.value.kind == "protocol"
 
 
 async def test_drop_after_the_first_byte_is_a_cut_and_never_tried_again() -> None:

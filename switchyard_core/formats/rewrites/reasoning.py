@@ -46,29 +46,30 @@ class DropParameters(BaseModel):
     Args:
         through_call: Number of the call that handed off, from 0, among all tool calls of the
             history; the turn that holds it is the planner's last one.
-        through_item: In place of it: index of the last wire item that may be the planner's.
+        through_message: In place of it: index of the last message that may be the planner's,
+            among the messages of :class:`~switchyard_core.Conversation`.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     through_call: int | None = Field(default=None, ge=0)
-    through_item: int | None = Field(default=None, ge=0)
+    through_message: int | None = Field(default=None, ge=0)
 
     @model_validator(mode="after")
     def _say_one(self) -> Self:
-        if (self.through_call is None) == (self.through_item is None):
-            msg = "needs either `through_call` or `through_item`"
+        if (self.through_call is None) == (self.through_message is None):
+            msg = "needs either `through_call` or `through_message`"
             raise ValueError(msg)
         return self
 
     def last_item(self, conversation: Conversation) -> int:
         """Return the index of the planner's last wire item, -1 when nothing is the planner's."""
-        if self.through_item is not None:
-            return self.through_item
         number, calls = self.through_call or 0, conversation.calls
-        if number >= len(calls):
-            return -1
-        return conversation.messages[calls[number].message].last
+        message = self.through_message
+        if message is None:
+            message = calls[number].message if number < len(calls) else -1
+        messages = conversation.messages[: message + 1]
+        return messages[-1].last if messages else -1
 
 
 class TextParameters(DropParameters):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, fields
 from random import Random
 from typing import Any
@@ -173,11 +173,13 @@ class Trial:
         wire_format: Wire format of the requests.
         bench: Returns the route on an engine of its own, a new one each time.
         requests: Returns new requests for a model id, by name.
+        removes: Types of history items that the router's rewrites may remove.
     """
 
     wire_format: WireFormat
     bench: Callable[[], Bench]
     requests: Callable[[str], Mapping[str, Request]]
+    removes: Collection[str] = ()
 
 
 async def _refused_or(deciding: Awaitable[Any], what: str) -> Any:

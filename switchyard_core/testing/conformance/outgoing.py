@@ -23,7 +23,7 @@ async def check_unknown_fields(trial: Trial) -> None:
         AssertionError: Names the field and the request.
     """
     async for name, request, _, body in _sent(trial, trial.bench(), odd=True):
-        require_unknown_fields(request, body, what=name, who=_WHO)
+        require_unknown_fields(request, body, what=name, who=_WHO, removes=trial.removes)
 
 
 async def check_key_order(trial: Trial) -> None:

@@ -63,17 +63,15 @@ class MutationPackConformance:
     def test_pack_is_a_clean_rule_set(self) -> None:
         """What a policy check would say of it: no rule is wrong or can never match."""
         self._rules()
-        sets = registry_of(self.plugins).rule_sets
-        problems = check_rule_set(self.pack, sets[self.pack], sets)
-        require(not problems, "; ".join(f"{each.code} {each.message}" for each in problems))
 
     def test_pack_labels_its_examples(self, wire_format: WireFormat) -> None:
         """Every example gets its label, in every wire format that can express it."""
+        rules = self._rules()
         require(self.examples, "give `examples`: calls by the label that each must get")
         for label, calls in self.examples.items():
             require(label in LABELS, f"`{label}` is no label; labels: {', '.join(LABELS)}")
             for call in calls:
-                for verdict in self._verdicts(wire_format, call):
+                for verdict in _verdicts(rules, wire_format, call):
                     require(
                         verdict.label == label,
                         f"`{call.name}` with {call.arguments!r} is `{verdict.label}` "
@@ -82,10 +80,11 @@ class MutationPackConformance:
 
     def test_pack_labels_a_failed_call_like_any(self, wire_format: WireFormat) -> None:
         """A failed edit is an edit: the label depends on the call, not on its result."""
+        rules = self._rules()
         for label, calls in self.examples.items():
             for call in calls:
                 failed = Call(name=call.name, arguments=call.arguments, fails=True)
-                for verdict in self._verdicts(wire_format, failed):
+                for verdict in _verdicts(rules, wire_format, failed):
                     require(
                         verdict.label == label,
                         f"`{call.name}` is `{verdict.label}` when it fails, not `{label}`",
@@ -93,10 +92,11 @@ class MutationPackConformance:
 
     def test_pack_survives_odd_arguments(self, wire_format: WireFormat) -> None:
         """Models write broken JSON, and values of any type; each still gets a label."""
+        rules = self._rules()
         names = {call.name for calls in self.examples.values() for call in calls} or {"bash"}
         for name in sorted(names):
             for arguments in _ODD:
-                for verdict in self._verdicts(wire_format, Call(name=name, arguments=arguments)):
+                for verdict in _verdicts(rules, wire_format, Call(name=name, arguments=arguments)):
                     require(
                         verdict.label in LABELS,
                         f"`{name}` with {arguments!r} is `{verdict.label}`, which is no label",
@@ -106,12 +106,15 @@ class MutationPackConformance:
         sets = registry_of(self.plugins).rule_sets
         known = ", ".join(sorted(sets))
         require(self.pack in sets, f"no given plugin has the pack `{self.pack}`; known: {known}")
+        problems = check_rule_set(self.pack, sets[self.pack], sets)
+        require(not problems, "; ".join(f"{each.code} {each.message}" for each in problems))
         return compile_rules((self.pack,), sets)
 
-    def _verdicts(self, wire_format: WireFormat, call: Call) -> tuple[Verdict, ...]:
-        try:
-            request = conversation(wire_format).user("go").parallel(call).request("m")
-        except ValueError:
-            return ()  # the wire format has no such call
-        request.attach(format_of(wire_format))
-        return self._rules().scan(request.conversation, body=request.tree, wire_format=wire_format)
+
+def _verdicts(rules: MutationRules, wire_format: WireFormat, call: Call) -> tuple[Verdict, ...]:
+    try:
+        request = conversation(wire_format).user("go").parallel(call).request("m")
+    except ValueError:
+        return ()  # the wire format has no such call
+    request.attach(format_of(wire_format))
+    return rules.scan(request.conversation, body=request.tree, wire_format=wire_format)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, ClassVar, Protocol
 
 from pydantic import BaseModel
@@ -58,6 +58,8 @@ class RewriteConformance:
     parameters: ClassVar[Mapping[str, Any]] = {}
     #: The plugins that give it; none for a rewrite of the core.
     plugins: ClassVar[Sequence[object]] = ()
+    #: Types of history items that it is there to remove, such as ``reasoning``.
+    removes: ClassVar[Collection[str]] = ()
 
     def requests(self, wire_format: WireFormat) -> Mapping[str, Request]:
         """Return the requests whose bodies are rewritten, by name.
@@ -87,17 +89,19 @@ class RewriteConformance:
 
     def test_rewrite_is_idempotent(self, wire_format: WireFormat) -> None:
         """Running again on its own result changes nothing and tells no change."""
+        apply = self._applying()
         for name, request in self.requests(wire_format).items():
-            once, _ = self._apply(wire_format, request.body)
-            twice, report = self._apply(wire_format, once)
+            once, _ = apply(wire_format, request.body)
+            twice, report = apply(wire_format, once)
             require(twice == once, f"`{self.rewrite}` changes its own result ({name})")
             told = "; ".join(report.changes)
             require(not told, f"`{self.rewrite}` changes nothing, and tells: {told} ({name})")
 
     def test_rewrite_tells_what_it_changed(self, wire_format: WireFormat) -> None:
         """There are changes in the report just when there are some in the body."""
+        apply = self._applying()
         for name, request in self.requests(wire_format).items():
-            body, report = self._apply(wire_format, request.body)
+            body, report = apply(wire_format, request.body)
             require(
                 bool(report.changes) == (body != request.body),
                 f"`{self.rewrite}` tells {list(report.changes)}, and the body "
@@ -106,31 +110,36 @@ class RewriteConformance:
 
     def test_rewrite_keeps_unknown_fields(self, wire_format: WireFormat) -> None:
         """What it does not know stays, to the byte."""
+        apply = self._applying()
         for name, request in self.requests(wire_format).items():
             odd = odd_request(request)
-            body, _ = self._apply(wire_format, odd.body)
-            require_unknown_fields(odd, body, what=name, who=f"`{self.rewrite}`")
+            body, _ = apply(wire_format, odd.body)
+            who = f"`{self.rewrite}`"
+            require_unknown_fields(odd, body, what=name, who=who, removes=self.removes)
 
     def test_rewrite_keeps_the_key_order(self, wire_format: WireFormat) -> None:
         """The caller's keys that are left stand in the caller's order."""
+        apply = self._applying()
         for name, request in self.requests(wire_format).items():
             odd = odd_request(request)
-            body, _ = self._apply(wire_format, odd.body)
+            body, _ = apply(wire_format, odd.body)
             require_key_order(odd, body, what=name, who=f"`{self.rewrite}`")
 
     def test_rewrite_survives_an_empty_history(self, wire_format: WireFormat) -> None:
         """There may be no message, and no text in one."""
+        apply = self._applying()
         for name, request in empty_requests(wire_format, _MODEL).items():
             try:
-                self._apply(wire_format, request.body)
+                apply(wire_format, request.body)
             except PluginError as error:
                 raise AssertionError(f"{error} ({name})") from error
 
     def test_rewrite_keeps_a_valid_body_valid(self, wire_format: WireFormat) -> None:
         """A body that the provider accepts stays one; see ``assert_valid_for``."""
+        apply = self._applying()
         for name, request in self.requests(wire_format).items():
             if not validity_problems(wire_format, request.body):
-                body, _ = self._apply(wire_format, request.body)
+                body, _ = apply(wire_format, request.body)
                 problems = "; ".join(validity_problems(wire_format, body))
                 require(not problems, f"`{self.rewrite}` makes a body invalid: {problems} ({name})")
 
@@ -158,8 +167,12 @@ class RewriteConformance:
         model = self._type().parameters
         return model.model_validate(dict(self.parameters)) if model is not None else None
 
-    def _apply(self, wire_format: WireFormat, body: bytes) -> tuple[bytes, RewriteReport]:
+    def _applying(self) -> Callable[[WireFormat, bytes], tuple[bytes, RewriteReport]]:
         rewrite = Rewrite(name=self.rewrite, parameters=self.parameters)
         types = {self.rewrite: self._type()}
-        rewritten, (report,) = apply_rewrites(ObjectText(body), [rewrite], types, wire_format)
-        return rewritten, report
+
+        def apply(wire_format: WireFormat, body: bytes) -> tuple[bytes, RewriteReport]:
+            rewritten, (report,) = apply_rewrites(ObjectText(body), [rewrite], types, wire_format)
+            return rewritten, report
+
+        return apply

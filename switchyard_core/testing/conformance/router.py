@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import os
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
@@ -51,6 +51,8 @@ class RouterConformance:
     plugins: ClassVar[Sequence[object]] = ()
     #: Name of the route under test; the policy's first one when empty.
     route: ClassVar[str] = ""
+    #: Types of history items that its rewrites are there to remove, such as ``reasoning``.
+    removes: ClassVar[Collection[str]] = ()
 
     # --- what a subclass may say besides ----------------------------------------------------
 
@@ -195,5 +197,6 @@ class RouterConformance:
             wire_format=wire_format,
             bench=lambda: self.bench(wire_format),
             requests=lambda model: self.requests(wire_format, model),
+            removes=self.removes,
         )
         asyncio.run(check(trial))

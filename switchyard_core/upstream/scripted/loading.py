@@ -134,12 +134,14 @@ def _finding(text: str, file: str, problem: dict[str, Any]) -> Finding:
         notes = (f"allowed keys: {', '.join(allowed)}",)
         fix = f"did you mean `{near[0]}`?" if near else "remove it"
     elif kind == "missing":
-        message = f"{name} is missing"
+        message, fix = f"{name} is missing", "add it, see docs/scripted_provider.md"
     elif kind == "value_error":
-        message = str(context["error"])
+        message, fix = str(context["error"]), "change it, see docs/scripted_provider.md"
         message = f"{name} {message}" if message.startswith(("is ", "must ")) else message
     else:
-        message = f"{name} must be {_EXPECTED.get(kind, 'another value').format(**context)}"
+        bounds = {key: int(b) if isinstance(b, float) else b for key, b in context.items()}
+        wanted = _EXPECTED.get(kind, "another value").format(**bounds)
+        message, fix = f"{name} must be {wanted}", f"write {wanted}"
     return Finding(
         code=code,
         message=message,

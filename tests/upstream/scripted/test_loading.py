@@ -46,7 +46,7 @@ def test_check_script_reports_every_problem_in_order_of_position() -> None:
         "s.json:6:47: SY242 a call needs either `name` or `any_of` at scripts[0].turns[0].calls[1]",
         "s.json:6:51: SY242 a call has either `arguments` or `input` at scripts[0].turns[0].calls[2]",  # noqa: E501 - one finding is one line
         "s.json:7:29: SY241 unknown key `nam` at scripts[0].turns[0].calls[3].any_of[0].nam",
-        "s.json:8:6: SY242 `delay_s` must be 0.0 or more at scripts[0].turns[0].delay_s",
+        "s.json:8:6: SY242 `delay_s` must be 0 or more at scripts[0].turns[0].delay_s",
         "s.json:9:16: SY242 `input` must be a whole number at scripts[0].turns[0].usage.input",
         "s.json:9:30: SY241 unknown key `outputs` at scripts[0].turns[0].usage.outputs",
         "s.json:10:15: SY242 a fault needs `status` or `kind` at scripts[0].faults[0]",
@@ -59,6 +59,15 @@ def test_check_script_reports_every_problem_in_order_of_position() -> None:
         "s.json:13:3: SY242 `turns` is missing at scripts[2].turns",
         "s.json:14:3: SY242 the item must be an object at scripts[3]",
     ]
+
+
+def test_every_problem_of_a_script_has_a_fix() -> None:
+    _, findings = check_script(BROKEN)
+
+    assert [finding.message for finding in findings if not finding.fix] == []
+    fixes = {finding.path: finding.fix for finding in findings}
+    assert fixes["scripts[0].when.has_tools"] == "write true or false"
+    assert fixes["scripts[2].turns"].startswith("add it")
 
 
 def test_unknown_key_gives_the_allowed_ones_and_the_nearest() -> None:

@@ -1,0 +1,111 @@
+"""Explaining routers that ask a model: canned replies, and what they would ask without one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from switchyard_core.asking import ModelCall, ModelReply, WouldAsk
+from switchyard_core.engine.core import Engine
+from switchyard_core.engine.explanation import Explanation, explanation
+from switchyard_core.request import Request
+
+__all__ = ["Question", "explain_or_ask"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """An explanation that ends where the router asks a model.
+
+    Args:
+        route: Name of the route.
+        route_type: Its type.
+        target: Name of the target that would be asked.
+        model: Model id as the target's provider knows it.
+        call: What it would be asked.
+        asked: What was asked before, with the canned replies.
+    """
+
+    route: str
+    route_type: str
+    target: str
+    model: str
+    call: ModelCall
+    asked: tuple[Mapping[str, str], ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the question as plain data."""
+        return {
+            "route": self.route,
+            "trace": {"route_type": self.route_type, "asked": [dict(each) for each in self.asked]},
+            "would_ask": {
+                "target": self.target,
+                "model": self.model,
+                "instructions": self.call.instructions,
+                "text": self.call.text,
+                "items": [dict(item) for item in self.call.items],
+                "schema": dict(self.call.schema) if self.call.schema is not None else None,
+            },
+        }
+
+    def as_text(self, *, color: bool = False) -> str:
+        """Return the question for people; it has nothing to color."""
+        del color
+        lines = [f"route     {self.route} ({self.route_type})"]
+        lines += [f"asked     {each['target']}: {each['reply']}" for each in self.asked]
+        lines += [f"would ask {self.target} ({self.model})", *_indented(self.call.instructions)]
+        lines += _indented(self.call.text)
+        lines.append(f"          give its reply: --reply {self.target}=FILE")
+        return "\n".join(lines) + "\n"
+
+
+async def explain_or_ask(
+    engine: Engine, request: Request, replies: Mapping[str, Sequence[str]] | None = None
+) -> Explanation | Question:
+    """Explain a request without any call or effect, as far as canned replies carry it.
+
+    Args:
+        engine: What decides.
+        request: The request.
+        replies: Texts of replies by target, played in order, the last one again and again.
+
+    Returns:
+        The explanation, with ``asked`` in its trace if anything was; or the question at which
+        it ends, when a target is asked that has no reply.
+
+    Raises:
+        RequestError: The request would be refused.
+        PluginError: The router broke its contract.
+    """
+    left = {name: list(texts) for name, texts in (replies or {}).items()}
+    asked: list[Mapping[str, str]] = []
+
+    async def answer(target: str, call: ModelCall) -> ModelReply:
+        texts = left.get(target)
+        if not texts:
+            raise WouldAsk(target, call)
+        text = texts.pop(0) if len(texts) > 1 else texts[0]
+        asked.append({"target": target, "text": call.text, "reply": text})
+        return ModelReply(text=text, stop="stop")
+
+    try:
+        decision = await engine.decide(request, dry_run=True, ask=answer)
+    except WouldAsk as question:
+        route = engine.runtime_for(request).route
+        return Question(
+            route=route.name,
+            route_type=route.type.name,
+            target=question.target,
+            model=engine.policy.targets[question.target].id,
+            call=question.call,
+            asked=tuple(asked),
+        )
+    if asked:
+        decision = decision.with_(trace={**decision.trace, "asked": [dict(e) for e in asked]})
+    return explanation(engine, request, decision)
+
+
+def _indented(text: str) -> Iterator[str]:
+    for line in text.splitlines():
+        yield f"          | {line}".rstrip()

@@ -1,0 +1,164 @@
+"""Resolves ``[mutation_rules]``: the policy's own rule sets, and the packs that it uses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+
+from switchyard_core.mutation import RuleProblem, check_rule_set
+from switchyard_core.mutation.schema import ConditionModel, RuleModel, RuleSetModel
+from switchyard_core.policy.draft import Draft
+from switchyard_core.policy.model import Route
+from switchyard_core.policy.positions import Location
+from switchyard_core.policy.shapes import allowed_keys
+from switchyard_core.policy.validation import Salvaged, salvage
+
+__all__ = ["check_used_packs", "resolve_rule_sets"]
+
+#: Keys whose absence causes a problem; when one of them was wrong in itself, that is reported
+#: and the problem is not.
+_CAUSES: Mapping[str, frozenset[str]] = MappingProxyType(
+    {
+        "SY406": frozenset({"label", "target", "reader"}),
+        "SY411": frozenset({"command"}),
+        "SY412": frozenset({"format", "path"}),
+        "SY413": frozenset({"match", "path"}),
+        "SY414": frozenset({"equals", "in", "not_in", "matches", "exists"}),
+        "SY416": frozenset({"reader", "document"}),
+    }
+)
+_KNOWN_KEYS = frozenset(allowed_keys(RuleModel)) | frozenset(allowed_keys(ConditionModel))
+_OPEN_BRACKET = re.compile(r" at column (\d+)")
+
+
+def resolve_rule_sets(draft: Draft) -> dict[str, RuleSetModel]:
+    """Return the policy's own rule sets that are in order; everything else is reported.
+
+    One wrong key or rule does not hide what is wrong with the others.
+    """
+    raw_sets = draft.tables("mutation_rules")
+    whole: dict[str, RuleSetModel] = {}
+    usable: dict[str, Salvaged[RuleSetModel]] = {}
+    for name, raw in raw_sets.items():
+        model = draft.validated(("mutation_rules", name), RuleSetModel, raw)
+        if model is not None:
+            whole[name] = model
+        rest = salvage(RuleSetModel, raw)
+        if rest is not None:
+            usable[name] = rest
+    _check(draft, usable)
+    return whole
+
+
+def _check(draft: Draft, usable: Mapping[str, Salvaged[RuleSetModel]]) -> None:
+    raw_sets, packs = draft.tables("mutation_rules"), draft.registry.rule_sets
+    available = {**packs, **{name: rest.model for name, rest in usable.items()}}
+    seen_cycles: set[frozenset[str]] = set()
+    for name, rest in usable.items():
+        for problem in check_rule_set(name, rest.model, available, reserved=packs):
+            parent = _parent(rest.model, problem)
+            if parent in raw_sets and parent not in usable:
+                # That rule set exists and has findings of its own.
+                continue
+            if problem.code == "SY405":
+                cycle = frozenset(_cycle(name, parent, available))
+                if cycle in seen_cycles:
+                    continue
+                seen_cycles.add(cycle)
+            if not _is_consequence(problem, rest):
+                _report(draft, ("mutation_rules", name), rest, problem)
+
+
+def _parent(model: RuleSetModel, problem: RuleProblem) -> str:
+    match problem.location:
+        case ("extends", int(index)):
+            return model.extends[index]
+    return ""
+
+
+def _cycle(name: str, parent: str, available: Mapping[str, RuleSetModel]) -> tuple[str, ...]:
+    """Return a shortest chain of ``extends`` from a parent of a rule set back to it."""
+    trails: list[tuple[str, ...]] = [(parent,)]
+    seen: set[str] = set()
+    for trail in trails:
+        last = trail[-1]
+        if last == name:
+            return trail
+        if last in available and last not in seen:
+            seen.add(last)
+            trails += [(*trail, following) for following in available[last].extends]
+    return (name, parent)
+
+
+def _is_consequence(problem: RuleProblem, rest: Salvaged[RuleSetModel]) -> bool:
+    """Return whether a problem exists only because a key was left out that is wrong in itself."""
+    causes = _CAUSES.get(problem.code)
+    if causes is None:
+        return False
+    # A rule's problem may stand at the rule or at one of its keys, a condition's at the condition.
+    table = rest.original(problem.location)[: 4 if problem.code == "SY414" else 2]
+    keys = {str(path[len(table)]) for path in rest.left_out if _is_inside(path, table)}
+    # An unknown key may be the missing one, misspelt.
+    return bool(keys - _KNOWN_KEYS or keys & causes)
+
+
+def _is_inside(path: Location, table: Location) -> bool:
+    return len(path) > len(table) and path[: len(table)] == table
+
+
+def _report(
+    draft: Draft, location: Location, rest: Salvaged[RuleSetModel], problem: RuleProblem
+) -> None:
+    problem = _without_column(problem)
+    draft.report(
+        problem.code,
+        problem.message,
+        (*location, *rest.original(problem.location)),
+        at_key=not problem.location,
+        offset=problem.column,
+        fix=problem.fix,
+        notes=problem.notes,
+    )
+
+
+def _without_column(problem: RuleProblem) -> RuleProblem:
+    """Turn a column that the message of a glob names into the place of the finding."""
+    found = _OPEN_BRACKET.search(problem.message) if problem.code == "SY403" else None
+    if found is None:
+        return problem
+    message = problem.message.replace(found.group(), "")
+    return replace(problem, message=message, column=(problem.column or 0) + int(found.group(1)))
+
+
+def check_used_packs(
+    draft: Draft, routes: Iterable[Route], own: Mapping[str, RuleSetModel]
+) -> None:
+    """Report packs of plugins that a policy uses and that are wrong in themselves."""
+    packs = draft.registry.rule_sets
+    for name, location in _used(routes, {**packs, **own}):
+        problems = check_rule_set(name, packs[name], packs) if name in packs else []
+        if problems:
+            draft.report(
+                "SY508",
+                f"mutation pack `{name}` of a plugin is wrong: {problems[0].message}",
+                location,
+                at_key=True,
+                fix="report this to the author of the plugin",
+            )
+
+
+def _used(
+    routes: Iterable[Route], available: Mapping[str, RuleSetModel]
+) -> Iterator[tuple[str, Location]]:
+    waiting: list[tuple[str, Location]] = [
+        (name, ("routes", route.name)) for route in routes for name in route.rule_sets
+    ]
+    seen: set[str] = set()
+    while waiting:
+        name, location = waiting.pop()
+        if name not in seen and name in available:
+            seen.add(name)
+            waiting += [(parent, location) for parent in available[name].extends]
+            yield name, location

@@ -1,0 +1,276 @@
+"""Bad plugins of others: each gives an error that names it, and nothing else breaks.
+
+Every one is a real distribution on ``sys.path``, found by its metadata as pip leaves it. The
+server is driven through all of them: it stays up, and the good route answers.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from importlib.metadata import DistributionFinder, MetadataPathFinder, entry_points
+
+import httpx
+import pytest
+
+from switchyard_core import PluginError, PluginRegistry, PolicyError, Switchyard
+from switchyard_core.policy import check_policy_text
+from switchyard_core.server.app import SwitchyardApp
+from switchyard_core.testing import FakeUpstream, conversation
+
+HEAD = """
+from switchyard_core import Decision, Options, Reason, RouteType, TargetName, hookimpl
+
+class BadOptions(Options):
+    target: TargetName
+
+"""
+GIVES = """
+@hookimpl
+def switchyard_route_types():
+    return [RouteType(name="{name}", options=BadOptions, router={router}, summary="bad")]
+"""
+ROUTER = """
+class BadRouter:
+    def __init__(self, options):
+        self.options = options
+
+    async def route(self, request, context):
+        {body}
+"""
+POLICY = """
+schema_version = 1
+[llm_clients.p]
+format = "openai_chat"
+base_url = "https://provider.test/v1"
+[targets.a]
+id = "model-a"
+llm_client = "p"
+[targets.b]
+id = "model-b"
+llm_client = "p"
+[routes.good]
+id = "good"
+type = "noop"
+target = "a"
+"""
+BAD_ROUTE = """
+[routes.bad]
+id = "bad"
+type = "{type}"
+target = "a"
+"""
+PLAN_ROUTE = """
+[routes.plan]
+id = "plan"
+type = "plan_execute"
+capable_target = "a"
+efficient_target = "b"
+"""
+
+
+def routing(body):
+    return HEAD + ROUTER.format(body=body) + GIVES.format(name="bad", router="BadRouter")
+
+
+@pytest.fixture
+def install(tmp_path, monkeypatch):
+    """Install one distribution beside what is installed; return all entry points."""
+    before = set(sys.modules)
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def write(source, *, name="bad_plugin", module="swy_bad"):
+        (tmp_path / f"{module}.py").write_text(source)
+        info = tmp_path / "switchyard_bad-6.6.6.dist-info"
+        info.mkdir()
+        metadata = "Metadata-Version: 2.1\nName: switchyard-bad\nVersion: 6.6.6\n"
+        (info / "METADATA").write_text(metadata)
+        (info / "entry_points.txt").write_text(f"[switchyard]\n{name} = {module}\n")
+        importlib.invalidate_caches()
+        context = DistributionFinder.Context(path=[str(tmp_path)])
+        (distribution,) = MetadataPathFinder.find_distributions(context)
+        own = ("switchyard_core.builtins", "switchyard_demo_routers", "switchyard_plan_execute")
+        known = [point for point in entry_points(group="switchyard") if point.value in own]
+        return PluginRegistry.from_entry_points(entry_points=[*known, *distribution.entry_points])
+
+    yield write
+    for name in set(sys.modules) - before:
+        del sys.modules[name]
+
+
+class Server:
+    """A server with one policy, asked by HTTP."""
+
+    def __init__(self, registry, text):
+        self.upstream = FakeUpstream()
+        yard = Switchyard.from_policy_text(
+            text, registry=registry, connect=lambda _client: self.upstream
+        )
+        self._client = httpx.AsyncClient(
+            transport=httpx.ASGITransport(app=SwitchyardApp(yard.engine)),
+            base_url="http://switchyard.test",
+        )
+
+    async def ask(self, model):
+        body = conversation("openai_chat").user("hi").body(model)
+        return await self._client.post(
+            "/v1/chat/completions", content=body, headers={"content-type": "application/json"}
+        )
+
+
+def findings(registry, text):
+    found = check_policy_text(text, "policy.toml", registry).findings
+    return [finding.render() for finding in found if finding.severity == "error"]
+
+
+def assert_names_it(text):
+    assert "bad_plugin" in text
+    assert "switchyard-bad 6.6.6" in text
+
+
+# --- those that a policy check tells ---------------------------------------------------------
+
+
+NOT_USABLE = {
+    "fails_on_import": ("import no_such_module_xyz", "ModuleNotFoundError"),
+    "misspelt_hook": (
+        HEAD + "@hookimpl\ndef switchyard_route_typs():\n    return []\n",
+        "did you mean `switchyard_route_types`?",
+    ),
+    "wrong_options": (
+        HEAD.replace("(Options)", "") + GIVES.format(name="bad", router="BadOptions"),
+        "options that are no pydantic model",
+    ),
+    "lax_options": (
+        "import pydantic\n"
+        + HEAD.replace("(Options)", "(pydantic.BaseModel)")
+        + GIVES.format(name="bad", router="BadOptions"),
+        "options that accept unknown keys",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", NOT_USABLE)
+async def test_unusable_plugin_is_named_by_the_registry_and_everything_else_works(install, case):
+    source, reason = NOT_USABLE[case]
+
+    registry = install(source)
+
+    (broken,) = registry.broken
+    assert_names_it(broken.error)
+    assert reason in broken.error
+    with pytest.raises(PluginError, match=r"6\.6\.6") as caught:
+        registry.raise_broken()
+    error = caught.value
+    assert (error.plugin, error.distribution, error.version) == (
+        "bad_plugin",
+        "switchyard-bad",
+        "6.6.6",
+    )
+    answer = await Server(registry, POLICY).ask("good")
+    assert (answer.status_code, answer.headers["x-switchyard-target"]) == (200, "a")
+
+
+@pytest.mark.parametrize("case", NOT_USABLE)
+def test_policy_that_needs_an_unusable_plugin_is_told_which_and_why(install, case):
+    source, reason = NOT_USABLE[case]
+    registry = install(source)
+
+    (found,) = findings(registry, POLICY + BAD_ROUTE.format(type="bad"))
+
+    assert found.startswith("policy.toml:19:8: SY301 unknown route type `bad`")
+    assert_names_it(found)
+    assert reason in found
+
+
+async def test_second_distribution_that_claims_a_route_type_is_no_silent_winner(install):
+    registry = install(
+        HEAD + ROUTER.format(body="pass") + GIVES.format(name="plan_execute", router="BadRouter")
+    )
+
+    (found,) = findings(registry, POLICY + PLAN_ROUTE)
+
+    assert "SY503" in found
+    assert_names_it(found)
+    assert "`plan_execute` (switchyard-core " in found
+    assert (await Server(registry, POLICY).ask("good")).status_code == 200
+
+
+async def test_second_distribution_that_claims_a_plugins_name_is_no_silent_winner(install):
+    registry = install(routing("pass"), name="plan_execute")
+
+    found = "\n".join(findings(registry, POLICY + PLAN_ROUTE))
+
+    assert "switchyard-bad 6.6.6" in found
+    assert "switchyard-core " in found
+    assert "its name is also claimed by" in found
+    assert (await Server(registry, POLICY).ask("good")).status_code == 200
+
+
+# --- those that only a request shows ----------------------------------------------------------
+
+
+TO_A = "return Decision(target='a', reason=Reason(code='x'))"
+FAULTY = {
+    "raises": ("raise KeyError('nothing there')", "failed: KeyError: 'nothing there'"),
+    "undeclared_target": (
+        "return Decision(target='b', reason=Reason(code='x'))",
+        "chose the target `b`, which the route `bad` does not declare (declared: a)",
+    ),
+    "mutates_fields": (
+        f"request.fields.set('stolen', b'1')\n        {TO_A}",
+        "changed the request; it must return rewrites instead",
+    ),
+    "mutates_body": (
+        f"request.body = b'{{}}'\n        {TO_A}",
+        "changed the request; it must return rewrites instead",
+    ),
+    "no_decision": ("return 'a'", "returned str, not a Decision"),
+    "reads_a_missing_message": (
+        "return Decision(target=request.conversation.messages[7].role, reason=None)",
+        "failed: IndexError",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", FAULTY)
+async def test_faulty_router_is_named_and_the_server_stays_up(install, case, caplog):
+    body, reason = FAULTY[case]
+    server = Server(install(routing(body)), POLICY + BAD_ROUTE.format(type="bad"))
+
+    answers = [await server.ask(model) for model in ("good", "bad", "bad", "good")]
+
+    assert [answer.status_code for answer in answers] == [200, 500, 500, 200]
+    error = answers[1].json()["error"]
+    assert error["code"] == "plugin_error"
+    # What a router raised may hold anything: the caller learns whose fault it is, the log why.
+    assert_names_it(error["message"])
+    assert reason in caplog.text
+    assert_names_it(caplog.text)
+    # Nothing of the bad route was sent, and the good one's body is whole.
+    assert len(server.upstream.requests) == 2
+    assert b"stolen" not in server.upstream.requests[-1].body
+
+
+async def test_router_that_cannot_be_built_is_named_before_anything_is_served(install):
+    registry = install(
+        HEAD
+        + "def BadRouter(options):\n    raise ValueError('no licence')\n"
+        + GIVES.format(name="bad", router="BadRouter")
+    )
+
+    with pytest.raises((PluginError, PolicyError), match="ValueError: no licence") as caught:
+        Server(registry, POLICY + BAD_ROUTE.format(type="bad"))
+
+    assert_names_it(str(caught.value))
+
+
+async def test_faulty_observer_is_logged_and_changes_nothing(install, caplog):
+    registry = install(
+        HEAD + "@hookimpl\ndef switchyard_decision_made(decision, request):\n    1 / 0\n"
+    )
+
+    answer = await Server(registry, POLICY).ask("good")
+
+    assert answer.status_code == 200
+    assert "bad_plugin failed in switchyard_decision_made" in caplog.text
