@@ -490,6 +490,8 @@ def test_hook_documents_when_it_fires_what_its_result_does_and_errors(name: str)
 
 
 @pytest.mark.parametrize("name", HOOKS)
-def test_hook_has_a_heading_in_the_docs(name: str) -> None:
-    docs = Path(__file__).parents[1] / "docs" / "plugin_hooks.md"
-    assert f"## `{name}(" in docs.read_text()
+def test_hook_has_its_page_in_the_docs(name: str) -> None:
+    docs = Path(__file__).parents[1] / "docs"
+
+    assert f"# `{name}" in (docs / "hooks" / f"{name}.md").read_text()
+    assert f"(hooks/{name}.md)" in (docs / "plugin_hooks.md").read_text()

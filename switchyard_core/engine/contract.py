@@ -29,12 +29,13 @@ def ends_task(error: BaseException) -> bool:
     """Return whether an exception is how the host ends this task, and no fault of what ran in it.
 
     A plugin may raise anything, ``SystemExit`` and a ``CancelledError`` of its own too. Only a
-    task that somebody asked to end, and a generator that is closed, are to be left alone.
+    task that somebody asked to end, and a generator that is closed, are to be left alone; the
+    class of the error does not tell the one from the other.
     """
-    if isinstance(error, asyncio.CancelledError):
-        task = asyncio.current_task()
-        return task is None or task.cancelling() > 0
-    return isinstance(error, GeneratorExit)
+    if isinstance(error, Exception):
+        return False
+    task = asyncio.current_task()
+    return isinstance(error, GeneratorExit) or (task is not None and task.cancelling() > 0)
 
 
 def breach_of(decision: Any, rewrites: Collection[str]) -> str:

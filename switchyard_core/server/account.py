@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 import time
@@ -12,6 +11,7 @@ from dataclasses import dataclass, field
 from switchyard_core.decision import Decision, Latch
 from switchyard_core.declarations import WireFormat
 from switchyard_core.engine import Rewritten
+from switchyard_core.engine.contract import ends_task
 from switchyard_core.engine.known import Known
 from switchyard_core.errors import RequestError, UpstreamError
 from switchyard_core.identity import Identity
@@ -109,7 +109,7 @@ class Account:
         """Note why there is no whole answer."""
         if isinstance(error, ClientGoneError):
             self.gone = True
-        elif isinstance(error, (asyncio.CancelledError, GeneratorExit)):
+        elif ends_task(error):
             self.error = "broken_off"
         else:
             self.error = problem_of(error, self.exchange.request_id).code

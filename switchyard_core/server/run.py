@@ -151,4 +151,7 @@ class _BrokenAnswers(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         """Return whether a record is worth a line."""
         error = record.exc_info[1] if record.exc_info else None
-        return not isinstance(error, (UpstreamError, asyncio.CancelledError))
+        # What is no `Exception` leaves the application only when its task is ended.
+        return error is None or (
+            isinstance(error, Exception) and not isinstance(error, UpstreamError)
+        )
