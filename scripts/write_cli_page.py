@@ -18,6 +18,17 @@ HEAD = """# Command line
 Every command says what it does with `--help`; this page is written from that by
 `python scripts/write_cli_page.py`. Exit codes: 0 all is well, 1 findings or a refused request,
 2 it could not run (wrong usage, an unreadable file, a broken plugin).
+
+Colours are used only on a terminal, and not where `NO_COLOR` is set to something.
+
+The shell completes commands, options and files when this line stands in its start file
+(`~/.bashrc`, `~/.zshrc`, `~/.config/fish/completions/switchyard.fish`):
+
+```sh
+eval "$(_SWITCHYARD_COMPLETE=bash_source switchyard)"        # bash 4.4 or newer
+eval "$(_SWITCHYARD_COMPLETE=zsh_source switchyard)"         # zsh
+_SWITCHYARD_COMPLETE=fish_source switchyard | source         # fish
+```
 """
 
 

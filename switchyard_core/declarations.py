@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
 
 import re2
-from pydantic import AfterValidator, BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, GetJsonSchemaHandler
+from pydantic_core import CoreSchema
 
 from switchyard_core.errors import Finding, Severity
 from switchyard_core.jsonpath import PathError, compile_path
@@ -60,6 +61,12 @@ class Reference:
     """
 
     kind: Literal["target", "route", "rule_set", "latch_store", "label"]
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """Mark the place in a JSON Schema, for `switchyard schema` to put the known names in."""
+        return {**handler(schema), "x-reference": self.kind}
 
 
 class OptionError(ValueError):
@@ -129,7 +136,7 @@ LatchStoreName = Annotated[str, Reference("latch_store")]
 #: One of the five mutation labels.
 LabelName = Annotated[str, Reference("label")]
 #: An instruction for a model; a blank one is a policy error.
-Prompt = Annotated[str, AfterValidator(_not_blank)]
+Prompt = Annotated[str, AfterValidator(_not_blank), Field(json_schema_extra={"pattern": r"\S"})]
 #: A JSONPath expression; what is wrong with it is reported with the column inside the string.
 JSONPathText = Annotated[str, AfterValidator(_is_path)]
 #: A regular expression (RE2); what is wrong with it is reported with the column.

@@ -44,7 +44,8 @@ class Finding:
 
     Args:
         code: ``SY`` and three digits; the first digit names the subject
-            (1 document, 2 clients and targets, 3 routes, 4 mutation rules, 5 plugins).
+            (1 document, 2 clients and targets, 3 routes, 4 mutation rules, 5 plugins, 6 policy
+            tests).
         message: One sentence, lower case, no final stop, user input in back-ticks.
         file: The path as the user gave it.
         line: 1-based line, 0 when the problem has no place in the file.

@@ -16,6 +16,8 @@ from switchyard_core.plugins import PluginRegistry
 from switchyard_core.policy import Client, Policy, load_policy, load_policy_text
 from switchyard_core.request import Request
 from switchyard_core.upstream.base import Outgoing, Upstream
+from switchyard_core.workbench.case_file import read_cases
+from switchyard_core.workbench.cases import CaseResult, run_cases
 
 if TYPE_CHECKING:
     from switchyard_core.server.app import SwitchyardApp
@@ -149,6 +151,22 @@ class Switchyard:
             WouldAsk: The route's router would ask a model first.
         """
         return await explain(self.engine, request)
+
+    async def test(self, tests: str | PathLike[str]) -> tuple[CaseResult, ...]:
+        """Run a test file of this policy; nothing is called, and nothing of this changes.
+
+        Args:
+            tests: Path of the test file.
+
+        Returns:
+            One result per case, in the order of the file.
+
+        Raises:
+            PolicyError: There are mistakes in the test file; carries all of them.
+        """
+        registry = self.engine.registry
+        cases = read_cases(Path(tests), self.policy, registry)
+        return (await run_cases(cases, self.policy, registry))[0]
 
     async def finish(self, decision: Decision, ok: bool) -> None:  # noqa: FBT001  # reads well
         """End a request whose call the host made itself: a final one frees its slot if ``ok``."""

@@ -109,3 +109,21 @@ def test_loading_a_policy_never_reads_the_environment(monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
 
     assert Switchyard.from_policy(POLICY).policy.clients["provider"].api_key_env == "OPENAI_API_KEY"
+
+
+async def test_test_runs_the_tests_of_the_policy_and_changes_nothing(yard, upstream):
+    results = await yard.test(POLICY.with_suffix(".test.toml"))
+
+    assert {case.state for case in results} == {"PASS"}
+    assert await yard.engine.runtimes["plan_execute"].store.count() == 0
+    assert upstream.requests == []
+
+
+async def test_test_of_a_file_with_mistakes_raises_them(yard, tmp_path):
+    path = tmp_path / "any.test.toml"
+    path.write_text('[[cases]]\nname = "one"\nrequest = "{}"\nexpect = {}\n')
+
+    with pytest.raises(PolicyError) as caught:
+        await yard.test(path)
+
+    assert [finding.code for finding in caught.value.findings] == ["SY606", "SY607"]

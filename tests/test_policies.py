@@ -7,12 +7,19 @@ from click.testing import CliRunner
 
 from switchyard_core import Switchyard
 from switchyard_core.cli import cli
+from switchyard_core.plugins import PluginRegistry
 from switchyard_core.testing import FakeReply, Harness, conversation
+from switchyard_core.workbench.case_file import SUFFIX, case_file_of
+from switchyard_core.workbench.cases import run_file
 from tests.support.world import PLUGINS
 
 ROOT = Path(__file__).parents[1]
-POLICIES = sorted((ROOT / "policies").glob("*.toml"))
+POLICIES = sorted(
+    path for path in (ROOT / "policies").glob("*.toml") if not path.name.endswith(SUFFIX)
+)
 
+#: First line of every policy, for editors.
+SCHEMA_LINE = "#:schema switchyard.schema.json\n"
 SPECIFIED = """\
 schema_version = 1
 
@@ -63,6 +70,16 @@ def test_policy_has_no_findings(path):
 
 
 @pytest.mark.parametrize("path", [pytest.param(p, id=p.stem) for p in POLICIES])
+def test_policy_passes_the_tests_beside_it_and_all_of_it_is_exercised(path):
+    result = run_file(case_file_of(path), PluginRegistry.from_entry_points())
+
+    assert result.findings == ()
+    assert result.cases
+    assert [case for case in result.cases if case.state != "PASS"] == []
+    assert result.coverage.uncovered == ()
+
+
+@pytest.mark.parametrize("path", [pytest.param(p, id=p.stem) for p in POLICIES])
 def test_policy_loads_without_any_environment_variable(path, monkeypatch):
     for name in ("OPENAI_API_KEY", "PROVIDER_API_KEY"):
         monkeypatch.delenv(name, raising=False)
@@ -71,14 +88,16 @@ def test_policy_loads_without_any_environment_variable(path, monkeypatch):
 
 
 def test_specified_policy_is_the_text_of_the_specification():
-    assert (ROOT / "policies" / "plan_execute.toml").read_text() == SPECIFIED
+    assert (ROOT / "policies" / "plan_execute.toml").read_text() == SCHEMA_LINE + SPECIFIED
 
 
 @pytest.mark.parametrize("name", ["demo.toml", "demo.json"])
 def test_demo_is_the_one_of_the_package(name):
     packaged = ROOT / "switchyard_core" / "demo" / name
 
-    assert (ROOT / "policies" / name).read_text() == packaged.read_text()
+    # The copy in the package has no schema beside it.
+    text = (ROOT / "policies" / name).read_text().removeprefix(SCHEMA_LINE)
+    assert text == packaged.read_text()
 
 
 @pytest.mark.parametrize(

@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
 
 import click
 
 from switchyard_core.cli import installed_registry
+from switchyard_core.cli.rule import code_pages
+from switchyard_core.cli.sarif import sarif_log
 from switchyard_core.engine import script_findings
 from switchyard_core.errors import Finding
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.policy import CheckResult, check_policy
+from switchyard_core.workbench.case_file import SUFFIX, check_cases
 
 __all__ = ["command"]
 
@@ -25,10 +29,10 @@ _UNREADABLE = "SY100"
 @click.argument("files", nargs=-1, required=True, type=click.Path())
 @click.option(
     "--output",
-    type=click.Choice(["text", "json", "github"]),
+    type=click.Choice(["text", "json", "github", "sarif"]),
     default="text",
     show_default=True,
-    help="For people, for programs, or as annotations of GitHub Actions.",
+    help="For people, for programs, as annotations of GitHub Actions, or as SARIF 2.1.0.",
 )
 @click.option("--offline", is_flag=True, help="Do not look at environment variables.")
 @click.option("--strict", is_flag=True, help="Warnings fail the check too.")
@@ -36,20 +40,26 @@ _UNREADABLE = "SY100"
 def command(
     ctx: click.Context,
     files: tuple[str, ...],
-    output: Literal["text", "json", "github"],
+    output: Literal["text", "json", "github", "sarif"],
     offline: bool,  # noqa: FBT001 - click passes options by name
     strict: bool,  # noqa: FBT001
 ) -> None:
-    """Check policies and report every problem with file, line and column.
+    r"""Check policies and report every problem with file, line and column.
 
     Exits 0 when there is no error, 1 when there is one (with --strict also for a warning), and
-    2 when a file could not be read.
+    2 when a file could not be read. `switchyard rule CODE` explains a finding.
+
+    \b
+    Example:
+      switchyard check policies/*.toml --offline --strict
     """
     registry = installed_registry(ctx)
     environ = None if offline else os.environ
     results = [(name, _check(name, registry, environ)) for name in files]
     if output == "json":
         click.echo(json.dumps(_as_json(results), indent=2))
+    elif output == "sarif":
+        click.echo(json.dumps(_as_sarif(results, registry), indent=2))
     elif output == "github":
         for _, result in results:
             for finding in result.findings:
@@ -60,7 +70,9 @@ def command(
 
 
 def _check(name: str, registry: PluginRegistry, environ: Mapping[str, str] | None) -> CheckResult:
-    """Check a policy and the scripts that it plays."""
+    """Check a policy and the scripts that it plays, or the test file of a policy."""
+    if name.endswith(SUFFIX) and Path(name).is_file():
+        return CheckResult(policy=None, findings=check_cases(Path(name), registry))
     result = check_policy(name, registry, environ=environ)
     scripts = script_findings(result.policy) if result.policy is not None else ()
     if not scripts:
@@ -77,7 +89,7 @@ def _exit_code(results: Sequence[CheckResult], *, strict: bool) -> int:
 
 
 def _print_text(results: Sequence[tuple[str, CheckResult]]) -> None:
-    colour = None if "NO_COLOR" not in os.environ else False
+    colour = False if os.environ.get("NO_COLOR") else None
     errors = warnings = 0
     for _, result in results:
         for finding in result.findings:
@@ -120,6 +132,14 @@ def _as_json(results: Sequence[tuple[str, CheckResult]]) -> object:
             for name, result in results
         ],
     }
+
+
+def _as_sarif(
+    results: Sequence[tuple[str, CheckResult]], registry: PluginRegistry
+) -> dict[str, Any]:
+    findings = [finding for _, result in results for finding in result.findings]
+    complete = all(finding.code != _UNREADABLE for finding in findings)
+    return sarif_log(findings, code_pages(registry.lint_rules), complete=complete)
 
 
 def _annotation(finding: Finding) -> str:

@@ -50,6 +50,8 @@ def command(
     answered with one line of JSON that repeats the object's other keys.
 
     Exits 0, 1 when the policy has errors or a line cannot be read, 2 when it could not run.
+
+    Example: switchyard classify "sed -i s/a/b/ app.py"
     """
     from switchyard_core.errors import PluginError, PolicyError
 

@@ -46,6 +46,8 @@ def command(ctx: click.Context, wire_format: str, port: int) -> None:
     Starts the real server on loopback, sends a fixed story to it over HTTP, and prints for each
     request what was decided and how the body was changed. Exits 0 when everything came as
     expected, 1 when not, and 2 when the demo could not run.
+
+    Example: switchyard demo --wire-format all
     """
     from switchyard_core.demo import Performance
     from switchyard_core.errors import PluginError, PolicyError

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,9 +16,10 @@ from switchyard_core.cli import installed_registry
 from switchyard_core.declarations import WIRE_FORMATS, WireFormat
 
 if TYPE_CHECKING:
-    from switchyard_core.engine import Engine
     from switchyard_core.errors import RequestError
     from switchyard_core.request import Request
+    from switchyard_core.workbench.rehearsal import Rehearsal, Rehearsed
+    from switchyard_core.workbench.timeline import Entry
 
 __all__ = ["command"]
 
@@ -53,8 +55,10 @@ __all__ = ["command"]
     show_default=True,
     help="For people or for programs.",
 )
+@click.option("--turns", is_flag=True, help="Play the history of each request turn by turn.")
+@click.option("--timeline", "brief", is_flag=True, help="Print only the timeline.")
 @click.pass_context
-def command(
+def command(  # noqa: PLR0913 - click passes options by name
     ctx: click.Context,
     *,
     policy: str,
@@ -63,17 +67,22 @@ def command(
     wire_format: WireFormat | None,
     replies: tuple[str, ...],
     output: Literal["text", "json"],
+    turns: bool,
+    brief: bool,
 ) -> None:
-    """Explain what POLICY does with REQUEST; no network, no state.
+    """Explain what POLICY does with REQUEST; no network, nothing is changed.
 
-    REQUEST is a file with a body, a recorded request (an object with `request.body`), or one of
-    them per line; `-` reads standard input. Where a router asks a model that has no `--reply`,
-    the explanation ends with `would ask`. Exits 0, 1 when the policy has errors or a request
-    would be refused, and 2 when it could not run.
+    REQUEST is a file (`-`: standard input) with a body, a recorded request (an object with
+    `request.body`), or several, one per line or in an array: played in order, each with the
+    latches of those before it, a timeline at the end. A router that asks a model without
+    `--reply` ends with `would ask`. Exits 0, 1 when the policy has errors or a request would be
+    refused, 2 when it could not run. Example: switchyard explain coding.toml request.json
     """
     from switchyard_core.errors import BodyError, PluginError, PolicyError
     from switchyard_core.facade import Switchyard
     from switchyard_core.workbench import read_requests
+    from switchyard_core.workbench.rehearsal import Rehearsal
+    from switchyard_core.workbench.turns import turns_of
 
     pairs = [_pair(text) for text in headers]
     registry = installed_registry(ctx)
@@ -96,15 +105,14 @@ def command(
         _print(error, output)
         ctx.exit(1)
     texts = _replies(replies, list(engine.policy.targets))
-    refused = 0
-    for number, request in enumerate(requests, 1):
-        if len(requests) > 1 and output == "text":
-            click.echo(f"{'' if number == 1 else chr(10)}== request {number}")
-        try:
-            refused += not _explain(engine, request, texts, output, alone=len(requests) == 1)
-        except PluginError as error:
-            click.echo(f"error: {error}", err=True)
-            ctx.exit(2)
+    if turns:
+        requests = [turn for request in requests for turn in turns_of(request)]
+    printer = _Printer(output=output, alone=len(requests) == 1, brief=brief)
+    try:
+        refused = asyncio.run(_play(Rehearsal(engine, texts), requests, printer))
+    except PluginError as error:
+        click.echo(f"error: {error}", err=True)
+        ctx.exit(2)
     ctx.exit(1 if refused else 0)
 
 
@@ -136,29 +144,55 @@ def _replies(options: tuple[str, ...], targets: list[str]) -> dict[str, list[str
     return texts
 
 
-def _explain(
-    engine: Engine,
-    request: Request,
-    replies: dict[str, list[str]],
-    output: Literal["text", "json"],
-    *,
-    alone: bool,
-) -> bool:
-    """Print the explanation of one request; return whether it would be served."""
-    from switchyard_core.errors import RequestError
-    from switchyard_core.workbench import explain_or_ask
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Printer:
+    """How explanations are printed: ``alone`` without numbers, ``brief`` not at all."""
 
-    try:
-        found = asyncio.run(explain_or_ask(engine, request, replies))
-    except RequestError as error:
-        _print(error, output)
-        return False
-    if output == "json":
-        click.echo(_json(found.as_json(), alone=alone))
-    else:
-        color = sys.stdout.isatty() and "NO_COLOR" not in os.environ
-        click.echo(found.as_text(color=color), nl=False, color=color)
-    return True
+    output: Literal["text", "json"]
+    alone: bool
+    brief: bool
+
+    def request(self, number: int, played: Rehearsed) -> None:
+        """Print what became of one request."""
+        if self.brief:
+            return
+        if not self.alone and self.output == "text":
+            click.echo(f"{'' if number == 1 else chr(10)}== request {number}")
+        if played.found is None:
+            if played.error is not None:
+                _print(played.error, self.output)
+        elif self.output == "json":
+            click.echo(_json(played.found.as_json(), alone=self.alone))
+        else:
+            color = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+            click.echo(played.found.as_text(color=color), nl=False, color=color)
+
+    def timeline(self, entries: list[Entry]) -> None:
+        """Print the timeline, where there is more than one request or nothing else."""
+        from switchyard_core.workbench.timeline import Timeline
+
+        if self.alone and not self.brief:
+            return
+        found = Timeline(entries)
+        if self.output == "json":
+            click.echo(_json({"timeline": found.as_json()}, alone=self.brief))
+        else:
+            click.echo(f"{'' if self.brief else chr(10)}{found.as_text()}", nl=False)
+
+
+async def _play(rehearsal: Rehearsal, requests: list[Request], printer: _Printer) -> int:
+    """Play and print the requests; return how many of them a server would refuse."""
+    from switchyard_core.workbench.timeline import entry_of
+
+    entries = []
+    refused = 0
+    for number, request in enumerate(requests, 1):
+        played = await rehearsal.play(request)
+        refused += played.error is not None
+        printer.request(number, played)
+        entries.append(entry_of(number, played))
+    printer.timeline(entries)
+    return refused
 
 
 def _print(error: RequestError, output: Literal["text", "json"]) -> None:

@@ -32,6 +32,8 @@ def command(ctx: click.Context, *, name: str, directory: Path | None) -> None:
     point, a policy, and tests that pass as soon as it is installed. The router keeps each
     session on one target; change it into your own. Exits 2 when the name cannot be used or the
     folder is not empty.
+
+    Example: switchyard new-plugin night-shift
     """
     try:
         names = plugin_names(name)

@@ -16,13 +16,19 @@ __all__ = ["command"]
 
 @click.group(name="packs")
 def command() -> None:
-    """List the installed packs of mutation rules, or print one."""
+    """List the installed packs of mutation rules, or print one.
+
+    Example: switchyard packs show coding_agents
+    """
 
 
 @command.command(name="list")
 @click.pass_context
 def list_packs(ctx: click.Context) -> None:
-    """List the packs: name, number of rules, where it is from, what it is for."""
+    """List the packs: name, number of rules, where it is from, what it is for.
+
+    Example: switchyard packs list
+    """
     registry = installed_registry(ctx)
     width = max((len(name) for name in registry.packs), default=0)
     for name in sorted(registry.packs):
@@ -39,7 +45,7 @@ def list_packs(ctx: click.Context) -> None:
 def show_pack(ctx: click.Context, name: str) -> None:
     """Print a pack as it is written: TOML that a policy may copy from.
 
-    Exits 2 when there is no such pack.
+    Exits 2 when there is no such pack. Example: switchyard packs show coding_agents
     """
     registry = installed_registry(ctx)
     if name not in registry.packs:

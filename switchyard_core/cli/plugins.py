@@ -28,6 +28,8 @@ def command(ctx: click.Context, as_json: bool) -> None:  # noqa: FBT001 - click 
     """List the installed plugins and what they give.
 
     Exits 0 when all are in order, 2 when a plugin is broken or two of them give one name.
+
+    Example: switchyard plugins --json
     """
     registry = installed_registry(ctx)
     if as_json:
@@ -38,7 +40,7 @@ def command(ctx: click.Context, as_json: bool) -> None:  # noqa: FBT001 - click 
 
 
 def _print_text(registry: PluginRegistry) -> None:
-    colour = None if "NO_COLOR" not in os.environ else False
+    colour = False if os.environ.get("NO_COLOR") else None
     if not registry.plugins:
         click.echo("no plugins are installed; reinstall switchyard-core")
     for plugin in registry.plugins:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from switchyard_core.plugins import PluginRegistry
     from switchyard_core.policy import Policy
     from switchyard_core.server import SwitchyardApp
+    from switchyard_core.server.reload import Reloader
 
 __all__ = ["command"]
 
@@ -45,6 +46,7 @@ _MAX_BODY = 64 * 1024 * 1024
     help="Processes that serve; more than one needs a shared latch store.",
 )
 @click.option("--dry-run", is_flag=True, help="Answer with the explanation, call no provider.")
+@click.option("--reload", is_flag=True, help="Read the policy again when its files change.")
 @click.option(
     "--max-body",
     default=_MAX_BODY,
@@ -52,15 +54,13 @@ _MAX_BODY = 64 * 1024 * 1024
     type=click.IntRange(1),
     help="Most bytes of a request's body.",
 )
-@click.option(
-    "--api-key-env", metavar="VAR", help="Environment variable with the key that callers must send."
-)
+@click.option("--api-key-env", metavar="VAR", help="Variable with the key that callers must send.")
 @click.option("--insecure", is_flag=True, help="Listen beyond loopback without a key.")
 @click.option(
     "--log-bodies",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Write the body of each request, as it came and as it was sent, to files.",
+    help="Write the bodies of requests, in and out, to files.",
 )
 @click.pass_context
 def command(  # noqa: PLR0913 - click passes options by name
@@ -71,15 +71,16 @@ def command(  # noqa: PLR0913 - click passes options by name
     port: int,
     workers: int,
     dry_run: bool,
+    reload: bool,
     max_body: int,
     api_key_env: str | None,
     insecure: bool,
     log_bodies: Path | None,
 ) -> None:
-    """Serve a policy over HTTP until SIGTERM or Ctrl-C.
+    """Serve a policy over HTTP until SIGTERM or Ctrl-C; SIGHUP reads it again.
 
     Prints one line when it is ready. Exits 0 after a signal, 1 when the policy has errors, and 2
-    when it cannot run.
+    when it cannot run. Example: switchyard serve --config policies/plan_execute.toml
     """
     from switchyard_core.server.run import bind, run, url_of
     from switchyard_core.server.workers import run_workers
@@ -90,10 +91,17 @@ def command(  # noqa: PLR0913 - click passes options by name
         raise click.UsageError("--log-bodies numbers its files: it needs --workers 1")
     registry = installed_registry(ctx)
     policy = _checked(ctx, config, registry, dry_run=dry_run)
-    if workers > 1:
-        _refuse_workers(ctx, policy, registry, workers)
+    findings = _unshared(policy, registry, workers)
+    if findings:
+        _refuse(ctx, findings)
     options = _Options(
-        config=config, max_body=max_body, server_key=key, log_bodies=log_bodies, dry_run=dry_run
+        config=config,
+        max_body=max_body,
+        server_key=key,
+        log_bodies=log_bodies,
+        dry_run=dry_run,
+        workers=workers,
+        reload=reload,
     )
     app = _app(ctx, options, policy, registry)
     try:
@@ -107,7 +115,7 @@ def command(  # noqa: PLR0913 - click passes options by name
         click.echo(f"switchyard {VERSION} ready on {url} (routes: {routes or 'none'})")
 
     if workers == 1:
-        run(app, listener, ready=ready)
+        run(app, listener, ready=ready, reloader=_reloader(app, options))
     elif not run_workers(partial(_build, options), listener, workers, ready=ready):
         _cannot_run(ctx, "a worker ended by itself; its reason stands above")
 
@@ -121,15 +129,33 @@ class _Options:
     server_key: str | None
     log_bodies: Path | None
     dry_run: bool
+    workers: int
+    reload: bool
 
 
-def _build(options: _Options) -> SwitchyardApp:
+def _build(options: _Options) -> tuple[SwitchyardApp, Reloader]:
     """Return the application of a worker, which shares nothing with its parent."""
     from switchyard_core.plugins import PluginRegistry
     from switchyard_core.policy import load_policy
 
     registry = PluginRegistry.from_entry_points()
-    return _made(options, load_policy(options.config, registry), registry)
+    app = _made(options, load_policy(options.config, registry), registry)
+    return app, _reloader(app, options)
+
+
+def _reloader(app: SwitchyardApp, options: _Options) -> Reloader:
+    from switchyard_core.server.reload import POLL_S, Reloader
+
+    registry = app.engine.registry
+    who = f"worker {os.getpid()}: " if options.workers > 1 else ""
+    return Reloader(
+        app,
+        options.config,
+        say=lambda line: click.echo(f"{who}{line}", err=True),
+        environ=None if options.dry_run else os.environ,
+        also=lambda policy: _unshared(policy, registry, options.workers),
+        poll_s=POLL_S if options.reload else None,
+    )
 
 
 def _made(options: _Options, policy: Policy, registry: PluginRegistry) -> SwitchyardApp:
@@ -211,11 +237,11 @@ def _checked(ctx: click.Context, config: str, registry: PluginRegistry, *, dry_r
     return result.policy
 
 
-def _refuse_workers(
-    ctx: click.Context, policy: Policy, registry: PluginRegistry, workers: int
-) -> None:
-    """End the run when several processes would each have latches of their own."""
-    findings = []
+def _unshared(policy: Policy, registry: PluginRegistry, workers: int) -> list[Finding]:
+    """Return an error for each route of which several processes would have latches of their own."""
+    findings: list[Finding] = []
+    if workers == 1:
+        return findings
     for route in policy.routes.values():
         name = getattr(route.options, "latch_store", None)
         store = registry.latch_stores.get(name) if isinstance(name, str) else None
@@ -233,8 +259,7 @@ def _refuse_workers(
                     fix="serve with --workers 1, or use a latch store that processes share",
                 )
             )
-    if findings:
-        _refuse(ctx, findings)
+    return findings
 
 
 def _refuse(ctx: click.Context, findings: Sequence[Finding], *, code: int = 1) -> NoReturn:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from typing import Self
 
 from switchyard_core.errors import Finding, PolicyError
 from switchyard_core.policy.model import Client, Policy
@@ -53,17 +54,43 @@ class Upstreams:
     ) -> None:
         self._clients = clients
         self._connect = connect
-        self._open: dict[str, Upstream] = {}
+        self._open: dict[Client, Upstream] = {}
+        # A script is read once per policy: the next one may play another text.
+        self._scripted: dict[Client, Upstream] = {}
+
+    def following(self, clients: Mapping[str, Client]) -> Self:
+        """Return the connections of the next policy, which share those of equal clients."""
+        twin = type(self)(clients, self._connect)
+        twin._open = self._open  # noqa: SLF001  # its own kind
+        return twin
 
     def of(self, client: Client) -> Upstream:
         """Return the connection of a client, always the same one."""
-        upstream = self._open.get(client.name)
+        made = self._scripted if client.scripted else self._open
+        upstream = made.get(client)
         if upstream is None:
-            upstream = self._open[client.name] = self._connect(client)
+            upstream = made[client] = self._connect(client)
         return upstream
 
+    async def retire(self, kept: Collection[Client]) -> None:
+        """Close what no other policy needs, once nothing runs on this one any more.
+
+        Args:
+            kept: The clients of every policy that still serves.
+        """
+        gone = [client for client in self._clients.values() if client not in kept]
+        await _close(self._open, gone)
+        await _close(self._scripted, list(self._scripted))
+
     async def aclose(self) -> None:
-        """Close all connections that were made."""
-        for upstream in self._open.values():
+        """Close all connections that were made, those that other policies share too."""
+        await _close(self._open, list(self._open))
+        await _close(self._scripted, list(self._scripted))
+
+
+async def _close(made: dict[Client, Upstream], clients: Collection[Client]) -> None:
+    for client in clients:
+        # Taken out first: nobody may get a connection that is being closed.
+        upstream = made.pop(client, None)
+        if upstream is not None:
             await upstream.aclose()
-        self._open.clear()

@@ -68,6 +68,7 @@ class Engine:
         random: Source of randomness for routers.
         clock: Seconds since the epoch, for routers.
         monotonic: A monotonic clock in seconds, for durations.
+        kept: The routes of the policy before, whose latch stores go on; see :meth:`successor`.
     """
 
     def __init__(
@@ -80,20 +81,48 @@ class Engine:
         random: Random | None = None,
         clock: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
+        kept: Mapping[str, RouteRuntime] | None = None,
     ) -> None:
         self.policy = policy
         self.registry = registry
         self.upstreams = upstreams if upstreams is not None else Upstreams(policy.clients)
         self._environ = os.environ if environ is None else environ
         self._monotonic = monotonic
+        self._random = random if random is not None else Random()  # noqa: S311  # no secrets
+        self._clock = clock
         self._decider = Decider(
             policy,
             registry,
-            random=random if random is not None else Random(),  # noqa: S311  # no secrets
+            random=self._random,
             clock=clock,
+            kept=kept,
             ask=Asker(policy.targets, registry.rewrites, self._call, self._environ).ask,
         )
         self.runtimes = self._decider.runtimes
+
+    def successor(self, policy: Policy) -> Engine:
+        """Return the engine for a changed policy; this one goes on with what it has begun.
+
+        Both share the connections of clients that did not change, and the latch stores of
+        routes that kept their name, type and store. Such a store has the new capacity at once;
+        one below what is latched evicts nobody, and refuses new sessions until slots are free.
+
+        Args:
+            policy: A policy without errors, checked with this engine's plugins.
+
+        Raises:
+            PluginError: A router or a latch store does not keep its contract; nothing changed.
+        """
+        return Engine(
+            policy,
+            self.registry,
+            upstreams=self.upstreams.following(policy.clients),
+            environ=self._environ,
+            random=self._random,
+            clock=self._clock,
+            monotonic=self._monotonic,
+            kept=self.runtimes,
+        )
 
     @property
     def environ(self) -> Mapping[str, str]:

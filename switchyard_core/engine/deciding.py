@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from difflib import get_close_matches
 from random import Random
 from typing import Any
@@ -50,6 +50,8 @@ class Decider:
         random: Source of randomness for routers.
         clock: Seconds since the epoch, for routers.
         ask: Asks a target on a router's account; the request is the one that is routed.
+        kept: The routes of the policy before, whose latch stores go on; see
+            :func:`build_runtimes`.
     """
 
     def __init__(
@@ -60,13 +62,14 @@ class Decider:
         random: Random,
         clock: Callable[[], float],
         ask: Callable[[Request, str, ModelCall], Awaitable[ModelReply]],
+        kept: Mapping[str, RouteRuntime] | None = None,
     ) -> None:
         self._ask = ask
         self._policy = policy
         self._registry = registry
         self._random = random
         self._clock = clock
-        self.runtimes = build_runtimes(policy, registry)
+        self.runtimes = build_runtimes(policy, registry, kept or {})
         self._by_model = {
             model: name
             for name, route in policy.routes.items()

@@ -179,7 +179,9 @@ def _calls(calls: list[Mapping[str, Any]] | None) -> Iterator[str]:
     yield f"calls     {len(calls)} in the history"
     for call in calls:
         rule = f" by {call['rule_set']}/{call['rule']}" if call.get("rule") else ""
-        yield f"          {call['tool']} at {call['call']}: {call['label']}{rule}"
+        word = f", word `{call['word']}`" if call.get("word") else ""
+        detail = f": {call['detail']}" if call.get("detail") else ""
+        yield f"          {call['tool']} at {call['call']}: {call['label']}{rule}{word}{detail}"
 
 
 def _idle(report: RewriteReport) -> str:

@@ -61,7 +61,11 @@ class Question:
 
 
 async def explain_or_ask(
-    engine: Engine, request: Request, replies: Mapping[str, Sequence[str]] | None = None
+    engine: Engine,
+    request: Request,
+    replies: Mapping[str, Sequence[str]] | None = None,
+    *,
+    dry_run: bool = True,
 ) -> Explanation | Question:
     """Explain a request without any call or effect, as far as canned replies carry it.
 
@@ -69,6 +73,7 @@ async def explain_or_ask(
         engine: What decides.
         request: The request.
         replies: Texts of replies by target, played in order, the last one again and again.
+        dry_run: ``False`` latches what the decision latches, for an engine of one's own.
 
     Returns:
         The explanation, with ``asked`` in its trace if anything was; or the question at which
@@ -90,7 +95,7 @@ async def explain_or_ask(
         return ModelReply(text=text, stop="stop")
 
     try:
-        decision = await engine.decide(request, dry_run=True, ask=answer)
+        decision = await engine.decide(request, dry_run=dry_run, ask=answer)
     except WouldAsk as question:
         route = engine.runtime_for(request).route
         return Question(

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from random import Random
+from types import MappingProxyType
 from typing import Any
 
 from switchyard_core.asking import Ask
@@ -93,6 +94,14 @@ class RouteRuntime:
         )
         return (DecisionWarning(code="session_id_unfit", detail=detail),)
 
+    def follow(self, before: RouteRuntime) -> None:
+        """Go on with the store and the counters of the same route under the policy before."""
+        capacity = _store_options(self.route)[1]
+        if self.store is not None and capacity is not None:
+            self.store.capacity = capacity
+        self.without_identity = before.without_identity
+        self.told_missing, self.told_unfit = before.told_missing, before.told_unfit
+
     def _note_missing(self, request: Request) -> None:
         """Count a request without identity; the log says once why there is none."""
         self.without_identity += 1
@@ -149,15 +158,23 @@ def _source(text: str) -> tuple[str, Callable[[Request], str | None]]:
     return text, from_body
 
 
-def build_runtimes(policy: Policy, registry: PluginRegistry) -> dict[str, RouteRuntime]:
+def build_runtimes(
+    policy: Policy,
+    registry: PluginRegistry,
+    kept: Mapping[str, RouteRuntime] = MappingProxyType({}),
+) -> dict[str, RouteRuntime]:
     """Return one runtime per route, by name.
 
     Args:
         policy: A policy without errors.
         registry: What is installed.
+        kept: The runtimes of the policy before; a route of the same name and type with the
+            same latch store goes on with its store, whose capacity becomes the new one. A
+            capacity below what is latched evicts nobody: new sessions are refused until
+            enough slots are free.
 
     Raises:
-        PluginError: A router or a latch store does not keep its contract.
+        PluginError: A router or a latch store does not keep its contract; no store was changed.
     """
     views = {
         name: TargetView(
@@ -171,7 +188,7 @@ def build_runtimes(policy: Policy, registry: PluginRegistry) -> dict[str, RouteR
         for name, target in policy.targets.items()
     }
     sessions = SessionReader(policy.identity_session)
-    return {
+    runtimes = {
         name: RouteRuntime(
             route=route,
             router=_router(route, registry),
@@ -181,12 +198,28 @@ def build_runtimes(policy: Policy, registry: PluginRegistry) -> dict[str, RouteR
                 unmatched=route.unmatched,
                 workspace=route.workspace,
             ),
-            store=_store(route, registry),
+            store=_kept_store(route, kept.get(name)) or _store(route, registry),
             targets=views,
             sessions=sessions,
         )
         for name, route in policy.routes.items()
     }
+    for name, runtime in runtimes.items():
+        before = kept.get(name)
+        if runtime.store is not None and before is not None and runtime.store is before.store:
+            runtime.follow(before)
+    return runtimes
+
+
+def _kept_store(route: Route, before: RouteRuntime | None) -> LatchStore | None:
+    """Return the store that a route goes on with, ``None`` when it must begin with another.
+
+    Records belong to the router that wrote them: another route type cannot read them.
+    """
+    if before is None or before.route.type is not route.type:
+        return None
+    same = _store_options(before.route)[0] == _store_options(route)[0]
+    return before.store if same else None
 
 
 def _router(route: Route, registry: PluginRegistry) -> Router:
@@ -202,12 +235,20 @@ def _router(route: Route, registry: PluginRegistry) -> Router:
 
 
 def _store(route: Route, registry: PluginRegistry) -> LatchStore | None:
-    options: Any = route.options
-    name = getattr(options, "latch_store", None)
-    capacity = getattr(options, "latch_capacity", None)
-    if not isinstance(name, str) or not isinstance(capacity, int):
+    name, capacity = _store_options(route)
+    if name is None or capacity is None:
         return None
     store = registry.latch_stores[name].factory(capacity)
     if not isinstance(store, LatchStore):
         raise registry.fault("latch_store", name, "lacks a method of its contract")
     return store
+
+
+def _store_options(route: Route) -> tuple[str | None, int | None]:
+    """Return name and capacity of a route's latch store, ``None`` twice when it has none."""
+    options: Any = route.options
+    name = getattr(options, "latch_store", None)
+    capacity = getattr(options, "latch_capacity", None)
+    if not isinstance(name, str) or not isinstance(capacity, int):
+        return None, None
+    return name, capacity

@@ -15,7 +15,9 @@ __all__ = ["LatchStore", "capacity_error"]
 class LatchStore(Protocol):
     """Remembers identities, exactly up to a capacity, never evicting one.
 
-    One instance serves one route. All methods may be called from many tasks at once.
+    One instance serves one route. All methods may be called from many tasks at once. A policy
+    reload with another ``latch_capacity`` sets ``capacity`` while the store serves: a smaller
+    one evicts nobody, and new identities are refused until enough slots are free.
     """
 
     capacity: int

@@ -14,13 +14,14 @@ from switchyard_core.mutation.patterns import PatternError, name_glob, path_glob
 from switchyard_core.mutation.schema import DEFAULT_PATH, ConditionModel, RuleModel, RuleSetModel
 from switchyard_core.mutation.verdict import RuleProblem
 
-__all__ = ["DIALECTS", "READERS", "check_rule_set"]
+__all__ = ["DIALECTS", "DOCUMENTS", "READERS", "check_rule_set"]
 
 #: What reads the arguments of a call.
 READERS: tuple[str, ...] = ("shell", "recurse", "code", "patch")
 #: How the shell reader takes a command.
 DIALECTS: tuple[str, ...] = ("bash", "powershell", "cmd", "auto")
-_DOCUMENTS = ("conversation", "body")
+#: What the path of a rule runs on.
+DOCUMENTS: tuple[str, ...] = ("conversation", "body")
 
 _Place = tuple[str | int, ...]
 
@@ -187,7 +188,7 @@ def _check_reader(rule: RuleModel, where: _Place) -> Iterator[RuleProblem]:
 
 
 def _check_document(rule: RuleModel, where: _Place) -> Iterator[RuleProblem]:
-    yield from _one_of("document", rule.document, _DOCUMENTS, (*where, "document"), "SY415")
+    yield from _one_of("document", rule.document, DOCUMENTS, (*where, "document"), "SY415")
     if rule.document == "body":
         if rule.format is None:
             yield RuleProblem(

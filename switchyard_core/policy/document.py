@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -59,14 +59,18 @@ class Document:
     Args:
         name: The file as the user gave it, for findings.
         text: Its text with LF line ends.
-        values: The values, as tomli gives them.
-        positions: Where each of them stands.
+        values: The values, as tomli gives them, and the rule sets of included files.
+        positions: Where each value of its own stands.
+        homes: Documents of included rule sets, by the name of the rule set.
+        included: Documents of all included files, in order of inclusion.
     """
 
     name: str
     text: str
     values: Mapping[str, Any]
     positions: Positions
+    homes: Mapping[str, Document] = field(default_factory=dict)
+    included: tuple[Document, ...] = ()
 
     def finding(
         self,
@@ -92,17 +96,18 @@ class Document:
             notes: Further lines.
             severity: ``error`` or ``warning``.
         """
+        home = self._home(location)
         place: Place
         if offset is not None:
-            place = self.positions.inside(location, offset)
+            place = home.positions.inside(location, offset)
         elif at_key:
-            place = self.positions.key(location)
+            place = home.positions.key(location)
         else:
-            place = self.positions.value(location)
+            place = home.positions.value(location)
         return Finding(
             code=code,
             message=message,
-            file=self.name,
+            file=home.name,
             line=place.line,
             column=place.column,
             path=dotted(location),
@@ -113,8 +118,15 @@ class Document:
 
     def where(self, location: Location, *, at_key: bool = False) -> str:
         """Return ``file:line:column`` of a value or key, for a note that names a second place."""
-        place = self.positions.key(location) if at_key else self.positions.value(location)
-        return f"{self.name}:{place.line}:{place.column}"
+        home = self._home(location)
+        place = home.positions.key(location) if at_key else home.positions.value(location)
+        return f"{home.name}:{place.line}:{place.column}"
+
+    def _home(self, location: Location) -> Document:
+        """Return the document that a location stands in: this one or an included one."""
+        if len(location) > 1 and location[0] == "mutation_rules":
+            return self.homes.get(str(location[1]), self)
+        return self
 
 
 def read_document(path: str | os.PathLike[str]) -> Document:

@@ -223,8 +223,18 @@ class Policy:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the text, in hexadecimal."""
-        return sha256(self.document.text.encode("utf-8", "surrogatepass")).hexdigest()
+        """SHA-256 of the text and of what it includes, in hexadecimal."""
+        digest = sha256()
+        for index, document in enumerate((self.document, *self.document.included)):
+            # TOML has no NUL, so no two policies give the same bytes.
+            digest.update(b"\0" * bool(index) + document.text.encode("utf-8", "surrogatepass"))
+        return digest.hexdigest()
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files that it was read from: its own, if it has one, and the included ones."""
+        own = () if self.path is None else (self.path,)
+        return (*own, *(Path(document.name) for document in self.document.included))
 
     def finding(
         self,

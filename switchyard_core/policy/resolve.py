@@ -12,7 +12,8 @@ from switchyard_core.errors import Finding
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.policy.document import Document
 from switchyard_core.policy.draft import Draft, Space
-from switchyard_core.policy.lint import credentials, lint
+from switchyard_core.policy.include import with_included
+from switchyard_core.policy.lint import lint
 from switchyard_core.policy.model import CheckResult, Policy, Price
 from switchyard_core.policy.positions import Location
 from switchyard_core.policy.providers import resolve_clients, resolve_targets, wire_formats
@@ -44,8 +45,10 @@ def resolve(
         base: Folder that relative paths start from.
         path: File of the policy, if it comes from one.
     """
+    included = with_included(document, base, path)
+    document = included.document
     draft = Draft(document=document, registry=registry, environ=environ, base=base)
-    draft.findings += credentials(document)
+    draft.findings += included.findings
     _check_top(draft)
     clients = resolve_clients(draft)
     targets = resolve_targets(draft, clients)
@@ -71,13 +74,24 @@ def resolve(
         findings=(),
         document=document,
     )
+    if not included.complete:
+        # A file that could not be read may well declare the rule set.
+        draft.findings[:] = [finding for finding in draft.findings if finding.code != "SY404"]
     errors = [finding for finding in draft.findings if finding.severity == "error"]
     draft.findings += lint(policy, registry.lint_rules, errors)
     return _result(policy, draft.findings)
 
 
 def _result(policy: Policy, findings: Iterable[Finding]) -> CheckResult:
-    ordered = tuple(sorted(findings, key=lambda f: (f.line, f.column, f.code, f.path)))
+    names = [document.name for document in (policy.document, *policy.document.included)]
+    places = {name: index for index, name in reversed(list(enumerate(names)))}
+    # Findings about other files, such as an included one that is no TOML, come last.
+    ordered = tuple(
+        sorted(
+            findings,
+            key=lambda f: (places.get(f.file, len(names)), f.line, f.column, f.code, f.path),
+        )
+    )
     if any(finding.severity == "error" for finding in ordered):
         return CheckResult(policy=None, findings=ordered)
     return CheckResult(policy=replace(policy, findings=ordered), findings=ordered)

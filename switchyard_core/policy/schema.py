@@ -22,6 +22,7 @@ __all__ = [
     "ClientModel",
     "HousekeepingModel",
     "IdentityModel",
+    "IncludedModel",
     "PriceModel",
     "RouteModel",
     "TargetModel",
@@ -30,7 +31,7 @@ __all__ = [
 
 #: Keys that the format has but this version cannot honour: pairs of table and key.
 #: They are refused, because a key that is accepted and ignored misleads.
-NOT_YET: frozenset[tuple[str, str]] = frozenset({("", "include"), ("targets", "structured_output")})
+NOT_YET: frozenset[tuple[str, str]] = frozenset({("targets", "structured_output")})
 
 #: Route types that the format has but this version cannot serve.
 NOT_YET_TYPES: frozenset[str] = frozenset({"planner_executor"})
@@ -84,8 +85,12 @@ def _version(number: int) -> int:
 
 
 #: Ids go into headers and messages, so they hold no spaces or control characters.
-Word = Annotated[str, AfterValidator(_word)]
-Variable = Annotated[str, AfterValidator(_variable)]
+Word = Annotated[
+    str, AfterValidator(_word), Field(json_schema_extra={"pattern": f"^{_WORD.pattern}$"})
+]
+Variable = Annotated[
+    str, AfterValidator(_variable), Field(json_schema_extra={"pattern": f"^{_VARIABLE.pattern}$"})
+]
 Tokens = Annotated[int, Field(ge=1)]
 Dollars = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
@@ -95,9 +100,25 @@ class _Table(BaseModel):
 
 
 class TopModel(_Table):
-    """The keys outside of any table; the tables themselves have models of their own."""
+    """A policy: the keys outside of any table; the tables themselves have models of their own.
 
-    schema_version: Annotated[int, AfterValidator(_version)]
+    Args:
+        schema_version: Version of the format: 1.
+        include: Files with further rule sets, relative to this one's folder and below it.
+        requires: Distributions that must be installed, by name alone.
+        fallback_client: Name of the client that answers paths which switchyard does not serve.
+        default_route: Name of the route for model ids that no route has; without it, 404.
+        llm_clients: How providers are reached, by name.
+        targets: The models, by name.
+        routes: The model ids that callers may ask for, by a name of their own.
+        mutation_rules: Rule sets of this policy, by name: which tool calls count as edits.
+        identity: How the session of a request is known.
+        housekeeping: Conditions that mark a request as a client's side call.
+        prices: What models cost, by target id.
+    """
+
+    schema_version: Annotated[int, AfterValidator(_version), Field(json_schema_extra={"const": 1})]
+    include: tuple[str, ...] = ()
     requires: tuple[str, ...] = ()
     fallback_client: str | None = None
     default_route: str | None = None
@@ -110,8 +131,33 @@ class TopModel(_Table):
     prices: dict[str, Any] = {}
 
 
+class IncludedModel(_Table):
+    """The keys of a file that a policy includes.
+
+    Args:
+        include: Further files, relative to the folder of this one.
+        mutation_rules: Rule sets by name.
+    """
+
+    include: tuple[str, ...] = ()
+    mutation_rules: dict[str, Any] = {}
+
+
 class ClientModel(_Table):
-    """``[llm_clients.<name>]``: one way to reach a provider."""
+    """``[llm_clients.<name>]``: one way to reach a provider.
+
+    Args:
+        format: Wire format, or ``scripted`` for the embedded provider.
+        base_url: Absolute http(s) URL; a final ``/v1`` may be there or not.
+        api_key_env: Name of the environment variable that holds the key.
+        forward_auth: Whether the caller's own credential is sent on; excludes ``api_key_env``.
+        extra_headers: Headers added to each request.
+        forward_headers: Names of caller's headers to send on.
+        max_retries: 0 to 10; agents retry by themselves, so more multiplies.
+        timeout_ms: Milliseconds without any byte, 1 to 86400000.
+        script: Script file of a scripted client, relative to the policy's folder.
+        speaks: Wire format of a scripted client.
+    """
 
     format: Literal["openai_chat", "openai_responses", "anthropic_messages", "scripted"]
     base_url: str | None = None
@@ -126,7 +172,20 @@ class ClientModel(_Table):
 
 
 class TargetModel(_Table):
-    """``[targets.<name>]``: a model behind a client, with what to send along."""
+    """``[targets.<name>]``: a model behind a client, with what to send along.
+
+    Args:
+        id: Model id of the provider.
+        llm_client: Name of a client.
+        extra_body: Top-level keys for the body that the request does not set.
+        system_prompt: Instruction added to every request.
+        reasoning_effort: Effort set on every request.
+        context_window: Tokens, at least 1.
+        on_overflow: What happens to a request over ``context_window``.
+        accepts_prefill: Whether a request may end with an assistant message.
+        tool_id_style: ``alphanumeric_9``: tool ids of exactly nine letters and digits.
+        rewrites: ``{ name = false }`` switches a rewrite off.
+    """
 
     id: Word
     llm_client: str
@@ -141,7 +200,19 @@ class TargetModel(_Table):
 
 
 class RouteModel(_Table):
-    """The keys that every route has; the others are options of its type."""
+    """The keys that every route has; the others are options of its type.
+
+    Args:
+        id: The model id that callers ask for, unique among all ids and aliases.
+        type: Route type: what decides where a request goes.
+        aliases: Further model ids.
+        context_window: Tokens, for the model list.
+        tool_calling: For the model list.
+        reasoning: For the model list.
+        workspace: Paths that are workspace though they look like scratch paths.
+        unmatched: Label of a tool call that no rule matches.
+        subagents: Name of the route that serves the sub-agents of this route's sessions.
+    """
 
     id: Word
     type: str
@@ -155,7 +226,12 @@ class RouteModel(_Table):
 
 
 class IdentityModel(_Table):
-    """``[identity]``: further sources of the session id, tried after the built-in headers."""
+    """``[identity]``: further sources of the session id.
+
+    Args:
+        session: Tried in order after the built-in headers: ``header:<name>`` or
+            ``body:<JSONPath>``.
+    """
 
     session: tuple[str, ...] = ()
 
@@ -165,6 +241,14 @@ class HousekeepingModel(_Table):
 
     Exactly one of ``path`` (JSONPath on the body) and ``header`` says what is looked at, at
     most one of the others what it must be; without one it must exist.
+
+    Args:
+        path: JSONPath on the body.
+        header: Name of a header.
+        equals: The value is this one.
+        in_: The value is one of these (key ``in``).
+        matches: The regular expression (RE2) is found in the value, which is text.
+        exists: Whether there must be a value at all.
     """
 
     path: str | None = None
@@ -176,7 +260,15 @@ class HousekeepingModel(_Table):
 
 
 class PriceModel(_Table):
-    """``[prices."<target id>"]``: US dollars per million tokens, dated by whoever wrote them."""
+    """``[prices."<target id>"]``: US dollars per million tokens, dated by whoever wrote them.
+
+    Args:
+        as_of: Day of the prices.
+        input: Fresh input.
+        output: Output.
+        cached_input: Input read from a cache.
+        cache_write: Input written to a cache.
+    """
 
     as_of: dt.date
     input: Dollars

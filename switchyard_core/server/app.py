@@ -48,6 +48,16 @@ class _Page:
     probed: bool = False
 
 
+@dataclass(slots=True, eq=False)
+class _Version:
+    """A policy that is served, and how many requests are running on it."""
+
+    engine: Engine
+    models: dict[str, dict[str, Any]]
+    routed: RoutedCalls
+    running: int = 0
+
+
 class SwitchyardApp:
     """Serves a policy in all three wire formats; an ASGI 3 application (``http``, ``lifespan``).
 
@@ -71,16 +81,16 @@ class SwitchyardApp:
         log_bodies: Path | None = None,
         dry_run: bool = False,
     ) -> None:
-        self.engine = engine
         self.metrics = Metrics()
         self._max_body = max_body
         if server_key is not None and not sendable(server_key):
             msg = "a server key must be printable ASCII, as it is sent in a header"
             raise ValueError(msg)
         self._server_key = server_key
-        self._models = models_of(engine.policy)
         self._bodies = BodyLog(log_bodies) if log_bodies is not None else None
-        self._routed = RoutedCalls(engine, self.metrics, dry_run=dry_run)
+        self._dry_run = dry_run
+        self._version = self._serving(engine)
+        self._ending: list[_Version] = []
         pages = (
             _Page("root", "GET", self._root, probed=True),
             _Page("health", "GET", self._health, probed=True),
@@ -93,6 +103,40 @@ class SwitchyardApp:
             "" if page.name == "root" else f"/{page.name}": page for page in pages
         }
         self._model_page = _Page("models", "GET", self._model)
+
+    @property
+    def engine(self) -> Engine:
+        """What decides and calls for requests that come now."""
+        return self._version.engine
+
+    async def replace(self, engine: Engine) -> None:
+        """Serve requests that come from now on with another engine.
+
+        Those that are running end with the one they began with; connections that only that one
+        needs are closed after the last of them.
+
+        Args:
+            engine: A :meth:`~switchyard_core.engine.Engine.successor` of the present one.
+        """
+        before, self._version = self._version, self._serving(engine)
+        self._ending.append(before)
+        await self._retire(before)
+
+    def _serving(self, engine: Engine) -> _Version:
+        return _Version(
+            engine=engine,
+            models=models_of(engine.policy),
+            routed=RoutedCalls(engine, self.metrics, dry_run=self._dry_run),
+        )
+
+    async def _retire(self, version: _Version) -> None:
+        """Close what a replaced version alone needs, once none of its requests is running."""
+        if version.running or version not in self._ending:
+            return
+        self._ending.remove(version)
+        serving = (self._version, *self._ending)
+        kept = {client for each in serving for client in each.engine.policy.clients.values()}
+        await version.engine.upstreams.retire(kept)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection's scope."""
@@ -107,15 +151,19 @@ class SwitchyardApp:
         while True:
             message = await receive()
             if message["type"] == "lifespan.shutdown":
-                await self.engine.aclose()
+                for version in (*self._ending, self._version):
+                    await version.engine.aclose()
                 await send({"type": "lifespan.shutdown.complete"})
                 return
             await send({"type": "lifespan.startup.complete"})
 
     async def _http(self, exchange: Exchange) -> None:
         account = self._account(exchange, endpoint_of(exchange.path))
+        # One version for all of the request, whatever is loaded meanwhile.
+        version = self._version
+        version.running += 1
         try:
-            await self._serve(account)
+            await self._serve(account, version)
         except ClientGoneError as error:
             account.failed(error)
         except BaseException as error:
@@ -127,11 +175,13 @@ class SwitchyardApp:
                 exchange,
                 error,
                 account.wire_format,
-                self._routed.about(account.decision),
+                version.routed.about(account.decision),
                 drain=exchange.body_waits,
             )
         finally:
             account.close(self.metrics)
+            version.running -= 1
+            await self._retire(version)
 
     def _account(self, exchange: Exchange, found: tuple[WireFormat, Endpoint] | None) -> Account:
         if found is not None:
@@ -151,15 +201,15 @@ class SwitchyardApp:
             quiet=exchange.method == "HEAD" or (page is not None and page.probed),
         )
 
-    async def _serve(self, account: Account) -> None:
+    async def _serve(self, account: Account, version: _Version) -> None:
         exchange = account.exchange
         self._admit(exchange)
         if account.routed:
             _must_be_json(exchange)
             body = await exchange.read(self._max_body)
-            await self._routed.serve(account, cast("Endpoint", account.call), body)
+            await version.routed.serve(account, cast("Endpoint", account.call), body)
         else:
-            await self._other(account)
+            await self._other(account, version.engine)
 
     def _admit(self, exchange: Exchange) -> None:
         """Check the server's key and forget the headers that carry it."""
@@ -171,7 +221,7 @@ class SwitchyardApp:
         if not open_to_all:
             exchange.without_headers(key_headers(exchange.headers, self._server_key))
 
-    async def _other(self, account: Account) -> None:
+    async def _other(self, account: Account, engine: Engine) -> None:
         """Serve what is no call to a model."""
         exchange = account.exchange
         if exchange.method == "HEAD":
@@ -190,7 +240,7 @@ class SwitchyardApp:
                 )
             await page.answer(exchange)
             return
-        name = self.engine.policy.fallback_client
+        name = engine.policy.fallback_client
         if name is None:
             raise RequestError(
                 message="nothing is served under this path; see `/v1/models` for what is",
@@ -200,7 +250,7 @@ class SwitchyardApp:
         account.call, account.client = "fallback", name
         body = await exchange.read(self._max_body)
         async with exchange.watched():
-            cut = await pass_on(exchange, self.engine, name, body, account.wire_format)
+            cut = await pass_on(exchange, engine, name, body, account.wire_format)
         if cut is not None:
             account.failed(cut)
 
@@ -226,13 +276,14 @@ class SwitchyardApp:
         await _json(exchange, self.metrics.as_json(await self._gauges()))
 
     async def _model_list(self, exchange: Exchange) -> None:
-        await _json(exchange, model_list(self._models, exchange.query))
+        await _json(exchange, model_list(self._version.models, exchange.query))
 
     async def _model(self, exchange: Exchange) -> None:
         name = exchange.plain[len(_MODELS) :]
-        model = self._models.get(name)
+        models = self._version.models
+        model = models.get(name)
         if model is None:
-            known = ", ".join(self._models)
+            known = ", ".join(models)
             raise RequestError(
                 message=f"there is no model `{name[:200]}` (models: {known})",
                 code="model_not_found",

@@ -14,6 +14,7 @@ import uvicorn
 
 from switchyard_core.errors import UpstreamError
 from switchyard_core.server.app import SwitchyardApp
+from switchyard_core.server.reload import Reloader
 
 __all__ = ["DRAIN_S", "bind", "run", "url_of"]
 
@@ -59,6 +60,7 @@ def run(
     *,
     ready: Callable[[], None],
     drain_s: int = DRAIN_S,
+    reloader: Reloader | None = None,
 ) -> None:
     """Serve until SIGTERM or SIGINT, then finish what is running and return.
 
@@ -67,6 +69,7 @@ def run(
         listener: A listening socket; it is closed at the end.
         ready: Called once when requests are served.
         drain_s: Most seconds that running requests get after the signal.
+        reloader: Reads the policy again, on SIGHUP or by itself; ``None`` leaves SIGHUP alone.
     """
     config = uvicorn.Config(
         app,
@@ -83,7 +86,7 @@ def run(
     quiet = _BrokenAnswers()
     logger.addFilter(quiet)
     try:
-        _Server(config, ready, drain_s).run(sockets=[listener])
+        _Server(config, ready, drain_s, reloader).run(sockets=[listener])
     finally:
         logger.removeFilter(quiet)
         listener.close()
@@ -92,19 +95,36 @@ def run(
 class _Server(uvicorn.Server):
     """uvicorn's server, with a call when it is ready, a bounded drain and a normal end."""
 
-    def __init__(self, config: uvicorn.Config, ready: Callable[[], None], drain_s: float) -> None:
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        ready: Callable[[], None],
+        drain_s: float,
+        reloader: Reloader | None = None,
+    ) -> None:
         super().__init__(config)
+        self._reloader = reloader
+        self._reloading: asyncio.Task[None] | None = None
         self._ready = ready
         self._drain_s = drain_s
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start and say so."""
         await super().startup(sockets)
-        if self.started:
-            self._ready()
+        if not self.started:
+            return
+        if self._reloader is not None:
+            # Before we are ready: from then on a SIGHUP must not end the process.
+            self._reloading = asyncio.create_task(self._reloader.run())
+            number = getattr(signal, "SIGHUP", None)
+            if number is not None and threading.current_thread() is threading.main_thread():
+                asyncio.get_running_loop().add_signal_handler(number, self._reloader.ask)
+        self._ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Finish what is running, for a while."""
+        if self._reloading is not None:
+            self._reloading.cancel()
         timer = asyncio.get_running_loop().call_later(self._drain_s, self._break_off)
         try:
             await super().shutdown(sockets)

@@ -12,6 +12,7 @@ from multiprocessing.context import SpawnProcess
 from multiprocessing.synchronize import Semaphore
 
 from switchyard_core.server.app import SwitchyardApp
+from switchyard_core.server.reload import Reloader
 from switchyard_core.server.run import DRAIN_S, run
 
 __all__ = ["run_workers"]
@@ -22,7 +23,7 @@ _GRACE_S = 5
 
 
 def run_workers(
-    build: Callable[[], SwitchyardApp],
+    build: Callable[[], tuple[SwitchyardApp, Reloader | None]],
     listener: socket.socket,
     count: int,
     *,
@@ -32,7 +33,8 @@ def run_workers(
     """Serve with several processes until SIGTERM or SIGINT; call it in the main thread.
 
     Args:
-        build: Makes the application in each process; it must be picklable.
+        build: Makes the application in each process, and what reads its policy again; it must
+            be picklable. A SIGHUP is handed on to each process.
         listener: A listening socket; it is closed at the end.
         count: How many processes.
         ready: Called once when all of them serve.
@@ -54,12 +56,20 @@ def run_workers(
         nonlocal stopping
         stopping = True
 
+    def reload(number: int, _frame: object) -> None:
+        # A process that is not ready yet has read the policy just now, or is about to.
+        for worker in workers if not waiting else ():
+            if worker.pid is not None and worker.is_alive():
+                os.kill(worker.pid, number)
+
+    waiting = count
     numbers = (signal.SIGINT, signal.SIGTERM)
     before = {number: signal.signal(number, stop) for number in numbers}
+    if hasattr(signal, "SIGHUP"):
+        before[signal.SIGHUP] = signal.signal(signal.SIGHUP, reload)
     try:
         for worker in workers:
             worker.start()
-        waiting = count
         while not stopping and all(worker.is_alive() for worker in workers):
             if waiting and started.acquire(timeout=_POLL_S):
                 waiting -= 1
@@ -76,16 +86,16 @@ def run_workers(
 
 
 def _work(
-    build: Callable[[], SwitchyardApp],
+    build: Callable[[], tuple[SwitchyardApp, Reloader | None]],
     listener: socket.socket,
     started: Semaphore,
     drain_s: int,
 ) -> None:
     """Serve in this process."""
-    app = build()
+    app, reloader = build()
     # Each scrape reaches one process or another: their counters must not be taken for one.
     app.metrics.worker = str(os.getpid())
-    run(app, listener, ready=started.release, drain_s=drain_s)
+    run(app, listener, ready=started.release, drain_s=drain_s, reloader=reloader)
 
 
 def _end(workers: Sequence[SpawnProcess], drain_s: int) -> None:

@@ -8,7 +8,7 @@ from switchyard_core.declarations import WireFormat
 from switchyard_core.errors import BodyError
 from switchyard_core.formats.endpoints import endpoint_of
 from switchyard_core.identity import Headers
-from switchyard_core.jsontext import JsonTextError, ObjectText, loads
+from switchyard_core.jsontext import ArrayText, JsonTextError, ObjectText, loads
 from switchyard_core.request import Endpoint, Request
 
 __all__ = ["guess_format", "read_requests"]
@@ -28,7 +28,8 @@ def read_requests(
 
     Args:
         data: A body; or an object whose ``request`` holds ``body`` and perhaps ``headers``,
-            ``path`` and ``query``, as recorders write it; or one of them per line.
+            ``path`` and ``query``, as recorders write it; or one of them per line, or an array
+            of them.
         wire_format: Of all of them; ``None`` takes it from the path, else from the body.
         headers: Added to each request, before its own of the same name.
 
@@ -41,6 +42,9 @@ def read_requests(
     whole = _object(data)
     if isinstance(whole, ObjectText):
         return [_request(whole, wire_format, headers)]
+    items = _array(data)
+    if items is not None:
+        return [_item(items, number, wire_format, headers) for number in range(len(items))]
     lines = [(number, line) for number, line in enumerate(data.split(b"\n"), 1) if line.strip()]
     if len(lines) < 2 or isinstance(_object(lines[0][1]), JsonTextError):
         # Not one object per line either: the body itself is at fault, and decide says where.
@@ -69,6 +73,28 @@ def guess_format(body: ObjectText, headers: Mapping[str, str]) -> WireFormat | N
     ):
         return "anthropic_messages"
     return "openai_chat"
+
+
+def _array(data: bytes) -> ArrayText | None:
+    """Return an array with something in it, ``None`` when the data is none."""
+    try:
+        items = ArrayText(data) if data.lstrip()[:1] == b"[" else None
+    except JsonTextError:
+        return None
+    return items if items is not None and len(items) else None
+
+
+def _item(
+    items: ArrayText,
+    number: int,
+    wire_format: WireFormat | None,
+    headers: Sequence[tuple[str, str]],
+) -> Request:
+    outer = items.object(number)
+    if outer is None:
+        message = f"item {number + 1} of the array is no object"
+        raise BodyError(message=message, code="invalid_json", param=f"item {number + 1}")
+    return _request(outer, wire_format, headers)
 
 
 def _object(data: bytes) -> ObjectText | JsonTextError:

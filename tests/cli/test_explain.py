@@ -60,7 +60,73 @@ def test_explain_of_lines_explains_each(explain):
     data = explain(lines, "--output", "json")
     assert "== request 1\n" in text.output
     assert "\n== request 2\n" in text.output
-    assert [json.loads(line)["target"] for line in data.output.splitlines()] == ["executor"] * 2
+    first, second, last = (json.loads(line) for line in data.output.splitlines())
+    assert [first["target"], second["target"]] == ["executor"] * 2
+    assert [entry["latch"] for entry in last["timeline"]["requests"]] == ["set", ""]
+
+
+SESSION = (
+    [b'{"request": {"path": "/v1/responses", "headers": {"session-id": "own"}, "body": %s}}' % each]
+    for each in (body("openai_responses"), CONTENT, body("openai_responses"))
+)
+ARRAY = b"[" + b",\n".join(each[0] for each in SESSION) + b"]"
+
+
+def test_explain_of_an_array_latches_as_it_goes_and_ends_with_a_timeline(explain):
+    result = explain(ARRAY)
+    assert result.exit_code == 0
+    assert "latch     not latched -> latched\n" in result.output
+    assert "latch     latched -> latched\n" in result.output
+    assert result.output.endswith(
+        "\ntimeline  3 requests\n"
+        "planning on planner, request 1\n"
+        "   1  no_mutation; no file was edited yet\n"
+        "executing on executor, requests 2-3\n"
+        "   2  mutation_in_history; Edit at $.input[1]: file_edit by "
+        "coding_agents/write-by-file_path, word `a.py`; latch set\n"
+        "   3  latched; the session was handed to the efficient target; latch held\n"
+    )
+
+
+def test_explain_with_timeline_prints_nothing_else(explain):
+    text = explain(ARRAY, "--timeline")
+    data = json.loads(explain(ARRAY, "--timeline", "--output", "json").output)
+    assert text.output.startswith("timeline  3 requests\n")
+    assert data["timeline"]["phases"] == [
+        {"phase": "planning", "target": "planner", "first": 1, "last": 1},
+        {"phase": "executing", "target": "executor", "first": 2, "last": 3},
+    ]
+    assert explain(CONTENT, "--timeline").output.startswith("timeline  1 request\nexecuting")
+
+
+def test_explain_with_turns_plays_the_history_of_one_request(explain):
+    result = explain(CONTENT, "--turns", "--timeline")
+    assert result.output.splitlines()[1:3] == [
+        "planning on planner, request 1",
+        "   1  no_mutation; no file was edited yet",
+    ]
+    assert "executing on executor, request 2" in result.output
+
+
+def test_explain_never_changes_a_latch_of_the_engine(explain):
+    alone = explain(CONTENT, "--header", "x-switchyard-session-id: s").output
+    assert "not latched -> latched" in alone
+    assert explain(CONTENT, "--header", "x-switchyard-session-id: s").output == alone
+
+
+def test_explain_of_a_shell_call_prints_the_deciding_word(explain):
+    call = {"type": "function_call", "call_id": "c", "name": "shell"}
+    call["arguments"] = json.dumps({"command": "sed -i s/a/b/ app.py"})
+    items = [{"role": "user", "content": "go"}, call]
+    result = explain(json.dumps({"model": "coder", "input": items}).encode())
+    assert "word `sed`" in result.output
+    assert "          word = sed\n" in result.output
+
+
+def test_explain_refuses_an_array_with_something_else_in_it(explain):
+    result = explain(b'[{"model": "coder", "input": []}, 5]')
+    assert result.exit_code == 1
+    assert "item 2 of the array is no object" in result.output
 
 
 @pytest.mark.parametrize(

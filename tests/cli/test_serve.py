@@ -263,7 +263,6 @@ def test_serve_on_a_taken_port_is_one_line_and_exit_2(config):
         (["--workers", "2"], 1, "latch store `memory` lives in one process"),
         (["--workers", "2", "--log-bodies", "x"], 2, "--workers 1"),
         (["--port", "70000"], 2, "70000"),
-        (["--reload"], 2, "No such option"),
     ],
 )
 def test_serve_refuses_what_would_not_work(config, options, code, words):
@@ -310,3 +309,67 @@ def test_serve_on_a_policy_that_is_not_there_says_so(tmp_path):
 )
 def test_is_loopback_knows_what_others_cannot_reach(host, loopback):
     assert _is_loopback(host) is loopback
+
+
+# --- reload ------------------------------------------------------------------------------
+
+
+def served_model(url, model):
+    """Return whether the server calls a model, at last."""
+    for _ in range(200):
+        answer = httpx.post(url + CHAT, json=BODY)
+        assert answer.status_code == 200
+        if answer.headers["x-model-router-selected-model"] == model:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_serve_reads_its_policy_again_on_sighup_and_keeps_it_when_broken(config):
+    with serving(config) as (process, url):
+        config.write_text(POLICY.replace("MODEL", "another"))
+        process.send_signal(signal.SIGHUP)
+        assert served_model(url, "another")
+        config.write_text(POLICY.replace("MODEL", "third").replace('"planner"', '"planer"'))
+        process.send_signal(signal.SIGHUP)
+        while "not reloaded" not in (line := process.stderr.readline()):
+            assert line
+        assert served_model(url, "another")
+        process.terminate()
+        out, err = process.communicate(timeout=20)
+    assert (process.returncode, out) == (0, "")
+    assert "Traceback" not in err
+
+
+def test_serve_with_reload_reads_a_changed_policy_by_itself(config):
+    with serving(config, "--reload") as (process, url):
+        config.write_text(POLICY.replace("MODEL", "another"))
+        assert served_model(url, "another")
+        process.terminate()
+        _, err = process.communicate(timeout=20)
+    assert f"reloaded {config}\n  changed  target `planner`\n" in err
+    assert process.returncode == 0
+
+
+def test_serve_with_two_workers_hands_sighup_on_and_refuses_a_store_of_one_process(config):
+    alone = (
+        POLICY.replace("MODEL", "fast")
+        .replace('type = "plan_execute"', 'type = "noop"')
+        .replace('capable_target = "planner"\nefficient_target', "target")
+    )
+    config.write_text(alone)
+    with serving(config, "--workers", "2") as (process, url):
+        config.write_text(POLICY.replace("MODEL", "fast"))
+        process.send_signal(signal.SIGHUP)
+        told = set()
+        while len(told) < 2:
+            line = process.stderr.readline()
+            assert line
+            found = re.match(r"worker (\d+): not reloaded .*: 1 error;", line)
+            told |= {found[1]} if found else set()
+        config.write_text(alone.replace('"other"', '"another"'))
+        process.send_signal(signal.SIGHUP)
+        assert served_model(url, "another")
+        process.terminate()
+        process.communicate(timeout=20)
+    assert process.returncode == 0

@@ -234,9 +234,9 @@ def test_policy_with_many_mistakes_is_the_same_without_the_environment_but_for_s
             id="entries_of_another_type",
         ),
         pytest.param(
-            "schema_version = true\ninclude = []\n[targets]\n[routes]\n",
-            ["1:18 SY106 schema_version", "2:1 SY200 include"],
-            id="future_key_at_the_top",
+            "schema_version = true\ninclude = [1]\n[targets]\n[routes]\n",
+            ["1:18 SY106 schema_version", "2:12 SY106 include[0]"],
+            id="keys_of_another_type_at_the_top",
         ),
         pytest.param(
             "schema_version = 1\nidentity = 3\nhousekeeping = 4\nprices = 5\n"

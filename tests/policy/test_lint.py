@@ -11,7 +11,8 @@ from switchyard_core.errors import Finding
 from switchyard_core.hookspecs import hookimpl
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.policy import CheckResult, Policy, check_policy_text
-from switchyard_core.policy import lint as lint_module
+from switchyard_core.policy.lint import lint
+from switchyard_core.policy.rules.base import Rule
 
 Check = Callable[..., CheckResult]
 Places = Callable[[CheckResult], list[str]]
@@ -85,8 +86,8 @@ def test_policy_of_the_specification_has_no_warning(check: Check, spec: str) -> 
         pytest.param(
             "[targets.executor]",
             '[mutation_rules.own]\nrules = [{ label = "file_edit", match = ["x"], '
-            'document = "body", path = "$.a", format = "openai_chat" }]\n[targets.executor]',
-            "13:90 SY420 mutation_rules.own.rules[0].format",
+            'document = "body", path = "$.messages", format = "openai_chat" }]\n[targets.executor]',
+            "13:97 SY420 mutation_rules.own.rules[0].format",
             id="rule_for_bodies_of_no_route",
         ),
         pytest.param(
@@ -151,7 +152,7 @@ def test_overflow_with_a_window_is_fine(check: Check, spec: str) -> None:
 def test_rule_for_bodies_of_a_route_is_fine(check: Check, spec: str) -> None:
     rule = (
         '[mutation_rules.own]\nrules = [{ label = "file_edit", match = ["x"], '
-        'document = "body", path = "$.a", format = "openai_responses" }]\n'
+        'document = "body", path = "$.input", format = "openai_responses" }]\n'
     )
     assert check(spec + rule).findings == ()
 
@@ -187,15 +188,24 @@ def test_misspelt_client_does_not_make_the_right_one_unused(
     ]
 
 
-def test_check_of_our_own_that_crashes_is_one_finding(
-    check: Check, spec: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(lint_module, "_CHECKS", ((_raises, frozenset()),))
-    result = check(spec)
-    (finding,) = result.findings
+def test_rule_of_our_own_that_crashes_is_one_finding(check: Check, spec: str) -> None:
+    policy = check(spec).policy
+    assert policy is not None
+    (finding,) = lint(policy, (), (), rules=(Crashing(),))
     assert (finding.code, finding.severity) == ("SY901", "warning")
-    assert "RuntimeError: boom" in finding.message
-    assert result.policy is not None
+    assert finding.message == "lint rule `crashing-rule` failed: RuntimeError: boom"
+    assert "authors of switchyard" in finding.fix
+
+
+class Crashing(Rule):
+    code = "SY299"
+    name = "crashing-rule"
+    since = "0.1.0"
+    status = "stable"
+    severity = "warning"
+
+    def check(self, policy: Policy) -> Iterator[Finding]:
+        return _raises(policy)
 
 
 def test_lint_rules_of_plugins_never_see_a_policy_with_errors() -> None:

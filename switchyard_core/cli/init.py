@@ -1,0 +1,47 @@
+"""``switchyard init``: a commented policy to start from, with its tests."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import click
+
+from switchyard_core.scaffold.starter import CLIENTS, write_starter
+
+__all__ = ["command"]
+
+
+@click.command(name="init")
+@click.argument("file", type=click.Path(path_type=Path), default="switchyard.toml")
+@click.option(
+    "--client",
+    type=click.Choice(CLIENTS),
+    default="openai",
+    show_default=True,
+    help="The agent that will use it, or the wire format of any other agent.",
+)
+@click.pass_context
+def command(ctx: click.Context, *, file: Path, client: str) -> None:
+    """Write a starter policy and its test file; nothing is asked or overwritten.
+
+    FILE is the policy, switchyard.toml unless said otherwise; its tests go beside it. The
+    policy plans on one model and executes on another; put your models in. Exits 2 when a file
+    is there already or cannot be written.
+
+    Example: switchyard init --client codex policies/codex.toml
+    """
+    try:
+        policy, tests = write_starter(client, file)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="FILE") from None
+    except FileExistsError as error:
+        click.echo(f"error: {error}; nothing was written, name another file", err=True)
+        ctx.exit(2)
+    except OSError as error:
+        click.echo(f"error: cannot write {error.filename}: {error.strerror}", err=True)
+        ctx.exit(2)
+    shown, shown_tests = shlex.quote(str(policy)), shlex.quote(str(tests))
+    click.echo(f"wrote {policy} and {tests}")
+    click.echo(f"next:\n  switchyard check --offline {shown}\n  switchyard test {shown_tests}")
+    click.echo(f"  switchyard serve --config {shown}")

@@ -1,0 +1,43 @@
+"""``switchyard schema``: the policy format for editors and other tools."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from switchyard_core.cli import installed_registry
+
+__all__ = ["command"]
+
+
+@click.command(name="schema")
+@click.option(
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="File to write; standard output unless said otherwise.",
+)
+@click.pass_context
+def command(ctx: click.Context, *, output: Path | None) -> None:
+    """Print the JSON Schema of a policy, with the options of the installed plugins.
+
+    Editors complete and explain the keys of a policy whose first line names the schema, as in
+    `#:schema switchyard.schema.json`.
+
+    `switchyard check` knows more, such as whether a named target exists. Exits 2 when the file
+    cannot be written.
+
+    Example: switchyard schema --output switchyard.schema.json
+    """
+    from switchyard_core.workbench.schema import policy_schema
+
+    text = json.dumps(policy_schema(installed_registry(ctx)), indent=2, ensure_ascii=False) + "\n"
+    if output is None:
+        click.echo(text, nl=False)
+        return
+    try:
+        output.write_text(text, encoding="utf-8", newline="\n")
+    except OSError as error:
+        click.echo(f"error: cannot write {output}: {error.strerror}", err=True)
+        ctx.exit(2)

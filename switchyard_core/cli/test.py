@@ -1,0 +1,123 @@
+"""``switchyard test``: the tests beside the policies."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from switchyard_core.cli import installed_registry
+
+if TYPE_CHECKING:
+    from switchyard_core.plugins import PluginRegistry
+    from switchyard_core.workbench.cases import State
+
+__all__ = ["command"]
+
+_COLOURS = {"PASS": "green", "FAIL": "red", "ERROR": "magenta"}
+
+
+@click.command(name="test")
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--coverage", is_flag=True, help="List routes and own rules that no case exercised.")
+@click.option(
+    "--output",
+    type=click.Choice(["text", "junit", "json"]),
+    default="text",
+    show_default=True,
+    help="For people, for CI systems, or for programs.",
+)
+@click.option("--watch", "watching", is_flag=True, help="Run again on every change, until Ctrl-C.")
+@click.pass_context
+def command(
+    ctx: click.Context,
+    *,
+    paths: tuple[Path, ...],
+    coverage: bool,
+    output: Literal["text", "junit", "json"],
+    watching: bool,
+) -> None:
+    """Run the tests of policies: NAME.test.toml beside NAME.toml.
+
+    PATHS are folders, policies or test files. No network, no environment. Exits 0 when every
+    case passes, 1 when one fails, and 2 when one could not be carried out.
+
+    Example: switchyard test policies/ --coverage
+    """
+    from switchyard_core.workbench.watching import stamps, watch
+
+    registry = installed_registry(ctx)
+    if not watching:
+        ctx.exit(_run(paths, registry, output, coverage=coverage))
+
+    folders = [path if path.is_dir() else path.parent for path in paths]
+
+    def run() -> int:
+        try:
+            return _run(paths, registry, output, coverage=coverage)
+        except click.ClickException as error:
+            # The next change may bring the file back.
+            error.show()
+            return error.exit_code
+
+    ctx.exit(watch(run, lambda: stamps(folders), time.sleep))
+
+
+def _run(
+    paths: tuple[Path, ...],
+    registry: PluginRegistry,
+    output: Literal["text", "junit", "json"],
+    *,
+    coverage: bool,
+) -> int:
+    """Run all tests once, print what came of them, and return the exit code."""
+    from switchyard_core.workbench.case_report import as_json, as_text, exit_code
+    from switchyard_core.workbench.cases import run_file
+    from switchyard_core.workbench.junit import junit
+
+    tests, untested = _found(paths)
+    results = [run_file(path, registry) for path in tests]
+    if output == "json":
+        click.echo(json.dumps(as_json(results, untested), ensure_ascii=False, indent=2))
+    elif output == "junit":
+        click.echo(junit(results), nl=False)
+    else:
+        color = False if os.environ.get("NO_COLOR") else None
+        text = as_text(results, untested, coverage=coverage, paint=_painted)
+        click.echo(text, nl=False, color=color)
+    return exit_code(results)
+
+
+def _painted(state: State) -> str:
+    return click.style(state, fg=_COLOURS[state], bold=True)
+
+
+def _found(paths: tuple[Path, ...]) -> tuple[list[Path], list[str]]:
+    """Return the test files that paths lead to, and the policies that have none."""
+    from switchyard_core.workbench.case_file import SUFFIX, case_file_of
+
+    tests: list[Path] = []
+    untested: list[str] = []
+    for path in paths:
+        if not path.exists():
+            msg = f"there is no file or folder `{path}`"
+            raise click.UsageError(msg)
+        for file in sorted(path.glob("*.toml")) if path.is_dir() else [path]:
+            if file.name.endswith(SUFFIX):
+                tests.append(file)
+            elif not case_file_of(file).exists():
+                untested.append(str(file))
+            elif not path.is_dir():
+                tests.append(case_file_of(file))
+    if not tests:
+        msg = f"there is no test file, NAME{SUFFIX} beside NAME.toml, in {_joined(paths)}"
+        raise click.UsageError(msg)
+    return list(dict.fromkeys(tests)), untested
+
+
+def _joined(paths: tuple[Path, ...]) -> str:
+    return ", ".join(f"`{path}`" for path in paths)

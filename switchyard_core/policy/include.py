@@ -1,0 +1,280 @@
+"""Reads the files that a policy includes and puts their rule sets beside its own.
+
+An included file holds ``[mutation_rules.<name>]`` tables and further includes, nothing else, so
+that a policy's clients, targets and routes always stand in one file. Every finding about
+something included names the file that it stands in.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Any
+
+from switchyard_core.errors import Finding, PolicyError
+from switchyard_core.policy.document import MAX_BYTES, Document, read_document
+from switchyard_core.policy.positions import Location
+from switchyard_core.policy.schema import IncludedModel
+from switchyard_core.policy.secrets import shown
+from switchyard_core.policy.validation import validate
+from switchyard_core.policy.wording import suggestion
+
+__all__ = ["MAX_FILES", "Included", "with_included"]
+
+#: Most files that a policy includes, directly and by way of others; together they may have
+#: as many bytes as one policy.
+MAX_FILES = 32
+
+#: Most files that are looked at to find the name that was meant.
+_LOOKED_AT = 100
+_READABLE = "check its permissions"
+_INSIDE = "write a path below the folder of this file, such as `rules/mine.toml`"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Included:
+    """A policy's document together with what it includes.
+
+    Args:
+        document: The document; its values hold the included rule sets too.
+        findings: What is wrong with the includes and the included files as such.
+        complete: Whether every included file could be read, so that a name that is still
+            unknown is indeed wrong.
+    """
+
+    document: Document
+    findings: tuple[Finding, ...]
+    complete: bool
+
+
+def with_included(document: Document, base: Path, path: Path | None = None) -> Included:
+    """Return a document with the rule sets of the files that it includes.
+
+    Args:
+        document: The policy.
+        base: Its folder; nothing outside of it is read.
+        path: Its file, ``None`` when it comes from none.
+    """
+    if not _entries(document):
+        return Included(document=document, findings=(), complete=True)
+    own = document.values.get("mutation_rules", {})
+    reading = _Reading(base=base, root=_resolved(base) or base)
+    reading.homes = dict.fromkeys(own, document) if isinstance(own, dict) else {}
+    real = None if path is None else _resolved(path)
+    reading.follow(document, PurePosixPath(), () if real is None else (real,))
+    values = document.values
+    if isinstance(own, dict):
+        values = {**values, "mutation_rules": {**own, **reading.rule_sets}}
+    homes = {name: reading.homes[name] for name in reading.rule_sets}
+    return Included(
+        document=replace(document, values=values, homes=homes, included=tuple(reading.files)),
+        findings=tuple(reading.findings),
+        complete=reading.complete,
+    )
+
+
+def _entries(document: Document) -> list[tuple[int, str]]:
+    """Return the includes of a document that are strings; its model reports the others."""
+    raw = document.values.get("include")
+    found = enumerate(raw if isinstance(raw, list) else ())
+    return [(index, text) for index, text in found if isinstance(text, str)]
+
+
+def _resolved(path: Path) -> Path | None:
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError, ValueError):
+        return None
+
+
+@dataclass(slots=True, kw_only=True)
+class _Reading:
+    """What was read so far.
+
+    Args:
+        base: The policy's folder as it was given, for names of files.
+        root: The same folder without symbolic links.
+        complete: As for :class:`Included`.
+        findings: Findings so far.
+        files: Included files, in order.
+        rule_sets: Values of included rule sets by name.
+        homes: Documents that rule sets stand in, by name.
+        places: Where each file was first included, by its real path.
+        entries: How many includes were looked at.
+        size: Bytes of the included files.
+        names: TOML files below a folder, by the folder.
+    """
+
+    base: Path
+    root: Path
+    complete: bool = True
+    findings: list[Finding] = field(default_factory=list)
+    files: list[Document] = field(default_factory=list)
+    rule_sets: dict[str, Any] = field(default_factory=dict)
+    homes: dict[str, Document] = field(default_factory=dict)
+    places: dict[Path, str] = field(default_factory=dict)
+    entries: int = 0
+    size: int = 0
+    names: dict[PurePosixPath, list[str]] = field(default_factory=dict)
+
+    def follow(self, holder: Document, folder: PurePosixPath, chain: tuple[Path, ...]) -> None:
+        """Read what a document includes.
+
+        Args:
+            holder: The document.
+            folder: Its folder, relative to the policy's.
+            chain: Real paths of the policy and of the files that led to the document.
+        """
+        for index, text in _entries(holder):
+            location = ("include", index)
+            if self.entries >= MAX_FILES:
+                self._too_many(holder, location)
+                return
+            self.entries += 1
+            found = self._find(holder, location, folder, chain)
+            if found is None:
+                continue
+            relative = folder / text
+            self.places[found] = holder.where(location)
+            part = self._read(holder, location, relative, found)
+            if part is not None:
+                self.files.append(part)
+                self._take(part)
+                self.follow(part, relative.parent, (*chain, found))
+
+    def _find(
+        self, holder: Document, location: Location, folder: PurePosixPath, chain: tuple[Path, ...]
+    ) -> Path | None:
+        """Return the real path of an include, ``None`` after reporting why it cannot be used."""
+        text = str(holder.values["include"][location[1]])
+        if not text.strip():
+            self._report(holder, "SY108", "must not be blank", location, fix=_INSIDE)
+            self.complete = False
+            return None
+        if _is_elsewhere(text):
+            message = f"`{shown(text)}` is not a relative path inside the policy's folder"
+            self._report(holder, "SY111", message, location, fix=_INSIDE)
+            self.complete = False
+            return None
+        real = _resolved(self.root / folder / text)
+        if real is not None and not real.is_relative_to(self.root):
+            message = f"`{shown(text)}` leads out of the policy's folder"
+            fix = "replace the symbolic link by the file"
+            self._report(holder, "SY111", message, location, fix=fix)
+        elif real is None or not _is_file(real):
+            fix = suggestion(text, self._near(folder), "check the path, or write the file")
+            message = f"unknown include `{shown(text)}`: there is no such file"
+            self._report(holder, "SY110", message, location, fix=fix)
+        elif real in chain:
+            message = f"`{shown(text)}` includes itself"
+            first = self.places.get(real)
+            notes = (f"first included at {first}",) if first else ("it is the policy itself",)
+            fix = "remove this include"
+            self._report(holder, "SY112", message, location, notes=notes, fix=fix)
+        elif real in self.places:
+            message = f"`{shown(text)}` is included twice"
+            notes = (f"first included at {self.places[real]}",)
+            fix = "remove one of the two; what is included is known to all of the policy"
+            self._report(holder, "SY112", message, location, notes=notes, fix=fix)
+        else:
+            return real
+        # Of a file that is read already nothing is missing.
+        self.complete = self.complete and real in (*chain, *self.places)
+        return None
+
+    def _too_many(self, holder: Document, location: Location) -> None:
+        # Once is enough: what follows is not even looked at, however long it is.
+        if self.entries == MAX_FILES:
+            message = f"the policy includes more than {MAX_FILES} files"
+            self._report(holder, "SY101", message, location, fix="put them together")
+        self.entries = MAX_FILES + 1
+        self.complete = False
+
+    def _read(
+        self, holder: Document, location: Location, relative: PurePosixPath, real: Path
+    ) -> Document | None:
+        try:
+            self.size += real.stat().st_size
+            if self.size <= MAX_BYTES:
+                return read_document(self.base / relative)
+            message = f"the included files are larger than {MAX_BYTES} bytes"
+            self._report(holder, "SY101", message, location, fix="include less")
+        except OSError:
+            self._report(holder, "SY110", "cannot read the file", location, fix=_READABLE)
+        except PolicyError as error:
+            for finding in error.findings:
+                if finding.code == "SY100":
+                    self._report(holder, "SY110", finding.message, location, fix=_READABLE)
+                else:
+                    self.findings.append(finding)
+        self.complete = False
+        return None
+
+    def _take(self, part: Document) -> None:
+        """Check the shape of an included file and take over its rule sets."""
+        raw = part.values.get("mutation_rules")
+        # Only the shape at the top; each rule set is validated by its own model.
+        shape = {k: {} if isinstance(v, dict) else v for k, v in part.values.items()}
+        self.findings += validate(part, (), IncludedModel, shape)[1]
+        for name, rule_set in raw.items() if isinstance(raw, dict) else ():
+            first = self.homes.setdefault(name, part)
+            if first is part:
+                self.rule_sets[name] = rule_set
+                continue
+            place = ("mutation_rules", name)
+            notes = (f"first declared at {first.where(place, at_key=True)}",)
+            self.findings.append(
+                part.finding(
+                    "SY113",
+                    f"rule set `{shown(name)}` is declared twice",
+                    place,
+                    at_key=True,
+                    notes=notes,
+                    fix="rename or remove one of them",
+                )
+            )
+
+    def _near(self, folder: PurePosixPath) -> list[str]:
+        """Return the TOML files below a folder of the policy, as an include names them."""
+        if folder not in self.names:
+            here = self.root / folder
+            walk = islice(_toml_files(here), _LOOKED_AT)
+            self.names[folder] = sorted(path.relative_to(here).as_posix() for path in walk)
+        return self.names[folder]
+
+    def _report(
+        self,
+        holder: Document,
+        code: str,
+        message: str,
+        location: Location,
+        *,
+        fix: str,
+        notes: tuple[str, ...] = (),
+    ) -> None:
+        self.findings.append(holder.finding(code, message, location, fix=fix, notes=notes))
+
+
+def _toml_files(folder: Path) -> Iterator[Path]:
+    # Only so many folders are entered: a policy may lie at the top of a home folder.
+    for path, folders, names in islice(os.walk(folder), 200):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        yield from (Path(path, name) for name in sorted(names) if name.endswith(".toml"))
+
+
+def _is_elsewhere(text: str) -> bool:
+    """Return whether a path is absolute on some system, or leads upwards."""
+    windows = PureWindowsPath(text)
+    rooted = text.startswith(("/", "~")) or bool(windows.drive or windows.root)
+    # A backslash separates folders on one system only, so the policy would not travel.
+    return rooted or "\\" in text or ".." in PurePosixPath(text).parts
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False

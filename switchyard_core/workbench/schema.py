@@ -1,0 +1,327 @@
+"""The JSON Schema of a policy file, for editors and for other tools' checks.
+
+The schema knows what is installed: route types with their options, rule sets, latch stores,
+labels, rewrites. It says less than ``switchyard check``, which alone knows whether a named
+target exists; what the schema refuses, the check refuses too.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, JsonSchemaWarningKind
+from pydantic_core import core_schema
+
+from switchyard_core.declarations import WIRE_FORMATS, RouteType
+from switchyard_core.mutation.check import DIALECTS, DOCUMENTS, READERS
+from switchyard_core.mutation.labels import LABELS
+from switchyard_core.mutation.schema import RuleSetModel
+from switchyard_core.plugins import PluginRegistry
+from switchyard_core.policy.schema import (
+    RESERVED_REWRITES,
+    ClientModel,
+    HousekeepingModel,
+    IdentityModel,
+    PriceModel,
+    RouteModel,
+    TargetModel,
+    TopModel,
+)
+
+__all__ = ["DIALECT", "policy_schema"]
+
+#: What the schema itself is written in.
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+#: Keys of a schema whose values are no schemas.
+_VALUES = frozenset({"const", "default", "enum", "examples", "required"})
+#: Keys of a schema that hold schemas by name.
+_BY_NAME = frozenset({"properties", "patternProperties", "$defs"})
+_ARGUMENT = re.compile(r"(?P<name>\w+): (?P<text>.*)")
+_SECTION = re.compile(r"^(?:Args|Returns|Raises|Guarantees|Example|Source):$", re.MULTILINE)
+
+
+def policy_schema(registry: PluginRegistry) -> dict[str, Any]:
+    """Return the JSON Schema (2020-12) of a policy, with what is installed.
+
+    Args:
+        registry: Installed plugins.
+
+    Returns:
+        A new object; equal for equal plugins, keys in the order of the documentation.
+    """
+    schema = _Schema(names=_names(registry))
+    root = schema.of("policy", TopModel)
+    # It describes the model, for readers of the source.
+    del root["description"]
+    tables: dict[str, tuple[str, type[BaseModel]]] = {
+        "llm_clients": ("client", ClientModel),
+        "targets": ("target", TargetModel),
+        "mutation_rules": ("rule_set", RuleSetModel),
+        "prices": ("price", PriceModel),
+    }
+    for key, (name, model) in tables.items():
+        schema.define(name, schema.of(name, model))
+        root["properties"][key] |= {"additionalProperties": _to(name)}
+    for name, single in (("identity", IdentityModel), ("housekeeping", HousekeepingModel)):
+        schema.define(name, schema.of(name, single))
+    root["properties"]["identity"] |= _to("identity")
+    root["properties"]["housekeeping"] |= {"items": _to("housekeeping")}
+    root["properties"]["routes"] |= {"additionalProperties": _to("route")}
+    schema.define("route", _route(schema, registry))
+    if registry.rule_sets:
+        taken = {"not": {"enum": sorted(registry.rule_sets)}}
+        root["properties"]["mutation_rules"]["propertyNames"] = taken
+    _complete_client(schema.definitions["client"])
+    _complete_target(schema.definitions["target"], registry)
+    _complete_rules(schema)
+    return {
+        "$schema": DIALECT,
+        "title": "A switchyard policy",
+        **root,
+        "$defs": dict(sorted(schema.definitions.items())),
+    }
+
+
+def _names(registry: PluginRegistry) -> Mapping[str, Mapping[str, Any]]:
+    """Return what may stand where a name of each kind is wanted."""
+    return {
+        "label": {"enum": list(LABELS)},
+        "latch_store": _one_of(registry.latch_stores),
+        # The policy's own rule sets have any name; an editor proposes the packs.
+        "rule_set": {"anyOf": [_one_of(registry.rule_sets), {"type": "string"}]},
+        "route": {},
+        "target": {},
+    }
+
+
+def _one_of(names: Collection[str]) -> dict[str, Any]:
+    return {"enum": sorted(names)} if names else {"not": {}}
+
+
+def _to(name: str) -> dict[str, Any]:
+    return {"$ref": f"#/$defs/{name}"}
+
+
+@dataclass(slots=True, kw_only=True)
+class _Schema:
+    """Definitions so far, and the names that they may refer to.
+
+    Args:
+        names: Constraints by kind of reference.
+        definitions: Schemas of ``$defs`` by name.
+    """
+
+    names: Mapping[str, Mapping[str, Any]]
+    definitions: dict[str, Any] = field(default_factory=dict)
+
+    def of(self, name: str, model: type[BaseModel]) -> dict[str, Any]:
+        """Return the schema of a model; its nested models become definitions ``name.Model``."""
+        found = model.model_json_schema(
+            ref_template=f"#/$defs/{name}.{{model}}", schema_generator=_Described
+        )
+        for nested, schema in found.pop("$defs", {}).items():
+            self.definitions[f"{name}.{nested}"] = self._tidy(schema)
+        result: dict[str, Any] = self._tidy(found)
+        return result
+
+    def define(self, name: str, schema: dict[str, Any]) -> None:
+        """Add a definition."""
+        self.definitions[name] = schema
+
+    def _tidy(self, schema: Any) -> Any:
+        """Return a schema without generated titles, with known names in place of their kinds."""
+        if isinstance(schema, list):
+            return [self._tidy(item) for item in schema]
+        if not isinstance(schema, dict):
+            return schema
+        tidy: dict[str, Any] = {}
+        for key, value in schema.items():
+            if key == "title" or (key == "default" and value is None):
+                # TOML has no null: such a default only means that the key may be absent.
+                continue
+            if key == "x-reference":
+                tidy |= self.names.get(value, {})
+            elif key in _BY_NAME:
+                tidy[key] = {name: self._tidy(item) for name, item in value.items()}
+            elif key == "anyOf":
+                tidy |= self._alternatives(value)
+            else:
+                tidy[key] = value if key in _VALUES else self._tidy(value)
+        return tidy
+
+    def _alternatives(self, schemas: list[Any]) -> dict[str, Any]:
+        """Return alternatives without null, which TOML does not have."""
+        rest = [self._tidy(schema) for schema in schemas if schema != {"type": "null"}]
+        return rest[0] if len(rest) == 1 else {"anyOf": rest}
+
+
+class _Described(GenerateJsonSchema):
+    """Takes the descriptions of keys from the ``Args`` of their model's docstring."""
+
+    # A default that JSON cannot hold is left out, and nobody has to do anything about it.
+    ignored_warning_kinds: set[JsonSchemaWarningKind] = {  # noqa: RUF012  # as its base has it
+        "skipped-choice",
+        "non-serializable-default",
+    }
+
+    def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
+        found = super().model_schema(schema)
+        model: type[BaseModel] = schema["cls"]
+        summary, arguments = _documented(model)
+        found.pop("description", None)
+        if summary:
+            found["description"] = summary
+        properties = found.get("properties", {})
+        for name, info in model.model_fields.items():
+            place = properties.get(info.alias or name)
+            text = info.description or arguments.get(name)
+            if isinstance(place, dict) and text:
+                place["description"] = text
+        return found
+
+
+def _documented(model: type[BaseModel]) -> tuple[str, Mapping[str, str]]:
+    """Return the first sentence of a model's docstring, and what it says about its keys."""
+    text = inspect.cleandoc(model.__doc__ or "")
+    summary = _plain(text.partition("\n\n")[0]) if not text.startswith("Args:") else ""
+    parts = _SECTION.split(text)
+    headings = _SECTION.findall(text)
+    arguments: dict[str, str] = {}
+    for heading, part in zip(headings, parts[1:], strict=True):
+        if heading == "Args:":
+            arguments |= _arguments(part)
+    return summary, arguments
+
+
+def _arguments(text: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    name = ""
+    for line in inspect.cleandoc(text).splitlines():
+        match = _ARGUMENT.fullmatch(line)
+        if match is not None:
+            name = match["name"]
+            found[name] = match["text"]
+        elif name and line.startswith(" "):
+            found[name] += f" {line.strip()}"
+        else:
+            name = ""
+    return {name: _plain(text) for name, text in found.items()}
+
+
+def _plain(text: str) -> str:
+    # Docstrings mark code as reStructuredText does, editors show Markdown.
+    return " ".join(text.replace("``", "`").split())
+
+
+def _route(schema: _Schema, registry: PluginRegistry) -> dict[str, Any]:
+    """Return the schema of a route: its type decides which keys it has."""
+    common = schema.of("route", RouteModel)
+    for name, route_type in sorted(registry.route_types.items()):
+        schema.define(f"route.{name}", _of_type(schema, route_type, common))
+    types = sorted(registry.route_types)
+    if not types:
+        return {"not": {}, "description": "No route type is installed."}
+    return {
+        "type": "object",
+        "description": common["description"],
+        "properties": {
+            # Editors that do not follow conditions propose at least these.
+            **_options(schema, types),
+            **common["properties"],
+            "type": {**common["properties"]["type"], "enum": types},
+        },
+        "required": common["required"],
+        "allOf": [
+            {
+                "if": {"properties": {"type": {"const": name}}, "required": ["type"]},
+                "then": _to(f"route.{name}"),
+            }
+            for name in types
+        ],
+    }
+
+
+def _options(schema: _Schema, types: list[str]) -> dict[str, Any]:
+    """Return every option of every type, with the description that the first one gives."""
+    found: dict[str, Any] = {}
+    for name in types:
+        for key, option in schema.definitions[f"route.{name}"]["properties"].items():
+            text = option.get("description", "")
+            found.setdefault(key, {"description": text} if text else {})
+    return found
+
+
+def _of_type(schema: _Schema, route_type: RouteType, common: dict[str, Any]) -> dict[str, Any]:
+    name = route_type.name
+    try:
+        options = schema.of(f"route.{name}", route_type.options)
+    except Exception:  # noqa: BLE001 - a plugin's model may hold what no JSON Schema can say
+        # The check knows more: the options are left to it.
+        options = {"properties": {}, "additionalProperties": True}
+    return {
+        "type": "object",
+        "description": route_type.summary,
+        "properties": {
+            **common["properties"],
+            **options.get("properties", {}),
+            "type": {"const": name},
+        },
+        "required": [*common["required"], *options.get("required", [])],
+        "additionalProperties": options.get("additionalProperties", True),
+    }
+
+
+def _complete_client(client: dict[str, Any]) -> None:
+    """Add which keys belong to which format, as the check has them."""
+    # Some editors want to hear that a condition does not name every key.
+    client["if"] = {
+        "properties": {"format": {"const": "scripted"}},
+        "required": ["format"],
+        "additionalProperties": True,
+    }
+    client["then"] = {
+        "required": ["script", "speaks"],
+        "properties": dict.fromkeys(("base_url", "api_key_env", "forward_auth"), False),
+        "additionalProperties": True,
+    }
+    client["else"] = {
+        "required": ["base_url"],
+        "properties": dict.fromkeys(("script", "speaks"), False),
+        "additionalProperties": True,
+    }
+    own = {"properties": {"forward_auth": {"const": True}}, "required": ["forward_auth"]}
+    client["not"] = {"allOf": [own, {"required": ["api_key_env"]}]}
+
+
+def _complete_target(target: dict[str, Any], registry: PluginRegistry) -> None:
+    target["properties"]["rewrites"] |= {
+        "properties": {
+            name: {"type": "boolean", "description": rewrite.summary}
+            for name, rewrite in sorted(registry.rewrites.items())
+            if rewrite.switchable and name not in RESERVED_REWRITES
+        },
+        "additionalProperties": False,
+    }
+
+
+def _complete_rules(schema: _Schema) -> None:
+    """Add the words that rules take; their models leave these to the check of rule sets."""
+    rule, rule_set = schema.definitions["rule_set.RuleModel"], schema.definitions["rule_set"]
+    words: Mapping[str, tuple[str, ...]] = {
+        "label": LABELS,
+        "reader": READERS,
+        "dialect": DIALECTS,
+        "document": DOCUMENTS,
+        "format": WIRE_FORMATS,
+    }
+    for key, allowed in words.items():
+        rule["properties"][key]["enum"] = list(allowed)
+    rule["anyOf"] = [{"required": [key]} for key in ("label", "target", "reader")]
+    rule_set["properties"]["unmatched"]["enum"] = list(LABELS)
+    rule_set["properties"]["extends"]["items"] = dict(schema.names["rule_set"])
