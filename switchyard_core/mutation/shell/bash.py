@@ -58,7 +58,8 @@ def run_bash(text: str, session: Session, stdin: Input = NO_INPUT) -> str | None
     text = _TIMED_GROUP.sub(lambda match: " " * len(match[0]), text)
     # The grammar's scanner looks characters up in a table of 256 (tree-sitter-bash issue 337) and
     # crashes the process on others. One byte per character also makes offsets character places.
-    tree, whole = parse_code(_language(), _NOT_ASCII.sub("x", text).encode("ascii"))
+    code = _NOT_ASCII.sub("x", text).encode("ascii")
+    tree, whole = parse_code(_language(), code, slow=b"|")
     if not whole:
         session.add("unknown", "shell", "could not be parsed in time")
     return _Walker(session, text).run(tree.root_node, stdin, 0)
