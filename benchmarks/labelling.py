@@ -2,10 +2,13 @@
 
     python benchmarks/labelling.py [--calls 500] [--rounds 9]
 
-The history holds distinct shell commands, edits and reads with tool results of some kilobytes.
-`first` labels a history that was never seen, `again` the next request of that conversation, in
-which only the new call has to be read. Every figure is the median of rounds that alternate with
-the yardstick, orjson's decoding of the whole body, so that the machine's mood cancels out.
+Histories with tool results of some kilobytes: `usual` has the tools and commands that coding
+agents use most, every command another one; `planning` only those that read; `hard` the commands
+of the labelled corpus, which was collected for its difficulty. `first` labels a history that was
+never seen, by rules that have labelled another one; `again` the next request of that
+conversation, in which only the new call has to be read. Every figure is the median of rounds that
+alternate with the yardstick, orjson's decoding of the whole body, in processor time, so that the
+machine's mood cancels out.
 Needs the extra ``dev``.
 """
 
@@ -19,7 +22,10 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from pathlib import Path
+from random import Random
+from typing import TypeAlias
 
 import orjson
 import tomli
@@ -31,6 +37,48 @@ from switchyard_core.mutation import MutationRules, RuleSetModel, compile_rules,
 
 CORPUS = Path(__file__).parent.parent / "tests" / "data" / "shell-corpus-dev.jsonl"
 RESULT = "".join(f"def name_{n}(value):\n    return value + {n}  # é\n" for n in range(90))
+
+KINDS = ("planning", "usual", "hard")
+#: A tool's name and its arguments.
+Call: TypeAlias = tuple[str, dict[str, str]]
+
+WORDS = ("parser", "server", "config", "routes", "models", "client", "store", "cache", "views")
+#: Tools of the usual history, and how often each is used.
+TOOLS = {"bash": 40, "read": 30, "grep": 12, "edit": 14, "ls": 4}
+#: Commands of an agent that looks around, and how often each is used.
+READS = {
+    "ls -la src/{stem}": 8,
+    "cat {path}": 7,
+    "sed -n '{n},+40p' {path}": 2,
+    "sed -n '{n},900p' {path}": 6,
+    'grep -rn "def {stem}" --include="*.py" .': 8,
+    "grep -n '{stem}' {path} | head -20": 6,
+    "rg -n '{stem}\\(' src tests": 4,
+    'cd /workspace/{stem} && grep -rn "{stem}" . | head -{n}': 5,
+    "find . -name '{stem}*.py' -not -path './node_modules/*' | head": 5,
+    "git status --short {path}": 3,
+    "git diff HEAD~1 -- {path}": 5,
+    "git log --oneline -5 -- {path} | cat": 3,
+    "head -{n} {path}": 3,
+    "wc -l {path} && tail -30 {path}": 3,
+    "pytest tests/test_{stem}.py -x -q 2>&1 | tail -{n}": 6,
+    "python -m pytest tests -k {stem} -q 2>&1 | tail -5": 4,
+    "npm test -- {stem} 2>&1 | tail -40": 3,
+    "cd /workspace && npx tsc --noEmit -p {stem} 2>&1 | head -30": 2,
+    "ruff check {path}": 2,
+}
+#: Commands of the usual history: about one in ten does not plainly read.
+COMMANDS = {
+    **READS,
+    'python -c "import {stem}; print({stem}.__file__)"': 2,
+    'for f in src/{stem}/*.py; do echo "$f"; head -3 "$f"; done': 1,
+    'git add {path} && git commit -q -m "Fix {stem}"': 2,
+    "mkdir -p src/{stem}": 1,
+    "sed -i 's/{stem}/other/g' {path}": 1,
+    "cat > {path} << 'EOF'\nimport os\nprint({n})\nEOF": 1,
+    "npm run build 2>&1 | tail -{n}": 1,
+    "rm -f /tmp/{stem}.log": 1,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,17 +102,64 @@ def commands() -> list[str]:
     return list(dict.fromkeys(row["command"] for row in rows if row["shell"] == "bash"))
 
 
-def body(wire_format: WireFormat, calls: int) -> bytes:
-    """Return a history of some calls: of five, two run commands, two read, and one edits."""
+def hard_calls(count: int, seed: int = 0) -> list[Call]:
+    """Return calls with commands of the corpus: of five, two run them, two read, one edits."""
     texts = commands()
-    items: list[dict[str, object]] = [{"role": "user", "content": "fix the bug"}]
-    for number in range(calls):
-        name, arguments = "read_file", {"path": f"src/file_{number}.py"}
+    calls: list[Call] = []
+    for number in range(count):
+        name, arguments = "read_file", {"path": f"src/file_{seed}_{number}.py"}
         if number % 5 in {0, 2}:
             name = "bash"
-            arguments = {"command": f"{texts[number % len(texts)]} # {number}"}
+            arguments = {"command": f"{texts[number % len(texts)]} # {seed} {number}"}
         elif number % 5 == 4:
             name = "write_file"
+        calls.append((name, arguments))
+    return calls
+
+
+def usual_calls(count: int, seed: int = 0, *, planning: bool = False) -> list[Call]:
+    """Return calls as coding agents make them, in drawn order, no two of them the same.
+
+    Args:
+        count: How many calls.
+        seed: Histories with different seeds have no call in common.
+        planning: Whether the agent only looks around.
+    """
+    random = Random(seed)
+    tools = {**TOOLS, "edit": 0} if planning else TOOLS
+    texts = READS if planning else COMMANDS
+    calls: list[Call] = []
+    for number in range(count):
+        stem = f"{random.choice(WORDS)}_{seed}_{number}"
+        names = {"n": str(number), "stem": stem, "path": f"src/{random.choice(WORDS)}/{stem}.py"}
+        name = random.choices(list(tools), list(tools.values()))[0]
+        if name == "bash":
+            pattern = random.choices(list(texts), list(texts.values()))[0]
+            calls.append((name, {"command": pattern.format(**names)}))
+        elif name == "edit":
+            new = f"    {stem} = {number}\n" * 8
+            calls.append((name, {"path": names["path"], "oldText": stem, "newText": new}))
+        elif name == "grep":
+            calls.append((name, {"pattern": stem, "path": "src"}))
+        else:
+            calls.append((name, {"path": names["path"]}))
+    return calls
+
+
+def body(wire_format: WireFormat, calls: int, *, kind: str = "hard", seed: int = 0) -> bytes:
+    """Return a request with a history of some calls.
+
+    Args:
+        wire_format: Its wire format.
+        calls: How many calls.
+        kind: ``planning``, ``usual`` or ``hard``.
+        seed: Histories with different seeds have no call in common.
+    """
+    items: list[dict[str, object]] = [{"role": "user", "content": "fix the bug"}]
+    made = hard_calls(calls, seed)
+    if kind != "hard":
+        made = usual_calls(calls, seed, planning=kind == "planning")
+    for number, (name, arguments) in enumerate(made):
         items += _turn(wire_format, f"call_{number}", name, arguments)
     if wire_format == "openai_responses":
         return orjson.dumps({"model": "r", "input": items})
@@ -103,15 +198,18 @@ def new_rules() -> MutationRules:
     return compile_rules(["coding_agents"], sets)
 
 
-def measure(wire_format: WireFormat, calls: int, rounds: int) -> Cost:
+def measure(wire_format: WireFormat, calls: int, rounds: int, *, kind: str = "hard") -> Cost:
     """Return the medians of some rounds."""
-    before, after = body(wire_format, calls), body(wire_format, calls + 1)
     reader = format_of(wire_format)
-    # Tables, grammars and patterns are loaded once per process, not per history.
-    new_rules().scan(reader.read(ObjectText(before)))
+    # Tables, patterns and names are looked up once per process, not per history: rules have
+    # labelled another history before, which has no call in common with this one.
+    other = body(wire_format, calls, kind=kind, seed=1)
+    before = body(wire_format, calls, kind=kind)
+    after = body(wire_format, calls + 1, kind=kind)
     seconds: dict[str, list[float]] = {"decoding": [], "first": [], "again": []}
     for _ in range(rounds):
         rules = new_rules()
+        rules.scan(reader.read(ObjectText(other)))
         seconds["decoding"].append(_timed(partial(orjson.loads, before)))
         for name, data in (("first", before), ("again", after)):
             conversation = reader.read(ObjectText(data))
@@ -120,9 +218,9 @@ def measure(wire_format: WireFormat, calls: int, rounds: int) -> Cost:
 
 
 def _timed(work: Callable[[], object]) -> float:
-    began = time.perf_counter()
+    began = time.thread_time()
     work()
-    return time.perf_counter() - began
+    return time.thread_time() - began
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -133,12 +231,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     print(f"labelling {options.calls} calls, ratio to decoding the same body")
     slow = False
-    for wire_format in WIRE_FORMATS:
-        cost = measure(wire_format, options.calls, options.rounds)
+    for kind, wire_format in product(KINDS, WIRE_FORMATS):
+        cost = measure(wire_format, options.calls, options.rounds, kind=kind)
         first, again = cost.first / cost.decoding, cost.again / cost.decoding
         slow = slow or again >= 1
         print(
-            f"  {wire_format:19} decoding {1e3 * cost.decoding:6.2f} ms   "
+            f"  {kind:8} {wire_format:19} decoding {1e3 * cost.decoding:6.2f} ms   "
             f"first {first:6.2f}   again {again:5.2f}"
         )
     return int(slow)

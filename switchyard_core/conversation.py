@@ -43,6 +43,11 @@ def parse_json(text: str | bytes) -> Any:
         ValueError: The text is not JSON, or nested too deeply to be read.
     """
     try:
+        # Ten times as fast, and stricter: whatever it refuses, the lenient way may still read.
+        return msgspec.json.decode(text)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        pass
+    try:
         return json.loads(text)
     except RecursionError:
         msg = "nested too deeply"

@@ -22,10 +22,11 @@ class CallView:
         call: The call.
     """
 
-    __slots__ = ("_document", "call")
+    __slots__ = ("_document", "arguments", "call")
 
     def __init__(self, call: ToolCall) -> None:
         self.call = call
+        self.arguments: Any = call.arguments
         self._document: dict[str, Any] | None = None
 
     @property
@@ -35,11 +36,24 @@ class CallView:
             self._document = self.call.as_document()
         return self._document
 
+    def values(self, path: Path) -> list[Any]:
+        """Return what a path finds in the call's document."""
+        head = path.head
+        if not head or head[0] != "arguments":
+            return path.values(self.document)
+        # Plain members of the arguments, as most paths are, need no document around them.
+        value = self.arguments
+        for name in head[1:]:
+            if not isinstance(value, dict) or name not in value:
+                return []
+            value = value[name]
+        return [value]
+
     @property
     def broken(self) -> bool:
         """Whether the arguments are text that is no JSON."""
-        arguments = self.call.arguments
-        return isinstance(arguments, dict) and set(arguments) == {"_raw"}
+        arguments = self.arguments
+        return isinstance(arguments, dict) and len(arguments) == 1 and "_raw" in arguments
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,10 +67,6 @@ class Condition:
 
     path: Path
     test: Callable[[list[Any]], bool]
-
-    def holds(self, view: CallView) -> bool:
-        """Tell whether the condition holds for a call."""
-        return self.test(self.path.values(view.document))
 
     @property
     def reads_arguments(self) -> bool:
@@ -80,6 +90,7 @@ class CompiledRule:
         conditions: Must all hold.
         target: Where the written files are.
         command: Where the text for the reader is.
+        reads_arguments: Whether a condition needs arguments that could be parsed.
     """
 
     index: int
@@ -93,6 +104,32 @@ class CompiledRule:
     conditions: tuple[Condition, ...]
     target: Path | None
     command: Path | None
+    reads_arguments: bool
+
+    @property
+    def fixed(self) -> bool:
+        """Whether it applies to every call with its name, and always with the same result."""
+        return not self.conditions and self.model.reader is None and self.target is None
+
+    @property
+    def whole_command(self) -> bool:
+        """Whether it applies to every call with its name, whose whole arguments a shell reads."""
+        whole = self.command is not None and self.command.head == ("arguments",)
+        return not self.conditions and self.model.reader == "shell" and whole
+
+    @property
+    def uses_id(self) -> bool:
+        """Whether a path may look at the id of the call, not at its tool and arguments alone."""
+        paths = [self.target, self.command, *(condition.path for condition in self.conditions)]
+        return any(p is not None and (not p.head or p.head[0] == "id") for p in paths)
+
+    def applies(self, view: CallView) -> bool:
+        """Tell whether all conditions hold for a call."""
+        # A generator for each rule would cost more than the conditions do.
+        for condition in self.conditions:  # noqa: SIM110
+            if not condition.test(view.values(condition.path)):
+                return False
+        return True
 
     def key(self, name: str) -> str:
         """Return a name in the spelling of :attr:`literals`."""
@@ -131,6 +168,7 @@ def compile_rule(
         PatternError: A glob or regular expression is malformed.
     """
     plain = [entry for entry in model.match if not is_glob(entry)]
+    conditions = tuple(compile_condition(condition) for condition in model.where)
     return CompiledRule(
         index=index,
         rule_set=rule_set,
@@ -140,7 +178,8 @@ def compile_rule(
         literals=frozenset(fold_name(e) if fold else e.casefold() for e in plain),
         patterns=tuple(name_pattern(entry) for entry in model.match if is_glob(entry)),
         path=_path_or_default(model),
-        conditions=tuple(compile_condition(condition) for condition in model.where),
+        conditions=conditions,
+        reads_arguments=any(condition.reads_arguments for condition in conditions),
         target=compile_path(model.target) if model.target is not None else None,
         command=compile_path(model.command) if model.command is not None else None,
     )

@@ -14,14 +14,15 @@ from switchyard_core.mutation.tables import load_table
 
 __all__ = ["PathClasses", "clean_path"]
 
-_DRIVE = re.compile(r"^[A-Za-z]:[\\/]")
-
-
 _DRIVE = re.compile(r"^[A-Za-z]:/")
+#: Paths that are clean already, as most are.
+_CLEAN = re.compile(r"/?[\w-][\w.-]*(?:/[\w-][\w.-]*)*", re.ASCII)
 
 
 def clean_path(text: str) -> str:
     """Return a path with forward slashes, without quotes, ``./`` and inner ``..``."""
+    if _CLEAN.fullmatch(text):
+        return text
     path = text.strip().strip("\"'")
     if "\\" in path:
         path = path.replace("\\", "/")

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import re2
 
 __all__ = ["PatternError", "linear", "name_glob", "path_glob", "regex"]
+
+#: Characters of a pattern that may become a set.
+_LONG = 8192
 
 _Search = Callable[[str], bool]
 
@@ -23,7 +27,7 @@ def regex(pattern: str, *, ignore_case: bool = False) -> _Search:
         PatternError: RE2 refuses the pattern.
     """
     search = _compile(pattern, ignore_case=ignore_case).search
-    return lambda text: search(_encodable(text)) is not None
+    return lambda text: search(_encoded(text)) is not None
 
 
 def linear(pattern: str, *, ignore_case: bool = False) -> re.Pattern[str]:
@@ -32,7 +36,8 @@ def linear(pattern: str, *, ignore_case: bool = False) -> re.Pattern[str]:
     Raises:
         PatternError: RE2 refuses the pattern.
     """
-    return _compile(f"(?m:{pattern})", ignore_case=ignore_case, lines=True)
+    compiled: re.Pattern[str] = _compile(f"(?m:{pattern})", ignore_case=ignore_case, lines=True)
+    return compiled
 
 
 def name_glob(glob: str) -> _Search:
@@ -42,7 +47,7 @@ def name_glob(glob: str) -> _Search:
         PatternError: A bracket is not closed.
     """
     match = _compile(_translated(glob, star=".*"), ignore_case=True).fullmatch
-    return lambda text: match(_encodable(text)) is not None
+    return lambda text: match(_encoded(text)) is not None
 
 
 def path_glob(globs: Iterable[str]) -> _Search:
@@ -60,17 +65,30 @@ def path_glob(globs: Iterable[str]) -> _Search:
         parts.append(body if "/" in glob else f"(?:.*/)?{body}")
     if not parts:
         return lambda _text: False
-    match = _compile("|".join(f"(?:{part})" for part in parts), ignore_case=True).fullmatch
-    return lambda text: match(_encodable(text)) is not None
+    pattern = "|".join(f"(?:{part})" for part in parts)
+    match = _compile(pattern, ignore_case=True).fullmatch
+    if len(pattern) > _LONG:
+        return lambda text: match(_encoded(text)) is not None
+    # A set says only whether it matches, in half the time; a long one might not fit its memory.
+    options = _options(ignore_case=True, lines=False)
+    found = re2.Set.FullMatchSet(options)
+    found.Add(pattern)
+    found.Compile()
+    return lambda text: bool(found.Match(_encoded(text)))
 
 
-def _compile(pattern: str, *, ignore_case: bool, lines: bool = False) -> re.Pattern[str]:
+def _options(*, ignore_case: bool, lines: bool) -> re2.Options:
     options = re2.Options()
     options.log_errors = False
     options.case_sensitive = not ignore_case
     options.dot_nl = not lines
+    return options
+
+
+def _compile(pattern: str, *, ignore_case: bool, lines: bool = False) -> Any:
+    options = _options(ignore_case=ignore_case, lines=lines)
     try:
-        compiled: re.Pattern[str] = re2.compile(pattern, options)
+        compiled = re2.compile(pattern, options)
     except re2.error as error:
         raw = error.args[0] if error.args else error
         text = raw.decode("utf-8", "replace") if isinstance(raw, bytes) else str(raw)
@@ -78,8 +96,9 @@ def _compile(pattern: str, *, ignore_case: bool, lines: bool = False) -> re.Patt
     return compiled
 
 
-def _encodable(text: str) -> str:
-    return text.encode("utf-8", "replace").decode("utf-8")
+def _encoded(text: str) -> bytes:
+    # The engine works on bytes, and would count the characters of a text for every test.
+    return text.encode("utf-8", "replace")
 
 
 def _translated(glob: str, *, star: str) -> str:

@@ -7,19 +7,25 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from switchyard_core.conversation import parse_json
+import msgspec
+
+from switchyard_core.conversation import ToolCall, parse_json
 from switchyard_core.mutation.labels import READ_ONLY, Reading, strongest
 from switchyard_core.mutation.names import fold_name
 from switchyard_core.mutation.patch import read_patch
 from switchyard_core.mutation.paths import PathClasses
 from switchyard_core.mutation.script import read_code
 from switchyard_core.mutation.shell import read_argv, read_command
+from switchyard_core.mutation.shell.quick import may_be_windows, only_reads
 from switchyard_core.mutation.tables import load_table
 
-__all__ = ["ReaderContext", "read"]
+__all__ = ["ReaderContext", "read", "reads_only"]
 
 #: How deep wrappers and nested argument objects are followed.
 _DEPTH = 6
+_object = msgspec.json.Decoder(dict[str, Any]).decode
+_SHELLS = ("bash", "sh", "/bin/bash", "/bin/sh")
+_SHELL_FLAGS = ("-lc", "-c")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +67,39 @@ def read(reader: str, value: Any, context: ReaderContext) -> Reading:
     if reader == "recurse":
         return _read_wrapper(value, context, 0)
     return _read_code(value, context)
+
+
+def reads_only(call: ToolCall, dialect: str | None) -> bool:
+    """Tell at a glance whether a shell call is one of those that certainly change nothing.
+
+    Args:
+        call: Its whole arguments are for the shell reader.
+        dialect: As the rule gives it.
+
+    Returns:
+        ``False`` says nothing: then the call has to be read.
+    """
+    if call.kind == "custom" or not isinstance(call.source, str | bytes):
+        return False
+    try:
+        arguments = _object(call.source)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return False
+    for key in load_table("arguments")["command"]:
+        if key in arguments:
+            return _only_reads(arguments[key], dialect or "auto")
+    return False
+
+
+def _only_reads(command: Any, dialect: str) -> bool:
+    if isinstance(command, list):
+        # The argv of a shell, as in `["bash", "-lc", "ls"]`.
+        if len(command) != 3 or command[0] not in _SHELLS or command[1] not in _SHELL_FLAGS:
+            return False
+        command, dialect = command[2], "bash"
+    if not isinstance(command, str) or dialect not in {"auto", "bash"}:
+        return False
+    return only_reads(command) and (dialect == "bash" or not may_be_windows(command))
 
 
 def _read_shell(value: Any, context: ReaderContext) -> Reading:

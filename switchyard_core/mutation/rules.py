@@ -7,22 +7,24 @@ looked up in one dictionary whatever the number of rules, and a shell command is
 from __future__ import annotations
 
 import hashlib
-import re
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from glob import escape
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 from switchyard_core.conversation import Conversation, ToolCall
 from switchyard_core.jsonpath import Location, Path
 from switchyard_core.mutation.check import check_rule_set
 from switchyard_core.mutation.compiled import CallView, CompiledRule, compile_rule
-from switchyard_core.mutation.labels import LABELS, Reading, strongest
+from switchyard_core.mutation.labels import LABELS, READ_ONLY, Reading, strongest
 from switchyard_core.mutation.names import NameFolding, fold_name
+from switchyard_core.mutation.outcome import Outcome, outcome_of, verdict_of
 from switchyard_core.mutation.paths import PathClasses
-from switchyard_core.mutation.readers import ReaderContext, read
-from switchyard_core.mutation.schema import DEFAULT_PATH, RuleSetModel
+from switchyard_core.mutation.places import conversation_places, owner_of, wire_location
+from switchyard_core.mutation.readers import ReaderContext, read, reads_only
+from switchyard_core.mutation.schema import RuleSetModel
 from switchyard_core.mutation.tables import load_table
 from switchyard_core.mutation.verdict import RuleProblem, Verdict
 
@@ -43,7 +45,8 @@ _LONG = 256
 #: Wrappers inside wrappers that are followed.
 _DEPTH = 5
 
-_WIRE_STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]")
+_K = TypeVar("_K")
+_V = TypeVar("_V")
 
 
 def compile_rules(
@@ -102,6 +105,27 @@ def _flattened(names: Sequence[str], available: Mapping[str, RuleSetModel]) -> l
     return order
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Plan:
+    """What all calls of one tool have in common.
+
+    Args:
+        indices: The rules on its name, in order.
+        outcome: The outcome, when the name alone decides.
+        shell: The rule that has a shell read the whole arguments, when that is the first one.
+        uses_id: Whether a rule may tell calls apart by their ids.
+    """
+
+    indices: tuple[int, ...]
+    outcome: Outcome | None
+    shell: CompiledRule | None
+    uses_id: bool
+
+
+#: Tool, arguments and, if it matters, the id of a call.
+_Key: TypeAlias = tuple[_Plan, str | bytes, str]
+
+
 class MutationRules:
     """A compiled list of rules; safe to share between threads.
 
@@ -130,7 +154,8 @@ class MutationRules:
         )
         self._names: dict[str, tuple[int, ...]] = {}
         self._shell: OrderedDict[tuple[str, bytes], Reading] = OrderedDict()
-        self._verdicts: OrderedDict[tuple[object, ...], Verdict] = OrderedDict()
+        self._plans: dict[tuple[str, str | None, str | None, str], _Plan] = {}
+        self._outcomes: OrderedDict[_Key, Outcome] = OrderedDict()
 
     def _index(self, rule: CompiledRule) -> None:
         table = self._by_fold if rule.fold else self._by_case
@@ -162,39 +187,71 @@ class MutationRules:
             wire_format: Wire format of the body.
         """
         calls = conversation.calls
+        if not self._custom or not calls:
+            return tuple(map(self._known, calls))
         found: list[set[int]] = [set() for _ in calls]
-        if self._custom and calls:
-            self._find_custom(conversation, body, wire_format, found)
+        self._find_custom(conversation, body, wire_format, found)
         return tuple(
-            self._verdict(CallView(call), sorted({*self._rules_for(call), *extra}), depth=0)
+            verdict_of(
+                call,
+                self._outcome(CallView(call), sorted({*self._rules_for(call), *extra}), depth=0),
+            )
             if extra
             else self._known(call)
             for call, extra in zip(calls, found, strict=True)
         )
 
     def _known(self, call: ToolCall) -> Verdict:
-        """Return the verdict by name and arguments, computed once for a call at its place.
+        """Return the verdict by name and arguments, which are read once.
 
         The next request of a conversation holds the same calls: only new ones are read.
         """
+        plan = self._plans.get((call.name, call.namespace, call.server, call.kind))
+        if plan is None:
+            plan = self._plan(call)
+        return verdict_of(call, plan.outcome or self._remembered_outcome(call, plan))
+
+    def _plan(self, call: ToolCall) -> _Plan:
+        """Return what all calls of a tool have in common."""
+        indices = self._rules_for(call)
+        rules = [self._rules[index] for index in indices]
+        first = rules[0] if rules else None
+        fixed = first is None or first.fixed
+        plan = _Plan(
+            indices=indices,
+            outcome=self._outcome(CallView(call), indices, depth=0) if fixed else None,
+            shell=first if first is not None and first.whole_command else None,
+            uses_id=any(rule.uses_id for rule in rules),
+        )
+        if len(self._plans) >= _MEMO:
+            self._plans.clear()
+            self._outcomes.clear()
+        self._plans[(call.name, call.namespace, call.server, call.kind)] = plan
+        return plan
+
+    def _remembered_outcome(self, call: ToolCall, plan: _Plan) -> Outcome:
         source = call.source
-        if isinstance(source, str):
-            source = source.encode("utf-8", "surrogatepass")
-        elif not isinstance(source, bytes):
-            return self._verdict(CallView(call), self._rules_for(call), depth=0)
         if len(source) > _LONG:
-            source = hashlib.blake2b(source, digest_size=16).digest()
-        tool = (call.id, call.name, call.namespace, call.server, call.kind)
-        key = (*tool, call.path, call.message, source)
-        verdict = self._verdicts.get(key)
-        if verdict is None:
-            verdict = self._verdict(CallView(call), self._rules_for(call), depth=0)
-            self._verdicts[key] = verdict
-            if len(self._verdicts) > _MEMO_CALLS:
-                # Another thread may have emptied it meanwhile; then there is nothing to drop.
-                with suppress(KeyError):
-                    self._verdicts.popitem(last=False)
-        return verdict
+            if isinstance(source, str):
+                source = source.encode("utf-8", "surrogatepass")
+            if isinstance(source, bytes):
+                source = hashlib.blake2b(source, digest_size=16).digest()
+        if not isinstance(source, str | bytes):
+            return self._outcome(CallView(call), plan.indices, depth=0)
+        key = (plan, source, call.id if plan.uses_id else "")
+        outcome = self._outcomes.get(key)
+        if outcome is None:
+            outcome = self._remember(call, plan, key)
+        return outcome
+
+    def _remember(self, call: ToolCall, plan: _Plan, key: _Key) -> Outcome:
+        """Read a call that was not seen yet."""
+        if plan.shell is not None and reads_only(call, plan.shell.model.dialect):
+            outcome = outcome_of(plan.shell, READ_ONLY)
+        else:
+            outcome = self._outcome(CallView(call), plan.indices, depth=0)
+        _keep(self._outcomes, key, outcome, _MEMO_CALLS)
+        return outcome
 
     def _find_custom(
         self,
@@ -206,16 +263,16 @@ class MutationRules:
         tree: Any = None
         for rule in self._custom:
             if rule.model.document == "conversation":
-                places = _conversation_places(conversation)
+                places = conversation_places(conversation)
                 document: Any = conversation.document()
             elif body is not None and rule.model.format == wire_format:
-                places = {_wire_location(call.path): n for n, call in enumerate(conversation.calls)}
+                places = {wire_location(call.path): n for n, call in enumerate(conversation.calls)}
                 tree = body() if tree is None else tree
                 document = tree
             else:
                 continue
             for location, value in _matches(rule.path, document):
-                number = _owner(location, places)
+                number = owner_of(location, places)
                 if number is not None and self._named(rule, value):
                     found[number].add(rule.index)
 
@@ -256,26 +313,26 @@ class MutationRules:
                 indices.add(rule.index)
         return tuple(sorted(indices))
 
-    def _verdict(self, view: CallView, indices: Sequence[int], *, depth: int) -> Verdict:
+    def _outcome(self, view: CallView, indices: Sequence[int], *, depth: int) -> Outcome:
         unreadable: CompiledRule | None = None
+        broken = view.broken
         for index in indices:
             rule = self._rules[index]
-            # Most rules have no condition: arguments are parsed only for those that do.
-            if any(c.reads_arguments for c in rule.conditions) and view.broken:
+            if broken and rule.reads_arguments:
                 unreadable = unreadable or rule
                 continue
-            if all(condition.holds(view) for condition in rule.conditions):
-                return _verdict(view, rule, self._reading(view, rule, depth))
+            if rule.applies(view):
+                return outcome_of(rule, self._reading(view, rule, depth))
         if unreadable is not None:
             reading = Reading(label="unknown", detail="the arguments are no JSON")
-            return _verdict(view, unreadable, reading)
-        return _verdict(view, None, Reading(label=self._unmatched))
+            return outcome_of(unreadable, reading)
+        return outcome_of(None, Reading(label=self._unmatched))
 
     def _reading(self, view: CallView, rule: CompiledRule, depth: int) -> Reading:
         if rule.model.reader is not None:
-            values = [view.call.arguments]
+            values = [view.arguments]
             if rule.command is not None:
-                values = rule.command.values(view.document)
+                values = view.values(rule.command)
             context = ReaderContext(
                 classes=self._classes,
                 dialect=rule.model.dialect or "auto",
@@ -290,7 +347,7 @@ class MutationRules:
             readings = [read(rule.model.reader, value, context) for value in values or [None]]
             return _relabelled(strongest(readings), rule.model.label)
         if rule.target is not None:
-            return self._target(rule, rule.target.values(view.document))
+            return self._target(rule, view.values(rule.target))
         return Reading(label=rule.model.label or "file_edit")
 
     def _target(self, rule: CompiledRule, values: list[Any]) -> Reading:
@@ -312,20 +369,16 @@ class MutationRules:
             else "function"
         )
         call = ToolCall(id="", name=name, source=source, kind=kind, server=server)
-        verdict = self._verdict(CallView(call), self._rules_for(call), depth=depth)
-        detail = f"{name}: {verdict.detail}" if verdict.detail else name
-        return Reading(label=verdict.label, word=verdict.word or name, detail=detail)
+        outcome = self._outcome(CallView(call), self._rules_for(call), depth=depth)
+        detail = f"{name}: {outcome.detail}" if outcome.detail else name
+        return Reading(label=outcome.label, word=outcome.word or name, detail=detail)
 
     def _remembered(self, key: tuple[str, bytes], compute: Callable[[], Reading]) -> Reading:
         """Return the reading of a command, computed once."""
         known = self._shell.get(key)
         if known is None:
             known = compute()
-            self._shell[key] = known
-            if len(self._shell) > _MEMO:
-                # Another thread may have emptied it meanwhile; then there is nothing to drop.
-                with suppress(KeyError):
-                    self._shell.popitem(last=False)
+            _keep(self._shell, key, known, _MEMO)
         return known
 
 
@@ -336,18 +389,12 @@ def _relabelled(reading: Reading, label: str | None) -> Reading:
     return Reading(label=label, word=reading.word, detail=reading.detail)
 
 
-def _verdict(view: CallView, rule: CompiledRule | None, reading: Reading) -> Verdict:
-    return Verdict(
-        label=reading.label,
-        rule_set=rule.rule_set if rule else "",
-        rule=rule.name if rule else "",
-        jsonpath=rule.model.path if rule else DEFAULT_PATH,
-        tool=view.call.name,
-        call_path=view.call.path,
-        message=view.call.message,
-        word=reading.word,
-        detail=reading.detail,
-    )
+def _keep(memo: OrderedDict[_K, _V], key: _K, value: _V, most: int) -> None:
+    memo[key] = value
+    if len(memo) > most:
+        # Another thread may have emptied it meanwhile; then there is nothing to drop.
+        with suppress(KeyError):
+            memo.popitem(last=False)
 
 
 def _paths(value: Any) -> list[str]:
@@ -361,26 +408,3 @@ def _paths(value: Any) -> list[str]:
 
 def _matches(path: Path | None, document: Any) -> list[tuple[Location, Any]]:
     return path.find(document) if path is not None else []
-
-
-def _conversation_places(conversation: Conversation) -> dict[Location, int]:
-    """Return where each call stands in the conversation document."""
-    numbers = {id(call): number for number, call in enumerate(conversation.calls)}
-    return {
-        ("messages", i, "content", j): numbers[id(part)]
-        for i, message in enumerate(conversation.messages)
-        for j, part in enumerate(message.content)
-        if id(part) in numbers
-    }
-
-
-def _wire_location(path: str) -> Location:
-    return tuple(int(index) if index else name for name, index in _WIRE_STEP.findall(path))
-
-
-def _owner(location: Location, places: Mapping[Location, int]) -> int | None:
-    """Return the number of the call that holds a location."""
-    for end in range(len(location), 0, -1):
-        if (number := places.get(location[:end])) is not None:
-            return number
-    return None

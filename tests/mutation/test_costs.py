@@ -14,8 +14,8 @@ from switchyard_core.conversation import ToolCall
 from switchyard_core.declarations import WIRE_FORMATS, WireFormat
 from switchyard_core.formats import format_of
 from switchyard_core.jsontext import ObjectText
-from switchyard_core.mutation import rules as rules_module
-from switchyard_core.mutation.compiled import CallView
+from switchyard_core.mutation import MutationRules
+from switchyard_core.mutation.shell.quick import only_reads
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
@@ -41,31 +41,48 @@ def detection() -> ModuleType:
     return load("detection")
 
 
+@pytest.mark.parametrize("kind", ["usual", "hard"])
 @pytest.mark.parametrize("wire_format", WIRE_FORMATS)
 def test_second_request_of_a_conversation_labels_only_its_new_calls(
-    labelling: ModuleType, monkeypatch: pytest.MonkeyPatch, wire_format: WireFormat
+    labelling: ModuleType, monkeypatch: pytest.MonkeyPatch, wire_format: WireFormat, kind: str
 ) -> None:
-    read = []
+    read: list[str] = []
+    keep = MutationRules._remember
 
-    class Counted(CallView):
-        def __init__(self, call: ToolCall) -> None:
-            super().__init__(call)
-            read.append(call.path)
+    def counted(self: MutationRules, call: ToolCall, *rest: object) -> object:
+        read.append(call.path)
+        return keep(self, call, *rest)
 
-    monkeypatch.setattr(rules_module, "CallView", Counted)
+    monkeypatch.setattr(MutationRules, "_remember", counted)
     rules = labelling.new_rules()
     reader = format_of(wire_format)
-    first = rules.scan(reader.read(ObjectText(labelling.body(wire_format, 40))))
-    assert len(read) == 40
+    first = rules.scan(reader.read(ObjectText(labelling.body(wire_format, 40, kind=kind))))
+    # What a name alone decides is not read at all.
+    assert 15 < len(read) < 40
+    known = set(read)
     read.clear()
-    second = rules.scan(reader.read(ObjectText(labelling.body(wire_format, 43))))
+    longer = reader.read(ObjectText(labelling.body(wire_format, 43, kind=kind)))
+    second = rules.scan(longer)
 
-    assert len(read) == 3
+    assert 0 < len(read) <= 3
+    assert not known & set(read)
     assert second[:40] == first
-    assert [v.label for v in second] == [
-        rules.label(call).label
-        for call in reader.read(ObjectText(labelling.body(wire_format, 43))).calls
-    ]
+    assert [v.label for v in second] == [rules.label(call).label for call in longer.calls]
+
+
+@pytest.mark.parametrize("wire_format", WIRE_FORMATS)
+def test_usual_history_is_mostly_known_without_parsing(
+    labelling: ModuleType, wire_format: WireFormat
+) -> None:
+    calls = (
+        format_of(wire_format)
+        .read(ObjectText(labelling.body(wire_format, 300, kind="usual", seed=5)))
+        .calls
+    )
+    texts = [call.arguments["command"] for call in calls if call.name == "bash"]
+
+    assert len(set(texts)) == len(texts) > 100
+    assert 0.75 < sum(map(only_reads, texts)) / len(texts) < 0.95
 
 
 def test_labelling_a_known_history_takes_less_than_decoding_its_body(
@@ -77,6 +94,14 @@ def test_labelling_a_known_history_takes_less_than_decoding_its_body(
     assert cost.again < cost.first
 
 
+def test_labelling_a_planning_history_takes_less_than_decoding_its_body(
+    labelling: ModuleType,
+) -> None:
+    cost = labelling.measure("openai_chat", 300, 9, kind="planning")
+
+    assert cost.first < cost.decoding
+
+
 def test_labelling_benchmark_prints_every_wire_format(
     labelling: ModuleType, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -84,10 +109,10 @@ def test_labelling_benchmark_prints_every_wire_format(
     lines = capsys.readouterr().out.splitlines()
 
     assert lines[0] == "labelling 10 calls, ratio to decoding the same body"
-    assert [line.split()[0] for line in lines[1:]] == [
-        "openai_chat",
-        "openai_responses",
-        "anthropic_messages",
+    assert [tuple(line.split()[:2]) for line in lines[1:]] == [
+        (kind, wire_format)
+        for kind in ("planning", "usual", "hard")
+        for wire_format in WIRE_FORMATS
     ]
 
 

@@ -10,6 +10,7 @@ import tree_sitter_bash
 
 from switchyard_core.mutation.shell.programs import run_program
 from switchyard_core.mutation.shell.session import MAX_DEPTH, NO_INPUT, Input, Session
+from switchyard_core.mutation.shell.simple import run_simple
 from switchyard_core.mutation.syntax import parse_code
 
 __all__ = ["run_bash"]
@@ -55,6 +56,9 @@ def run_bash(text: str, session: Session, stdin: Input = NO_INPUT) -> str | None
     if session.depth > MAX_DEPTH or not session.budget.take(len(text)):
         session.add("unknown", "shell", "nested too deeply")
         return None
+    simple, output = run_simple(text, session, stdin)
+    if simple:
+        return output
     text = _TIMED_GROUP.sub(lambda match: " " * len(match[0]), text)
     # The grammar's scanner looks characters up in a table of 256 (tree-sitter-bash issue 337) and
     # crashes the process on others. One byte per character also makes offsets character places.

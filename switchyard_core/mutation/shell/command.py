@@ -6,11 +6,12 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 
-from switchyard_core.mutation.labels import Reading, label_rank, strongest
+from switchyard_core.mutation.labels import READ_ONLY, Reading, label_rank, strongest
 from switchyard_core.mutation.paths import PathClasses
 from switchyard_core.mutation.shell.bash import run_bash
 from switchyard_core.mutation.shell.powershell import is_powershell, run_powershell
 from switchyard_core.mutation.shell.programs import run_program
+from switchyard_core.mutation.shell.quick import may_be_windows, only_reads
 from switchyard_core.mutation.shell.session import NO_INPUT, Decided, Session
 from switchyard_core.mutation.shell.windows_cmd import is_cmd, run_cmd
 
@@ -30,10 +31,12 @@ def read_command(command: str, classes: PathClasses, *, dialect: str = "auto") -
         classes: What written paths mean.
         dialect: ``bash``, ``powershell``, ``cmd``, or ``auto`` to tell by the words.
     """
-    session = Session(classes=classes)
     text = command[:MAX_COMMAND]
     if dialect == "auto":
         dialect = _dialect(text)
+    if dialect == "bash" and only_reads(text):
+        return READ_ONLY
+    session = Session(classes=classes)
     try:
         with suppress(Decided):
             if dialect == "powershell":
@@ -80,6 +83,8 @@ def _result(session: Session, *, truncated: bool) -> Reading:
 
 
 def _dialect(text: str) -> str:
+    if not may_be_windows(text):
+        return "bash"
     if _WRAPPED.match(text):
         return "bash" if not re.match(r"\s*\S*cmd", text, re.IGNORECASE) else "cmd"
     if is_powershell(text):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -121,7 +122,7 @@ def _run_listed(
         bundled=program.bundled,
         through=program.table.get("through", False),
     )
-    for rule in program.rules:
+    for rule in program.rules_for(arguments.operands):
         operands = rule.applies(arguments)
         if operands is not None and _apply(rule, name, operands, arguments, session, stdin):
             return True, None
@@ -167,7 +168,9 @@ def _names_from(stdin: Input) -> str:
 
 def _shown(rule: UsageRule, arguments: Arguments) -> list[str]:
     """Return the words of a use that decided, for the verdict."""
-    shown = [sub for sub in rule.sub if sub.split()[0] in arguments.operands[:1]][:1]
+    first = arguments.operands[0] if arguments.operands else " "
+    subs = (sub for sub in rule.sub if sub.startswith(first) and sub.split()[0] == first)
+    shown = [*islice(subs, 1)]
     return shown + [flag for flag in rule.flags if flag in arguments.flags][:1]
 
 

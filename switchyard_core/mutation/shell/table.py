@@ -52,11 +52,18 @@ class UsageRule:
     optional: bool = False
     run: str = ""
 
+    @property
+    def firsts(self) -> frozenset[str] | None:
+        """The first operands to which the rule may apply, ``None`` for any."""
+        if not self.sub or any(not sub or set("*?[") & set(sub) for sub in self.sub):
+            return None
+        return frozenset(sub.split()[0] for sub in self.sub)
+
     def applies(self, arguments: Arguments) -> list[str] | None:
         """Return the operands behind the subcommand, ``None`` when the rule is not about this."""
         operands = arguments.operands
         if self.sub:
-            taken = max((_taken(sub, operands) for sub in self.sub), default=0)
+            taken = _taken(self.sub, operands)
             if not taken:
                 return None
             operands = operands[taken:]
@@ -75,18 +82,31 @@ class UsageRule:
         return operands
 
 
-def _taken(sub: str, operands: list[str]) -> int:
-    """Return how many leading operands are these words, 0 when they are not."""
-    words, pattern = _words(sub)
-    count = len(words)
-    if pattern is None:
-        return count if operands[:count] == words else 0
-    if count > len(operands):
-        return 0
-    return count if pattern.fullmatch("\n".join(operands[:count])) else 0
+def _taken(subs: tuple[str, ...], operands: list[str]) -> int:
+    """Return how many leading operands are one of these subcommands, 0 when they are none."""
+    single, longer = _split_subs(subs)
+    taken = 1 if operands and operands[0] in single else 0
+    for words, pattern in longer:
+        count = len(words)
+        if pattern is None:
+            found = operands[:count] == words
+        else:
+            found = count <= len(operands) and bool(pattern.fullmatch("\n".join(operands[:count])))
+        if found and count > taken:
+            taken = count
+    return taken
 
 
 @cache
+def _split_subs(
+    subs: tuple[str, ...],
+) -> tuple[frozenset[str], tuple[tuple[list[str], re.Pattern[str] | None], ...]]:
+    """Return the subcommands of one plain word, and the words and patterns of the others."""
+    split = [_words(sub) for sub in subs]
+    single = frozenset(words[0] for words, pattern in split if len(words) == 1 and pattern is None)
+    return single, tuple((w, p) for w, p in split if len(w) != 1 or p is not None)
+
+
 def _words(sub: str) -> tuple[list[str], re.Pattern[str] | None]:
     """Return the words of a subcommand, and a pattern for them joined when they hold globs."""
     words = sub.split()
@@ -106,6 +126,8 @@ class Program:
         long_single: Long flags have one dash.
         bundled: The first word is flags even without a dash.
         rules: Uses, the first that applies decides.
+        by_first: The rules that may apply when the first operand is a certain word.
+        others: The rules that may apply when it is another one.
         table: The table as written, for the keys of one kind.
     """
 
@@ -115,7 +137,13 @@ class Program:
     long_single: bool
     bundled: bool
     rules: tuple[UsageRule, ...]
+    by_first: Mapping[str, tuple[UsageRule, ...]]
+    others: tuple[UsageRule, ...]
     table: Mapping[str, Any]
+
+    def rules_for(self, operands: list[str]) -> tuple[UsageRule, ...]:
+        """Return the rules that may apply to a use with these operands, in order."""
+        return self.by_first.get(operands[0], self.others) if operands else self.others
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,13 +221,20 @@ def command_table() -> CommandTable:
 def _programs(table: Mapping[str, Any]) -> Iterator[tuple[str, Program]]:
     for kind in ("wrapper", "interpreter", "program"):
         for entry in table.get(kind, ()):
+            rules = tuple(_rule(rule) for rule in entry.get("rules", ()))
+            firsts = {word for rule in rules for word in rule.firsts or ()}
             program = Program(
                 kind=kind,
                 valued=frozenset(entry.get("values", ())),
                 attached=frozenset(entry.get("attached", ())),
                 long_single=entry.get("long_single", False),
                 bundled=entry.get("bundled", False),
-                rules=tuple(_rule(rule) for rule in entry.get("rules", ())),
+                rules=rules,
+                by_first={
+                    word: tuple(r for r in rules if r.firsts is None or word in r.firsts)
+                    for word in firsts
+                },
+                others=tuple(rule for rule in rules if rule.firsts is None),
                 table=entry,
             )
             for name in entry["names"]:

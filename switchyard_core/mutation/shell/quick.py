@@ -1,0 +1,90 @@
+"""Knows most reading commands by one look, and tells dialects apart by another.
+
+Parsing a command takes fifty times as long as matching it, and most commands of an agent read.
+Both looks run in linear time and only ever send a command on to the parser and the full tests.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+import re2
+
+from switchyard_core.mutation.shell.special import SPECIAL
+from switchyard_core.mutation.shell.table import command_table
+from switchyard_core.mutation.tables import load_table
+
+__all__ = ["may_be_windows", "only_reads"]
+
+#: Longer commands are parsed: they may nest or repeat beyond the parser's bounds.
+_MAX_LENGTH = 512
+_PIECE = r"""(?:[\w./:=@%+,*?~^-]|"[^"$`\\\n]*"|'[^'\n]*')"""
+#: A word that begins with no dash, quoted or not.
+_FIRST = r"""(?:[\w./:=@%+,*?~^]|"[^"$`\\\n-][^"$`\\\n]*"|'[^'\n-][^'\n]*')"""
+_QUIET = r"(?: (?:2>&1|[12]?> ?/dev/null))*"
+_JOIN = r" *(?:\|\|?|&&|;) *"
+#: What other shells show, and the characters that patterns here and there treat differently.
+_TELLING = (
+    r"powershell|pwsh|\$env:|\[(?:System\.)?IO\.\w+\]::|\[\w+\]::|\$PSVersionTable|foreach\s*\(",
+    r"^\s*\$\w+\s*=",
+    r"^\s*(?:\S*[\\/])?cmd(?:\.exe)?\s",
+    r"[12]?>\s*nul\b|%[A-Za-z_]\w*%",
+    r"(?:^|[&|(])\s*@?(?:rem|call|::|if|for)",
+    r"\bfor\s",
+    r"""\^(?:'[^']*'|"[^"]*")*[<>&|]""",
+    r"(?:^|[\s>\"])(?:[A-Za-z]:\\|\.{0,2}\\?[\w.%-]+\\[\w.*%-])",
+    r"\s/[a-zA-Z?](?:[\s:]|$)",
+    r"[\x00-\x08\x0b-\x1f]",
+)
+
+
+def only_reads(command: str) -> bool:
+    """Tell whether a bash command is one of those that certainly change nothing.
+
+    ``False`` says nothing: such a command has to be parsed.
+    """
+    return len(command) <= _MAX_LENGTH and command.isascii() and bool(_reads().Match(command))
+
+
+def may_be_windows(text: str) -> bool:
+    """Tell whether a text may be for PowerShell or cmd; ``False`` is certain."""
+    return not text.isascii() or bool(_telling().Match(text))
+
+
+@cache
+def _reads() -> re2.Set:
+    data = load_table("reads")
+    table = command_table()
+    never = {*data["never"], *SPECIAL, *table.programs}
+    names = [n for n, label in table.simple.items() if label == "read_only" and n not in never]
+    programs = "|".join(re.escape(name) for name in sorted({*names, *data["always"]}))
+    uses = [rf"(?:{programs})(?: +{_PIECE}+)*"]
+    for use in data["use"]:
+        words = use["words"].replace("{operand}", f"{_FIRST}{_PIECE}*")
+        words = words.replace("{word}", f"{_PIECE}+")
+        uses.append(rf"(?:{'|'.join(use['programs'])}){words}")
+    command = rf"(?:{'|'.join(uses)}){_QUIET}"
+    found = re2.Set.FullMatchSet()
+    found.Add(rf"{command}(?:{_JOIN}{command})*")
+    found.Compile()
+    return found
+
+
+@cache
+def _telling() -> re2.Set:
+    powershell, cmd = load_table("powershell"), load_table("cmd")
+    verbs = {verb for listed in powershell["verbs"].values() for verb in listed}
+    verbs |= {name.split("-")[0] for name in powershell["cmdlets"] if "-" in name}
+    options = re2.Options()
+    options.case_sensitive = False
+    found = re2.Set.SearchSet(options)
+    for pattern in (
+        *_TELLING,
+        rf"(?:^|[|;&{{(=\n])[ \t]*(?:{'|'.join(sorted(verbs))})-[A-Z]",
+        rf"(?:^|[|;{{(\n])[ \t]*(?:{'|'.join(powershell['keywords']['telling'])})(?:[\s)]|$)",
+        rf"(?:^|[&|(])\s*@?(?:{'|'.join(map(re.escape, cmd['detect']['words']))})(?:[^a-z.]|$)",
+    ):
+        found.Add(f"(?m:{pattern})")
+    found.Compile()
+    return found
