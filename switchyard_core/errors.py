@@ -78,7 +78,7 @@ class Finding:
             headline += f" at {self.path}"
         lines = [headline, *(f"  {note}" for note in self.notes)]
         if self.fix:
-            lines.append(f"  fix: {self.fix}")
+            lines.append(f"  fix: {self.fix}            (more: switchyard rule {self.code})")
         return "\n".join(lines)
 
 

@@ -71,12 +71,12 @@ def test_check_reports_every_problem_of_every_file_and_exits_1(folder: Path) -> 
     assert result.exit_code == 1
     assert result.output.splitlines() == [
         "bad.toml:1:1: SY105 missing key `targets`",
-        "  fix: add a table `[targets]`",
+        "  fix: add a table `[targets]`            (more: switchyard rule SY105)",
         "bad.toml:9:8: SY301 unknown route type `opne` at routes.r.type",
         "  installed route types: open",
-        "  fix: did you mean `open`?",
+        "  fix: did you mean `open`?            (more: switchyard rule SY301)",
         "warned.toml:2:14: SY221 warning: no target uses client `c` at llm_clients.c",
-        "  fix: remove it, or name it in a target",
+        "  fix: remove it, or name it in a target            (more: switchyard rule SY221)",
         "3 files checked: 2 errors, 1 warning",
     ]
 

@@ -140,7 +140,7 @@ def test_unknown_target_is_rendered_as_documented(check: Check, spec: str) -> No
     assert result.findings[0].render() == (
         "p.toml:19:18: SY201 unknown target `planer` at routes.plan_execute.capable_target\n"
         "  declared targets: executor, planner\n"
-        "  fix: did you mean `planner`?"
+        "  fix: did you mean `planner`?            (more: switchyard rule SY201)"
     )
 
 
