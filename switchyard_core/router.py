@@ -7,9 +7,9 @@ an empty and a huge history, and chooses only targets that its policy declares.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from itertools import chain
 from random import Random
 from typing import Literal, Protocol, runtime_checkable
 
@@ -119,28 +119,49 @@ class FirstMutation:
 
 
 class Mutations:
-    """The verdicts of the route's mutation rules on one request, computed when first read."""
+    """The verdicts of the route's mutation rules on one request, made as far as they are read."""
 
     def __init__(self, request: Request, rules: MutationRules) -> None:
         self._request = request
         self._rules = rules
+        self._labelled: list[Verdict] = []
+        self._rest: Iterator[Verdict] | None = None
 
-    @cached_property
+    def _more(self) -> Iterator[Verdict]:
+        """Yield the verdicts that were not made yet, and keep them."""
+        if self._rest is None:
+            request = self._request
+            self._rest = self._rules.iterate(
+                request.conversation, body=request.tree, wire_format=request.wire_format
+            )
+        for verdict in self._rest:
+            self._labelled.append(verdict)
+            yield verdict
+
+    @property
     def verdicts(self) -> tuple[Verdict, ...]:
         """One verdict per tool call of the history, oldest first."""
-        request = self._request
-        return self._rules.scan(
-            request.conversation, body=request.tree, wire_format=request.wire_format
-        )
+        for _ in self._more():
+            pass
+        return tuple(self._labelled)
+
+    @property
+    def labelled(self) -> tuple[Verdict, ...]:
+        """The verdicts that somebody asked for so far, oldest first."""
+        return tuple(self._labelled)
 
     @property
     def scanned(self) -> bool:
-        """Whether anybody asked for the verdicts."""
-        return "verdicts" in self.__dict__
+        """Whether anybody asked for a verdict."""
+        return self._rest is not None
 
     def first(self, labels: Collection[str]) -> FirstMutation | None:
-        """Return the oldest call whose label is among some, ``None`` without one."""
-        for number, verdict in enumerate(self.verdicts):
+        """Return the oldest call whose label is among some, ``None`` without one.
+
+        Calls behind it are not labelled: the first one decides.
+        """
+        known = list(self._labelled)
+        for number, verdict in enumerate(chain(known, self._more())):
             if verdict.label in labels:
                 return FirstMutation(number=number, verdict=verdict)
         return None

@@ -155,7 +155,9 @@ class Decider:
             routed = await self._routed(runtime, request, context)
             decision = self._complete(routed, request, context)
             decision = self._guard_window(decision, request)
-            decision = decision.with_(trace=_trace(runtime, context, mark, decision))
+            decision = decision.with_(
+                trace=_trace(runtime, context, mark, decision, dry_run=dry_run)
+            )
             if admit is not None:
                 admit(decision)
             settled = await self._apply(runtime, decision, dry_run=dry_run)
@@ -347,7 +349,7 @@ async def _remember(store: LatchStore, effect: Remember, decision: Decision) -> 
 
 
 def _trace(
-    runtime: RouteRuntime, context: RouteContext, mark: str, decision: Decision
+    runtime: RouteRuntime, context: RouteContext, mark: str, decision: Decision, *, dry_run: bool
 ) -> dict[str, Any]:
     """Return how a decision came about, as plain data."""
     identity, record = context.session.identity, context.session.record
@@ -371,6 +373,8 @@ def _trace(
             "agent_source": identity.agent_source,
         }
     if context.mutations.scanned:
+        # An explanation lists every call; a request is not held up for those behind the first.
+        verdicts = context.mutations.verdicts if dry_run else context.mutations.labelled
         trace["calls"] = [
             {
                 "tool": verdict.tool,
@@ -381,6 +385,6 @@ def _trace(
                 "word": verdict.word,
                 "detail": verdict.detail,
             }
-            for verdict in context.mutations.verdicts
+            for verdict in verdicts
         ]
     return trace

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from glob import escape
@@ -178,7 +178,17 @@ class MutationRules:
         body: Callable[[], Any] | None = None,
         wire_format: str | None = None,
     ) -> tuple[Verdict, ...]:
-        """Return one verdict per call of ``conversation.calls``, in the same order.
+        """Return one verdict per call of ``conversation.calls``; see :meth:`iterate`."""
+        return tuple(self.iterate(conversation, body=body, wire_format=wire_format))
+
+    def iterate(
+        self,
+        conversation: Conversation,
+        *,
+        body: Callable[[], Any] | None = None,
+        wire_format: str | None = None,
+    ) -> Iterator[Verdict]:
+        """Yield one verdict per call of ``conversation.calls``, in order, as they are asked for.
 
         Args:
             conversation: The history; its document is built only for rules with their own path.
@@ -188,18 +198,16 @@ class MutationRules:
         """
         calls = conversation.calls
         if not self._custom or not calls:
-            return tuple(map(self._known, calls))
+            yield from map(self._known, calls)
+            return
         found: list[set[int]] = [set() for _ in calls]
         self._find_custom(conversation, body, wire_format, found)
-        return tuple(
-            verdict_of(
-                call,
-                self._outcome(CallView(call), sorted({*self._rules_for(call), *extra}), depth=0),
-            )
-            if extra
-            else self._known(call)
-            for call, extra in zip(calls, found, strict=True)
-        )
+        for call, extra in zip(calls, found, strict=True):
+            if extra:
+                indices = sorted({*self._rules_for(call), *extra})
+                yield verdict_of(call, self._outcome(CallView(call), indices, depth=0))
+            else:
+                yield self._known(call)
 
     def _known(self, call: ToolCall) -> Verdict:
         """Return the verdict by name and arguments, which are read once.

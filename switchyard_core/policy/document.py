@@ -19,7 +19,7 @@ from switchyard_core.policy.secrets import looks_like_credential, shown
 __all__ = ["MAX_BYTES", "MAX_DEPTH", "Document", "dotted", "parse_document", "read_document"]
 
 #: The largest policy that is read, in bytes.
-MAX_BYTES = 1024 * 1024
+MAX_BYTES = 256 * 1024
 #: The deepest nesting of tables and arrays; the libraries that read values stop somewhere too.
 MAX_DEPTH = 64
 

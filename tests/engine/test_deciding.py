@@ -11,6 +11,7 @@ from switchyard_core import (
     Decision,
     Latch,
     LatchRecord,
+    Mutations,
     Options,
     PluginError,
     Reason,
@@ -383,3 +384,40 @@ async def test_who_cannot_call_the_provider_takes_no_slot():
 
     assert (error.status, error.code) == (401, "missing_credential")
     assert await router.engine.runtimes["plan_execute"].store.count() == 0
+
+
+async def test_calls_behind_the_first_edit_are_labelled_only_for_an_explanation():
+    router = Harness(policy("openai_chat"), plugins=PLUGINS)
+    told = conversation("openai_chat").user("fix").edits("edit_file", path="a.py")
+    told = told.reads("read_file", path="b.py").edits("edit_file", path="c.py")
+
+    served = await router.decide(told.request())
+    explained = await router.decide(told.request(), dry_run=True)
+
+    assert [call["tool"] for call in served.trace["calls"]] == ["edit_file"]
+    assert [call["tool"] for call in explained.trace["calls"]] == [
+        "edit_file",
+        "read_file",
+        "edit_file",
+    ]
+    assert served.reason == explained.reason
+
+
+async def test_verdicts_are_whole_after_a_search_that_stopped_early():
+    told = conversation("openai_chat").user("fix").edits("edit_file", path="a.py")
+    request = told.reads("read_file", path="b.py").edits("write_file", path="c.py").request()
+    router = Harness(policy("openai_chat"), plugins=PLUGINS)
+    await router.decide(request, dry_run=True)
+    mutations = Mutations(request, router.engine.runtimes["plan_execute"].rules)
+
+    first = mutations.first({"file_edit"})
+    labelled = len(mutations.labelled)
+
+    assert (first.number, labelled) == (0, 1)
+    assert [verdict.tool for verdict in mutations.verdicts] == [
+        "edit_file",
+        "read_file",
+        "write_file",
+    ]
+    assert mutations.first({"read_only"}).number == 1
+    assert mutations.first({"scratch_write"}) is None

@@ -260,7 +260,7 @@ def test_too_many_includes_are_refused(check: Check) -> None:
 
 
 def test_thousands_of_unknown_includes_are_refused_at_once(check: Check) -> None:
-    names = ", ".join(f'"rules/f{number}.toml"' for number in range(20_000))
+    names = ", ".join(f'"rules/f{number}.toml"' for number in range(10_000))
     files = {f"rules__g{number}": "" for number in range(300)}
     start = time.monotonic()
 
@@ -290,7 +290,7 @@ def test_unreadable_include_is_reported_where_it_is_named(
 
 
 def test_too_large_includes_are_refused_together(check: Check) -> None:
-    half = "#" + "x" * 600_000 + "\n"
+    half = "#" + "x" * 150_000 + "\n"
 
     result = check(HEAD + 'include = ["a.toml", "b.toml"]\n' + TAIL, a=half, b=half)
 

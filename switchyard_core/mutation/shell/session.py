@@ -57,7 +57,7 @@ class Budget:
     """
 
     left: int = 100_000
-    programs: int = 10_000
+    programs: int = 4_000
     text: int = 4 * 1024 * 1024
 
     def spend(self) -> bool:
