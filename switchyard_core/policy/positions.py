@@ -81,16 +81,13 @@ class Positions:
             at += 1
         if raw[0] == "'":
             return self._lines.place(min(at + offset, end))
-        while at < end:
-            piece = _PIECE.match(self._text, at)
-            if piece is None:  # pragma: no cover - the pattern matches any character
-                break
+        for piece in _PIECE.finditer(self._text, at, end):
             if piece.group("nothing") is None:
                 if offset <= 0:
                     break
                 offset -= 1
             at = piece.end()
-        return self._lines.place(min(at, end))
+        return self._lines.place(at)
 
     def _find(self, location: Location) -> Node:
         node = self._root

@@ -27,8 +27,9 @@ def resolve_clients(draft: Draft) -> dict[str, Client]:
         model = draft.validated(location, ClientModel, raw, table="llm_clients")
         if isinstance(raw, dict):
             _check_client(draft, location, raw)
-        if model is not None and len(draft.findings) == before:
-            clients[name] = _client(draft, name, model)
+        spoken = _spoken(model)
+        if model is not None and spoken is not None and len(draft.findings) == before:
+            clients[name] = _client(draft, name, model, spoken)
     return clients
 
 
@@ -81,17 +82,19 @@ def resolve_targets(draft: Draft, clients: Mapping[str, Client]) -> dict[str, Ta
     return targets
 
 
-def _client(draft: Draft, name: str, model: ClientModel) -> Client:
-    scripted = model.format == "scripted"
-    spoken = model.speaks if model.format == "scripted" else model.format
-    if spoken is None:  # pragma: no cover - _check_client reported it
-        raise AssertionError(name)
+def _spoken(model: ClientModel | None) -> WireFormat | None:
+    if model is None:
+        return None
+    return model.speaks if model.format == "scripted" else model.format
+
+
+def _client(draft: Draft, name: str, model: ClientModel, spoken: WireFormat) -> Client:
     script = draft.base / model.script if model.script is not None else None
     base_url = (model.base_url or "").rstrip("/")
     return Client(
         name=name,
         format=spoken,
-        scripted=scripted,
+        scripted=model.format == "scripted",
         base_url=base_url,
         api_key_env=model.api_key_env,
         forward_auth=model.forward_auth,

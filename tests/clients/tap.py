@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import http.client
-import threading
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, Self
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from tests.clients.fake_answers import wire_format_of
-from tests.clients.fake_provider import Recorded
+from tests.clients.local_server import LocalHandler, LocalServer, Recorded
 
 _HOP_BY_HOP = frozenset({"connection", "content-length", "host", "keep-alive", "transfer-encoding"})
 
@@ -25,72 +20,23 @@ class Exchange:
     headers: dict[str, str]
 
 
-@dataclass(slots=True)
-class Tap:
+class Tap(LocalServer):
     """Forward everything to ``target`` while the context is open, and keep the exchanges.
 
     Args:
         target: Base URL of the server behind it, without a path.
     """
 
-    target: str
-    exchanges: list[Exchange] = field(default_factory=list)
-    _server: ThreadingHTTPServer = field(init=False)
-
-    def __post_init__(self) -> None:
-        tap = self
-
-        class Handler(_Handler):
-            owner = tap
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
-
-    def __enter__(self) -> Self:
-        threading.Thread(
-            target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True
-        ).start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+    def __init__(self, target: str) -> None:
+        super().__init__(_Handler)
+        self.target = target
+        self.exchanges: list[Exchange] = []
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+class _Handler(LocalHandler):
     owner: Tap
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  # the base class's name
-        """Say nothing: the record says it all."""
-
-    def do_GET(self) -> None:
-        self._forward(b"")
-
-    def do_HEAD(self) -> None:
-        self._forward(b"")
-
-    def do_POST(self) -> None:
-        if "chunked" not in self.headers.get("transfer-encoding", "").lower():
-            self._forward(self.rfile.read(int(self.headers.get("content-length") or 0)))
-            return
-        raw = b""
-        while size := int(self.rfile.readline().split(b";")[0], 16):
-            raw += self.rfile.read(size)
-            self.rfile.readline()
-        self.rfile.readline()
-        self._forward(raw)
-
-    def _forward(self, raw: bytes) -> None:
+    def answer(self, raw: bytes) -> None:
         sent = {n: v for n, v in self.headers.items() if n.lower() not in _HOP_BY_HOP}
         behind = http.client.HTTPConnection(urlsplit(self.owner.target).netloc, timeout=60)
         try:
@@ -102,17 +48,9 @@ class _Handler(BaseHTTPRequestHandler):
             behind.close()
 
     def _keep(self, raw: bytes, answer: http.client.HTTPResponse) -> None:
-        path = urlsplit(self.path).path.rstrip("/")
-        request = Recorded(
-            method=self.command,
-            path=self.path,
-            headers={name.lower(): value for name, value in self.headers.items()},
-            raw=raw,
-            wire_format=wire_format_of(path) if self.command == "POST" else None,
-        )
         headers = {name.lower(): value for name, value in answer.getheaders()}
         self.owner.exchanges.append(
-            Exchange(request=request, status=answer.status, headers=headers)
+            Exchange(request=self.recorded(raw), status=answer.status, headers=headers)
         )
 
     def _send(self, answer: http.client.HTTPResponse) -> None:

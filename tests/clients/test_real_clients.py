@@ -9,7 +9,8 @@ import pytest
 
 from tests.clients.agents import AGENTS, BROKEN, FIXED, KEY, ROUTE, Agent, Workplace
 from tests.clients.changes import inserted, with_model
-from tests.clients.fake_provider import FakeProvider, Recorded
+from tests.clients.fake_provider import FakeProvider
+from tests.clients.local_server import Recorded
 from tests.clients.scenario import EXECUTOR, FINISHED, INSTRUCTION, PLANNER, split, turns
 from tests.clients.serve import PROVIDER_KEY, policy, serving
 from tests.clients.tap import Exchange, Tap
