@@ -127,7 +127,7 @@ class ScriptedProviderApp:
         self, reply: Reply, record: RecordedRequest, receive: _Receive, send: _Send
     ) -> None:
         """Send the reply unless the client goes away first."""
-        sending = asyncio.ensure_future(self._send(reply, send))
+        sending = asyncio.ensure_future(self._send(reply, record, send))
         leaving = asyncio.ensure_future(_disconnected(receive))
         try:
             await asyncio.wait({sending, leaving}, return_when=asyncio.FIRST_COMPLETED)
@@ -136,7 +136,6 @@ class ScriptedProviderApp:
                 return
             sending.result()
             if reply.ending == "whole":
-                record.outcome = "answered"
                 return
             record.outcome = "broken"
             await _break_off(send, leaving)
@@ -145,7 +144,7 @@ class ScriptedProviderApp:
             leaving.cancel()
             await asyncio.gather(sending, leaving, return_exceptions=True)
 
-    async def _send(self, reply: Reply, send: _Send) -> None:
+    async def _send(self, reply: Reply, record: RecordedRequest, send: _Send) -> None:
         if reply.delay_s:
             await self._sleep(reply.delay_s)
         if reply.ending == "drop":
@@ -157,8 +156,12 @@ class ScriptedProviderApp:
         for number, chunk in enumerate(reply.chunks):
             if number and reply.event_delay_s:
                 await self._sleep(reply.event_delay_s)
+            if reply.ending == "whole" and number == len(reply.chunks) - 1:
+                # Before the last byte leaves: who has read the answer may look at the record.
+                record.outcome = "answered"
             await send({"type": "http.response.body", "body": chunk, "more_body": True})
         if reply.ending == "whole":
+            record.outcome = "answered"
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
