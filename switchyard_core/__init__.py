@@ -4,22 +4,37 @@ Everything a user, a host application or a plugin needs is here. Route plugins i
 but names of this module; the modules below are free to move.
 """
 
+from switchyard_core.answers import (
+    Announced,
+    AnswerEvent,
+    Extension,
+    Finished,
+    Progress,
+    SectionFinished,
+    SectionStarted,
+    TextDelta,
+    Usage,
+)
 from switchyard_core.asking import (
     AskError,
     ModelCall,
     ModelReply,
     ModelUsage,
     RequestedCall,
+    ToolOutput,
+    ToolSpec,
     WouldAsk,
 )
 from switchyard_core.conversation import (
     Conversation,
+    Image,
     Message,
     Opaque,
     Reasoning,
     Text,
     ToolCall,
     ToolResult,
+    UserMessage,
 )
 from switchyard_core.decision import (
     Decision,
@@ -44,6 +59,8 @@ from switchyard_core.declarations import (
     OptionError,
     Options,
     PatternText,
+    PlanStoreName,
+    PlanStoreType,
     Prompt,
     Reference,
     Rewrite,
@@ -54,6 +71,8 @@ from switchyard_core.declarations import (
     RouteType,
     RuleSetName,
     TargetName,
+    Tool,
+    ToolName,
     WireFormat,
 )
 from switchyard_core.engine import Outcome, Response
@@ -63,15 +82,18 @@ from switchyard_core.errors import (
     BodyTooLargeError,
     Finding,
     LatchCapacityError,
+    PlanCapacityError,
     PluginError,
     PolicyError,
     RefusedError,
+    ReplayMiss,
     RequestError,
     SwitchyardError,
     UnknownModelError,
     UpstreamError,
 )
 from switchyard_core.facade import Switchyard
+from switchyard_core.formats.transcript import Transcript
 from switchyard_core.handoff import handoff_rewrites
 from switchyard_core.hookspecs import hookimpl
 from switchyard_core.identity import Headers, Identity
@@ -80,11 +102,14 @@ from switchyard_core.jsonpath import PathError, compile_path
 from switchyard_core.jsontext import ArrayText, JsonTextError, ObjectText
 from switchyard_core.latches import LatchStore, MemoryLatchStore
 from switchyard_core.mutation import Verdict
+from switchyard_core.plans import PlanRecord, PlanState, PlanStore
 from switchyard_core.plugins import PluginInfo, PluginRegistry
 from switchyard_core.policy import Policy, check_policy, load_policy, load_policy_text
+from switchyard_core.pricing import Price
 from switchyard_core.request import Request
 from switchyard_core.rewrites import RewriteReport
 from switchyard_core.router import (
+    AnsweringRouter,
     FirstMutation,
     Mutations,
     RouteContext,
@@ -93,6 +118,7 @@ from switchyard_core.router import (
     TargetView,
     estimate_tokens,
 )
+from switchyard_core.tools import Toolbox
 from switchyard_core.upstream import Outgoing, Upstream, UpstreamResponse
 from switchyard_core.version import VERSION
 
@@ -101,6 +127,9 @@ __version__ = VERSION
 __all__ = [
     "VERSION",
     "WIRE_FORMATS",
+    "Announced",
+    "AnswerEvent",
+    "AnsweringRouter",
     "ArrayText",
     "AskError",
     "BodyError",
@@ -110,11 +139,14 @@ __all__ = [
     "DecisionWarning",
     "Effect",
     "Explanation",
+    "Extension",
     "Failure",
     "Finding",
+    "Finished",
     "FirstMutation",
     "Headers",
     "Identity",
+    "Image",
     "JSONPath",
     "JSONPathText",
     "JsonTextError",
@@ -141,11 +173,19 @@ __all__ = [
     "Outgoing",
     "PathError",
     "PatternText",
+    "PlanCapacityError",
+    "PlanRecord",
+    "PlanState",
+    "PlanStore",
+    "PlanStoreName",
+    "PlanStoreType",
     "PluginError",
     "PluginInfo",
     "PluginRegistry",
     "Policy",
     "PolicyError",
+    "Price",
+    "Progress",
     "Prompt",
     "Reason",
     "Reasoning",
@@ -153,6 +193,7 @@ __all__ = [
     "RefusedError",
     "ReleaseAfterSuccess",
     "Remember",
+    "ReplayMiss",
     "Request",
     "RequestError",
     "RequestedCall",
@@ -167,19 +208,30 @@ __all__ = [
     "RouteType",
     "Router",
     "RuleSetName",
+    "SectionFinished",
+    "SectionStarted",
     "SessionView",
     "Switchyard",
     "SwitchyardError",
     "TargetName",
     "TargetView",
     "Text",
+    "TextDelta",
+    "Tool",
     "ToolCall",
+    "ToolName",
+    "ToolOutput",
     "ToolResult",
+    "ToolSpec",
+    "Toolbox",
+    "Transcript",
     "UnknownModelError",
     "UpdateRecord",
     "Upstream",
     "UpstreamError",
     "UpstreamResponse",
+    "Usage",
+    "UserMessage",
     "Verdict",
     "WireFormat",
     "WouldAsk",

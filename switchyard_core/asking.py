@@ -11,10 +11,41 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from switchyard_core.conversation import Image
 from switchyard_core.decision import Failure
 from switchyard_core.errors import SwitchyardError
 
-__all__ = ["Ask", "AskError", "ModelCall", "ModelReply", "ModelUsage", "RequestedCall", "WouldAsk"]
+__all__ = [
+    "Ask",
+    "AskError",
+    "ModelCall",
+    "ModelReply",
+    "ModelUsage",
+    "RequestedCall",
+    "ToolOutput",
+    "ToolSpec",
+    "WouldAsk",
+]
+
+#: Words of the three wire formats for a reply that was cut at a limit.
+_CUT = frozenset(
+    {"incomplete", "length", "max_output_tokens", "max_tokens", "model_context_window_exceeded"}
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolSpec:
+    """A tool as a model is told of it, the same for every wire format.
+
+    Args:
+        name: ``[a-zA-Z0-9_-]``, up to 64 characters.
+        description: What it does.
+        parameters: JSON schema of its arguments, an object.
+    """
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,22 +57,33 @@ class ModelCall:
         instructions: System instructions, ``""`` for none.
         items: The conversation as items of the target's own wire format (``messages`` or
             ``input``), when it is more than one user message.
-        tools: Tools in the target's own wire format.
+        images: Images of the user's message, beside ``text``.
+        tools: Tools, as :class:`ToolSpec` or in the target's own wire format.
         schema: JSON schema that the reply must follow, as structured output; every property
             required and ``additionalProperties`` false.
         schema_name: Name of that schema, ``[a-zA-Z0-9_-]``, up to 64 characters.
         max_output_tokens: Limit of the reply in tokens; ``None`` leaves it to the provider.
         temperature: Sampling temperature; ``None`` leaves it to the provider.
+        sampling: Further sampling settings by neutral names: ``temperature``, ``top_p``,
+            ``top_k``, ``stop`` (a sequence of texts), ``seed``, ``frequency_penalty``,
+            ``presence_penalty``. Those that the target's format has no place for are left out.
+        keep_reasoning: Ask for the reasoning in a form that can be sent back with ``items``,
+            where the format gives it only on demand (Responses).
+        role: What the call is for, one word: for logs, and for the file name of a recording.
     """
 
     text: str = ""
     instructions: str = ""
     items: tuple[Mapping[str, Any], ...] = ()
-    tools: tuple[Mapping[str, Any], ...] = ()
+    images: tuple[Image, ...] = ()
+    tools: tuple[ToolSpec | Mapping[str, Any], ...] = ()
     schema: Mapping[str, Any] | None = None
     schema_name: str = "answer"
     max_output_tokens: int | None = None
     temperature: float | None = None
+    sampling: Mapping[str, Any] = field(default_factory=dict)
+    keep_reasoning: bool = False
+    role: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +93,14 @@ class ModelUsage:
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
+
+    def __add__(self, other: ModelUsage) -> ModelUsage:
+        """Return the sum of two calls."""
+        return ModelUsage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +116,26 @@ class RequestedCall:
     id: str
     name: str
     arguments: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolOutput:
+    """What came of a tool call.
+
+    Args:
+        call: The call.
+        text: What the model is told.
+        ok: Whether the tool ran and returned.
+        error: Why not, one word: ``arguments``, ``unknown``, ``exception``, ``timeout``; ``""``
+            when it did.
+        ms: Milliseconds that it took.
+    """
+
+    call: RequestedCall
+    text: str
+    ok: bool = True
+    error: str = ""
+    ms: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +157,11 @@ class ModelReply:
     stop: str = ""
     refusal: str = ""
     usage: ModelUsage = field(default_factory=ModelUsage)
+
+    @property
+    def truncated(self) -> bool:
+        """Whether the reply was cut at a limit of tokens."""
+        return self.stop in _CUT
 
 
 class AskError(SwitchyardError):

@@ -16,6 +16,7 @@ import msgspec
 
 __all__ = [
     "Conversation",
+    "Image",
     "Message",
     "Opaque",
     "Part",
@@ -24,6 +25,7 @@ __all__ = [
     "Text",
     "ToolCall",
     "ToolResult",
+    "UserMessage",
     "parse_json",
 ]
 
@@ -275,3 +277,31 @@ def _part_document(part: Part) -> dict[str, Any]:
 def text_of(parts: Sequence[Part]) -> str:
     """Return the visible text of some parts, joined by line breaks."""
     return "\n".join(part.text for part in parts if isinstance(part, Text))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Image:
+    """An image that a user sent, the same for every wire format.
+
+    Args:
+        url: An ``https:`` address, or a ``data:<media type>;base64,`` URL with the bytes.
+        detail: How closely a model is to look, in OpenAI's words; ``""`` leaves it open.
+    """
+
+    url: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserMessage:
+    """What a user said last.
+
+    Args:
+        text: The text parts, joined by a blank line.
+        images: The images.
+        left_out: Types of the other parts, such as ``input_file``, in order.
+    """
+
+    text: str
+    images: tuple[Image, ...] = ()
+    left_out: tuple[str, ...] = ()

@@ -31,6 +31,8 @@ __all__ = [
     "OptionError",
     "Options",
     "PatternText",
+    "PlanStoreName",
+    "PlanStoreType",
     "Prompt",
     "Reference",
     "Rewrite",
@@ -41,6 +43,8 @@ __all__ = [
     "RouteType",
     "RuleSetName",
     "TargetName",
+    "Tool",
+    "ToolName",
     "WireFormat",
 ]
 
@@ -57,10 +61,11 @@ class Reference:
     The policy check resolves it and reports an unknown name with the nearest known one.
 
     Args:
-        kind: ``target``, ``route``, ``rule_set``, ``latch_store`` or ``label``.
+        kind: ``target``, ``route``, ``rule_set``, ``latch_store``, ``label``, ``tool`` or
+            ``plan_store``.
     """
 
-    kind: Literal["target", "route", "rule_set", "latch_store", "label"]
+    kind: Literal["target", "route", "rule_set", "latch_store", "label", "tool", "plan_store"]
 
     def __get_pydantic_json_schema__(
         self, schema: CoreSchema, handler: GetJsonSchemaHandler
@@ -135,6 +140,10 @@ RuleSetName = Annotated[str, Reference("rule_set")]
 LatchStoreName = Annotated[str, Reference("latch_store")]
 #: One of the five mutation labels.
 LabelName = Annotated[str, Reference("label")]
+#: Name of a tool that an installed plugin gives.
+ToolName = Annotated[str, Reference("tool")]
+#: Name of a plan store type.
+PlanStoreName = Annotated[str, Reference("plan_store")]
 #: An instruction for a model; a blank one is a policy error.
 Prompt = Annotated[str, AfterValidator(_not_blank), Field(json_schema_extra={"pattern": r"\S"})]
 #: A JSONPath expression; what is wrong with it is reported with the column inside the string.
@@ -158,7 +167,8 @@ class RouteType:
         options: Pydantic model of the route's own keys, with ``extra="forbid"``
             (inherit :class:`Options`).
         router: Called once per route as ``router(options)``, and once more when a policy is
-            checked; the result has ``async def route(request, context) -> Decision``.
+            checked; the result has ``async def route(request, context) -> Decision``, and of
+            kind ``answers`` also ``def answer(request, context)``, an asynchronous generator.
         summary: One line for ``switchyard plugins``.
         kind: ``routes`` decides where a request goes; ``answers`` writes the answer itself.
     """
@@ -185,6 +195,47 @@ class LatchStoreType:
     factory: Callable[[int], Any]
     summary: str
     shared: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanStoreType:
+    """A kind of plan store: what a policy calls by ``plan_store = "<name>"``.
+
+    Args:
+        name: Unique among all installed plugins.
+        factory: Called once per route as ``factory(capacity, ttl_s, clock)``; the clock gives
+            seconds since the epoch.
+        summary: One line for ``switchyard plugins``.
+        shared: Whether several worker processes may share its state.
+    """
+
+    name: str
+    factory: Callable[[int, float, Callable[[], float]], Any]
+    summary: str
+    shared: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """A tool that an answering router may offer to its models; only if a policy lists it.
+
+    Args:
+        name: Unique among all installed plugins, ``[a-z][a-z0-9_]*``, up to 64 characters.
+        description: What it does, for the model.
+        parameters: Pydantic model of its arguments, with ``extra="forbid"``; the descriptions
+            of its fields reach the model.
+        function: Called with an instance of that model; may be ``async``. A plain function
+            runs in a thread. Its result is text, or is turned into JSON.
+        side_effects: Whether a call changes anything outside of the answer.
+        timeout_s: Seconds that a call may take, above 0.
+    """
+
+    name: str
+    description: str
+    parameters: type[BaseModel]
+    function: Callable[[Any], Any]
+    side_effects: bool = False
+    timeout_s: float = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

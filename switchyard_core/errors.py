@@ -10,24 +10,28 @@
     │   ├── BodyTooLargeError  413  the body is over the limit
     │   ├── UnknownModelError  404  no route has that model id
     │   ├── LatchCapacityError 400  a new identity finds the latch store full
+    │   ├── PlanCapacityError  400  a new plan finds the plan store full
     │   └── RefusedError       400  the policy refuses the request
     └── UpstreamError          502/504  the provider could not be reached or broke off
+        └── ReplayMiss         502  nothing is recorded for this call
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 __all__ = [
     "BodyError",
     "BodyTooLargeError",
     "Finding",
     "LatchCapacityError",
+    "PlanCapacityError",
     "PluginError",
     "PolicyError",
     "RefusedError",
+    "ReplayMiss",
     "RequestError",
     "Severity",
     "SwitchyardError",
@@ -127,6 +131,7 @@ class RequestError(SwitchyardError):
         status: HTTP status for the caller.
         param: Wire path into the request, such as ``messages[3].role``.
         headers: Extra response headers.
+        details: Further members of the error object, plain data.
     """
 
     message: str
@@ -134,6 +139,7 @@ class RequestError(SwitchyardError):
     status: int = 400
     param: str | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
+    details: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         super().__init__(self.message)
@@ -155,6 +161,10 @@ class LatchCapacityError(RequestError):
     """A new identity wants to latch and the store is full (400, not retryable)."""
 
 
+class PlanCapacityError(RequestError):
+    """A plan is to be kept and the store is full (400, not retryable)."""
+
+
 class RefusedError(RequestError):
     """The policy refuses the request, for example for a missing history."""
 
@@ -173,3 +183,18 @@ class UpstreamError(SwitchyardError):
         self.kind = kind
         self.status = status
         super().__init__(message)
+
+
+class ReplayMiss(UpstreamError):  # noqa: N818  # the field's own word
+    """Nothing is recorded for a call, and nothing may be sent.
+
+    Args:
+        message: Key, wanted file, difference to the nearest recording, how to record it.
+        key: Key of the call, 16 hexadecimal digits.
+        path: The file that would hold it.
+    """
+
+    def __init__(self, message: str, *, key: str = "", path: str = "") -> None:
+        self.key = key
+        self.path = path
+        super().__init__(message, kind="replay_miss")

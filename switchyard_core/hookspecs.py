@@ -21,8 +21,10 @@ if TYPE_CHECKING:
         LatchStoreType,
         LintRule,
         MutationPack,
+        PlanStoreType,
         RewriteType,
         RouteType,
+        Tool,
     )
 
 __all__ = [
@@ -33,10 +35,12 @@ __all__ = [
     "switchyard_latch_stores",
     "switchyard_lint_rules",
     "switchyard_mutation_packs",
+    "switchyard_plan_stores",
     "switchyard_register_commands",
     "switchyard_request_finished",
     "switchyard_rewrites",
     "switchyard_route_types",
+    "switchyard_tools",
 ]
 
 #: The pluggy project name, and the entry-point group.
@@ -86,6 +90,31 @@ def switchyard_latch_stores() -> Iterable[LatchStoreType]:  # type: ignore[empty
     On error: the plugin is broken. A name that two plugins give belongs to neither (SY503).
 
     .. versionadded:: 0.1.0
+    """
+
+
+@hookspec
+def switchyard_plan_stores() -> Iterable[PlanStoreType]:  # type: ignore[empty-body]
+    """Declare kinds of plan stores: where plans wait for approval.
+
+    When: once, at registry build; a store's factory is called once per route that names it.
+    Result: each is a value of ``plan_store``.
+    On error: the plugin is broken. A name that two plugins give belongs to neither (SY503).
+
+    .. versionadded:: 0.2.0
+    """
+
+
+@hookspec
+def switchyard_tools() -> Iterable[Tool]:  # type: ignore[empty-body]
+    """Declare tools that answering routers may offer to their models.
+
+    When: once, at registry build; a tool's function is called when a model asks for it.
+    Result: each is a name for ``tools`` of a route. Nothing is offered unless a policy lists it.
+    On error: the plugin is broken. A name that two plugins give belongs to neither (SY503). What
+    goes wrong in a call becomes an error result for the model.
+
+    .. versionadded:: 0.2.0
     """
 
 

@@ -7,20 +7,26 @@ an empty and a huge history, and chooses only targets that its policy declares.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+import secrets
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 from random import Random
 from typing import Literal, Protocol, runtime_checkable
 
+from switchyard_core.answers import AnswerEvent
 from switchyard_core.asking import Ask, ModelCall, ModelReply, WouldAsk
 from switchyard_core.decision import Decision, Failure, LatchRecord
 from switchyard_core.declarations import WireFormat
 from switchyard_core.identity import Identity
 from switchyard_core.mutation import MutationRules, Verdict
+from switchyard_core.plans import PlanStore
+from switchyard_core.pricing import Price
 from switchyard_core.request import Request
+from switchyard_core.tools import Toolbox
 
 __all__ = [
+    "AnsweringRouter",
     "FirstMutation",
     "Mutations",
     "RouteContext",
@@ -59,6 +65,23 @@ class RetryingRouter(Router, Protocol):
         ...
 
 
+@runtime_checkable
+class AnsweringRouter(Router, Protocol):
+    """A router of kind ``answers``: it asks models itself and writes the answer.
+
+    Its ``route`` is asked first and must not ask anybody: it says, for the log and for
+    explanations, which target is asked first and why.
+    """
+
+    def answer(self, request: Request, context: RouteContext) -> AsyncIterator[AnswerEvent]:
+        """Yield the answer's events; an asynchronous generator.
+
+        Raises:
+            RequestError: The request is refused; only before the first event.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetView:
     """What a router may know of a target.
@@ -71,6 +94,8 @@ class TargetView:
             one read the other's opaque reasoning.
         context_window: Tokens, ``None`` when it is not declared.
         on_overflow: What to do with a request that does not fit.
+        price: What it costs, ``None`` when the policy does not say.
+        structured_output: How it is made to answer in JSON.
     """
 
     name: str
@@ -79,6 +104,8 @@ class TargetView:
     origin: object
     context_window: int | None = None
     on_overflow: Literal["send", "stay", "reject"] = "send"
+    price: Price | None = None
+    structured_output: Literal["json_schema", "forced_tool", "prompt"] = "json_schema"
 
     def fits(self, request: Request) -> bool:
         """Return whether a request's estimated size is within the declared window."""
@@ -167,6 +194,10 @@ class Mutations:
         return None
 
 
+def _new_id(prefix: str) -> str:
+    return f"{prefix}_{secrets.token_hex(12)}"
+
+
 async def _ask_nobody(target: str, call: ModelCall) -> ModelReply:
     raise WouldAsk(target, call)
 
@@ -188,6 +219,9 @@ class RouteContext:
             returns its :class:`~switchyard_core.ModelReply`; it raises
             :class:`~switchyard_core.AskError` when there is no usable answer. An explanation
             ends where a router asks.
+        tools: The tools that the route lists.
+        plans: The route's plan store, ``None`` when its options name none.
+        new_id: Makes an id that cannot be guessed, ``<prefix>_<24 hexadecimal digits>``.
     """
 
     route: str
@@ -198,3 +232,6 @@ class RouteContext:
     random: Random = field(default_factory=Random)
     clock: Callable[[], float] = lambda: 0.0
     ask: Ask = _ask_nobody
+    tools: Toolbox = field(default_factory=Toolbox)
+    plans: PlanStore | None = None
+    new_id: Callable[[str], str] = _new_id

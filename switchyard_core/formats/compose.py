@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from switchyard_core.asking import ModelCall, ModelReply, ModelUsage, RequestedCall
+from switchyard_core.asking import ModelCall, ModelReply, ModelUsage, RequestedCall, ToolSpec
 from switchyard_core.declarations import WireFormat
 from switchyard_core.jsontext import JsonTextError, encode, loads
 
@@ -26,7 +26,7 @@ def compose(wire_format: WireFormat, call: ModelCall, model: str) -> bytes:
     """
     body = {"model": model, **_WRITERS[wire_format](call)}
     if call.tools:
-        body["tools"] = [dict(tool) for tool in call.tools]
+        body["tools"] = [dict(tool) for tool in call.tools if not isinstance(tool, ToolSpec)]
     if call.temperature is not None:
         body["temperature"] = call.temperature
     return encode(body)

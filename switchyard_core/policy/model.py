@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import date
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
@@ -17,6 +16,7 @@ from switchyard_core.jsonpath import Path as JSONPath
 from switchyard_core.mutation.schema import RuleSetModel
 from switchyard_core.policy.document import Document
 from switchyard_core.policy.positions import Location
+from switchyard_core.pricing import Price
 
 __all__ = ["CheckResult", "Client", "Housekeeping", "Origin", "Policy", "Price", "Route", "Target"]
 
@@ -161,25 +161,6 @@ class Housekeeping:
         if self.path is not None:
             found = self.path.values(body())
         return any(self.test(value) for value in found) is self.wanted
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Price:
-    """What a model costs, in US dollars per million tokens.
-
-    Args:
-        as_of: Day of the prices.
-        input: Fresh input.
-        output: Output.
-        cached_input: Input read from a cache, ``None`` when not given.
-        cache_write: Input written to a cache, ``None`` when not given.
-    """
-
-    as_of: date
-    input: float
-    output: float
-    cached_input: float | None
-    cache_write: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

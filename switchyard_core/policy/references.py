@@ -32,7 +32,7 @@ class Named:
         is_key: Whether it is the key of a table.
     """
 
-    kind: Literal["target", "route", "rule_set", "latch_store", "label"]
+    kind: Literal["target", "route", "rule_set", "latch_store", "label", "tool", "plan_store"]
     name: str
     location: Location
     is_key: bool = False
