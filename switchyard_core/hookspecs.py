@@ -101,7 +101,7 @@ def switchyard_plan_stores() -> Iterable[PlanStoreType]:  # type: ignore[empty-b
     Result: each is a value of ``plan_store``.
     On error: the plugin is broken. A name that two plugins give belongs to neither (SY503).
 
-    .. versionadded:: 0.2.0
+    .. versionadded:: 0.1.0
     """
 
 
@@ -114,7 +114,7 @@ def switchyard_tools() -> Iterable[Tool]:  # type: ignore[empty-body]
     On error: the plugin is broken. A name that two plugins give belongs to neither (SY503). What
     goes wrong in a call becomes an error result for the model.
 
-    .. versionadded:: 0.2.0
+    .. versionadded:: 0.1.0
     """
 
 
