@@ -18,6 +18,8 @@ CHARS_PER_TOKEN = 4
 TOOL_CALL_TOKENS = 20
 #: One part in so many of the cap on tool output is what a tool is expected to return.
 EXPECTED_SHARE = 40
+#: The lowest case divides the assumed length of an answer by this, the highest multiplies it.
+SPREAD = 4
 
 Case = Literal["low", "expected", "high"]
 _CASES: tuple[Case, ...] = ("low", "expected", "high")
@@ -32,6 +34,7 @@ class Basis:
         step_texts: Message of each step, in order of the steps.
         tools: Tools that every call offers.
         output_tokens: Assumed length of an answer in tokens.
+        max_output_tokens: Limit of an answer in tokens.
         max_tool_rounds: Most answers of one step that call tools.
         max_tool_output_chars: Cap on the output of a tool.
         target: Name of the target that is asked.
@@ -43,6 +46,7 @@ class Basis:
     step_texts: Sequence[str]
     tools: Sequence[ToolSpec] = ()
     output_tokens: int = 300
+    max_output_tokens: int = 4096
     max_tool_rounds: int = 8
     max_tool_output_chars: int = 20_000
     target: str = "executor"
@@ -119,9 +123,9 @@ class Estimate:
 def estimate(plan: Plan, basis: Basis) -> Estimate:
     """Return what carrying out a plan may take.
 
-    Three cases: no step calls a tool; each step with a query calls one once; every step uses
-    all its rounds, and each output fills the cap. A route without tools has no rounds. An empty
-    plan takes nothing.
+    Three cases: no step calls a tool, and answers are short; each step with a query calls one
+    once; every step uses all its rounds, each output fills the cap, and answers are long. A
+    route without tools has no rounds. An empty plan takes nothing.
 
     Args:
         plan: The plan.
@@ -170,13 +174,14 @@ def _taken(plan: Plan, basis: Basis, case: Case) -> tuple[int, ModelUsage]:
     always = _tokens([basis.instructions, *map(_tool_text, basis.tools)])
     result = _result_tokens(basis, case)
     call_tokens = basis.output_tokens if case == "high" else TOOL_CALL_TOKENS
+    answer = _answer_tokens(basis, case)
     said = calls = sent = answered = 0
     for step, text in zip(plan.steps, basis.step_texts, strict=True):
         said += _tokens([text])
         rounds = _rounds(basis, case, searches=step.query is not None)
         for number in range(rounds + 1):
             sent += always + said
-            output = call_tokens if number < rounds else basis.output_tokens
+            output = call_tokens if number < rounds else answer
             answered += output
             said += output + result * (number < rounds)
         calls += rounds + 1
@@ -187,6 +192,14 @@ def _rounds(basis: Basis, case: Case, *, searches: bool) -> int:
     if not basis.tools or case == "low":
         return 0
     return basis.max_tool_rounds if case == "high" else int(searches)
+
+
+def _answer_tokens(basis: Basis, case: Case) -> int:
+    assumed = basis.output_tokens
+    if case == "low":
+        return _ceiling(assumed, SPREAD)
+    limit = max(assumed, basis.max_output_tokens)
+    return min(assumed * SPREAD, limit) if case == "high" else assumed
 
 
 def _result_tokens(basis: Basis, case: Case) -> int:
@@ -208,20 +221,22 @@ def _ceiling(number: int, divisor: int) -> int:
 
 def _assumptions(basis: Basis) -> Iterator[str]:
     yield f"a token is {CHARS_PER_TOKEN} characters; no tokenizer was asked"
-    yield f"an answer has {basis.output_tokens} tokens; each call sends all that was said before"
+    short, assumed, long = (_answer_tokens(basis, case) for case in _CASES)
+    yield f"an answer has {assumed} tokens, {short} in the lowest case and {long} in the highest"
+    yield "each call sends again all that was said before it"
     if not basis.tools:
         yield "no tools are offered"
         return
     expected, cap = _result_tokens(basis, "expected"), _result_tokens(basis, "high")
+    yield "lowest: no tool is called"
     yield (
         f"expected: a step with a query calls one tool once, in {TOOL_CALL_TOKENS} tokens, and "
-        f"is told {expected}, one part in {EXPECTED_SHARE} of what a tool may return"
+        f"is told {expected} tokens, one part in {EXPECTED_SHARE} of what a tool may return"
     )
     yield (
-        f"highest: every step calls tools {basis.max_tool_rounds} times, one at a time, and is "
-        f"told {cap} tokens each time, the most that a tool may return"
+        f"highest: every step calls tools {basis.max_tool_rounds} times, one at a time, in "
+        f"{assumed} tokens, and is told {cap} tokens each time, all that a tool may return"
     )
-    yield "lowest: no tool is called"
 
 
 def _price_json(model: str, price: Price) -> dict[str, Any]:
