@@ -36,6 +36,7 @@ def asked(wire_format: str) -> Callable[..., Asked]:
 
     def make(
         text: str = "a gift under $200",
+        /,
         *,
         turns: list[tuple[str, str]] | None = None,
         headers: Mapping[str, str] | list[tuple[str, str]] = (),
