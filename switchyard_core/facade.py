@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from os import PathLike
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, Self
 
+from switchyard_core.answers import AnswerEvent
 from switchyard_core.decision import Decision
 from switchyard_core.engine import Engine, Response, Upstreams, connect, script_findings
 from switchyard_core.engine.explanation import Explanation, explain
@@ -142,6 +143,18 @@ class Switchyard:
             UpstreamError: The provider could not be reached.
         """
         return await self.engine.handle(request)
+
+    def answer(self, request: Request) -> AsyncGenerator[AnswerEvent]:
+        """Yield what an answering router says to a request, as events and not as bytes.
+
+        Use it as ``async with contextlib.aclosing(yard.answer(request)) as events`` when you may
+        stop early: closing it cancels the call that runs.
+
+        Raises:
+            RequestError: The request is refused, or its route does not answer by itself.
+            UpstreamError: A model could not be asked.
+        """
+        return self.engine.answers.events(request)
 
     async def explain(self, request: Request) -> Explanation:
         """Return why a request would go where, and its outgoing body; nothing changes.

@@ -19,7 +19,14 @@ from switchyard_core.mutation import MutationRules, compile_rules
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.policy.model import Policy, Route
 from switchyard_core.request import Request
-from switchyard_core.router import Mutations, RouteContext, Router, SessionView, TargetView
+from switchyard_core.router import (
+    Mutations,
+    RouteContext,
+    Router,
+    SessionView,
+    TargetView,
+    fresh_id,
+)
 
 __all__ = ["RouteRuntime", "SessionReader", "build_runtimes"]
 
@@ -52,6 +59,11 @@ class RouteRuntime:
     told_missing: bool = False
     told_unfit: bool = False
 
+    @property
+    def answers(self) -> bool:
+        """Whether its router answers by itself."""
+        return self.route.type.kind == "answers"
+
     async def context(
         self,
         request: Request,
@@ -60,6 +72,7 @@ class RouteRuntime:
         random: Random,
         clock: Callable[[], float],
         ask: Ask,
+        new_id: Callable[[str], str] = fresh_id,
         dry_run: bool = False,
     ) -> RouteContext:
         """Return what the router is given for one request; ``dry_run`` neither counts nor logs."""
@@ -79,6 +92,7 @@ class RouteRuntime:
             random=random,
             clock=clock,
             ask=ask,
+            new_id=new_id,
         )
 
     def unfit_identity(
