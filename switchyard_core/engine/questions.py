@@ -24,6 +24,7 @@ class Question:
         target: Name of the target that would be asked.
         model: Model id as the target's provider knows it.
         call: What it would be asked.
+        structured_output: How the target is made to follow the call's schema, ``""`` without one.
         asked: What was asked before, with the canned replies.
     """
 
@@ -32,6 +33,7 @@ class Question:
     target: str
     model: str
     call: ModelCall
+    structured_output: str = ""
     asked: tuple[Mapping[str, str], ...] = ()
 
     def as_json(self) -> dict[str, Any]:
@@ -46,6 +48,7 @@ class Question:
                 "text": self.call.text,
                 "items": [dict(item) for item in self.call.items],
                 "schema": dict(self.call.schema) if self.call.schema is not None else None,
+                "structured_output": self.structured_output or None,
             },
         }
 
@@ -56,6 +59,10 @@ class Question:
         lines += [f"asked     {each['target']}: {each['reply']}" for each in self.asked]
         lines += [f"would ask {self.target} ({self.model})", *_indented(self.call.instructions)]
         lines += _indented(self.call.text)
+        if self.structured_output == "forced_tool":
+            lines.append(f"          made to answer by the tool {self.call.schema_name}")
+        elif self.structured_output == "prompt":
+            lines.append("          told the schema of the answer in its instructions")
         lines.append(f"          give its reply: --reply {self.target}=FILE")
         return "\n".join(lines) + "\n"
 
@@ -98,12 +105,14 @@ async def explain_or_ask(
         decision = await engine.decide(request, dry_run=dry_run, ask=answer)
     except WouldAsk as question:
         route = engine.runtime_for(request).route
+        target = engine.policy.targets[question.target]
         return Question(
             route=route.name,
             route_type=route.type.name,
             target=question.target,
-            model=engine.policy.targets[question.target].id,
+            model=target.id,
             call=question.call,
+            structured_output="" if question.call.schema is None else target.structured_output,
             asked=tuple(asked),
         )
     if asked:
