@@ -68,14 +68,14 @@ class Asker:
             failure = Failure(kind="transport", status=0, code=error.kind, body=b"")
             raise AskError(f"asking `{name}` failed: {error.message}", failure) from error
         async with answer:
-            return await self._read(target, answer)
+            return await self._read(target, call, answer)
 
     def _outgoing(self, request: Request, target: Target, call: ModelCall) -> Outgoing:
         # The caller's headers name its own conversation; only its credential may be ours to use.
         client = target.client
         bare = Headers({"user-agent": request.headers.get("user-agent", "")})
         body, _ = apply_rewrites(
-            ObjectText(compose(client.format, call, target.id)),
+            ObjectText(compose(client.format, call, target.id, target.structured_output)),
             _settings(target),
             self._rewrites,
             client.format,
@@ -94,7 +94,7 @@ class Asker:
             model=target.id,
         )
 
-    async def _read(self, target: Target, answer: UpstreamResponse) -> ModelReply:
+    async def _read(self, target: Target, call: ModelCall, answer: UpstreamResponse) -> ModelReply:
         try:
             body = await answer.read(ANSWER_BYTES)
         except UpstreamError as error:
@@ -109,7 +109,9 @@ class Asker:
         if answer.status >= _ERROR:
             raise AskError(f"asking `{target.name}` gave status {answer.status}", failure)
         try:
-            return read_reply(target.client.format, body)
+            forced = call.schema is not None and target.structured_output == "forced_tool"
+            structured = call.schema_name if forced else None
+            return read_reply(target.client.format, body, structured)
         except ValueError as error:
             raise AskError(f"asking `{target.name}`: {error}", failure) from error
 

@@ -33,6 +33,7 @@ class Question:
         target: Name of the target that would be asked.
         model: Model id as the target's provider knows it.
         call: What it would be asked.
+        structured_output: How the target is made to follow the call's schema, ``""`` without one.
         asked: What was asked before, with the canned replies.
     """
 
@@ -41,6 +42,7 @@ class Question:
     target: str
     model: str
     call: ModelCall
+    structured_output: str = ""
     asked: tuple[Mapping[str, str], ...] = ()
 
     def as_json(self) -> dict[str, Any]:
@@ -55,6 +57,7 @@ class Question:
                 "text": self.call.text,
                 "items": [dict(item) for item in self.call.items],
                 "schema": dict(self.call.schema) if self.call.schema is not None else None,
+                "structured_output": self.structured_output or None,
             },
         }
 
@@ -69,6 +72,10 @@ class Question:
         """Return what would be asked, and how to give the reply."""
         lines = [f"would ask {self.target} ({self.model})", *_indented(self.call.instructions)]
         lines += _indented(self.call.text)
+        if self.structured_output == "forced_tool":
+            lines.append(f"          made to answer by the tool {self.call.schema_name}")
+        elif self.structured_output == "prompt":
+            lines.append("          told the schema of the answer in its instructions")
         lines.append(f"          give its reply: --reply {self.target}=FILE")
         return "\n".join(lines) + "\n"
 
@@ -166,12 +173,14 @@ def _question(
     engine: Engine, request: Request, question: WouldAsk, asked: list[Mapping[str, str]]
 ) -> Question:
     route = engine.runtime_for(request).route
+    target = engine.policy.targets[question.target]
     return Question(
         route=route.name,
         route_type=route.type.name,
         target=question.target,
-        model=engine.policy.targets[question.target].id,
+        model=target.id,
         call=question.call,
+        structured_output="" if question.call.schema is None else target.structured_output,
         asked=tuple(asked),
     )
 

@@ -198,6 +198,7 @@ def build_runtimes(
             origin=target.client.origin,
             context_window=target.context_window,
             on_overflow=target.on_overflow,
+            structured_output=target.structured_output,
         )
         for name, target in policy.targets.items()
     }

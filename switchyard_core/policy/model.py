@@ -73,6 +73,7 @@ class Target:
         on_overflow: What happens to a request that does not fit the window.
         accepts_prefill: Whether a request may end with an assistant message.
         tool_id_style: A stricter form of tool ids that the provider wants.
+        structured_output: How it is made to answer by a schema when a router asks it.
         rewrites: Rewrites switched off (``False``) by name.
     """
 
@@ -86,6 +87,7 @@ class Target:
     on_overflow: Literal["send", "stay", "reject"]
     accepts_prefill: bool
     tool_id_style: Literal["alphanumeric_9"] | None
+    structured_output: Literal["json_schema", "forced_tool", "prompt"]
     rewrites: Mapping[str, bool]
 
     @property

@@ -31,7 +31,7 @@ __all__ = [
 
 #: Keys that the format has but this version cannot honour: pairs of table and key.
 #: They are refused, because a key that is accepted and ignored misleads.
-NOT_YET: frozenset[tuple[str, str]] = frozenset({("targets", "structured_output")})
+NOT_YET: frozenset[tuple[str, str]] = frozenset()
 
 #: Route types that the format has but this version cannot serve.
 NOT_YET_TYPES: frozenset[str] = frozenset({"planner_executor"})
@@ -184,6 +184,7 @@ class TargetModel(_Table):
         on_overflow: What happens to a request over ``context_window``.
         accepts_prefill: Whether a request may end with an assistant message.
         tool_id_style: ``alphanumeric_9``: tool ids of exactly nine letters and digits.
+        structured_output: How a router that asks this target makes it answer by a schema.
         rewrites: ``{ name = false }`` switches a rewrite off.
     """
 
@@ -196,6 +197,7 @@ class TargetModel(_Table):
     on_overflow: Literal["send", "stay", "reject"] = "send"
     accepts_prefill: bool = True
     tool_id_style: Literal["alphanumeric_9"] | None = None
+    structured_output: Literal["json_schema", "forced_tool", "prompt"] = "json_schema"
     rewrites: dict[str, bool] = {}
 
 
