@@ -102,7 +102,7 @@ from switchyard_core.jsonpath import PathError, compile_path
 from switchyard_core.jsontext import ArrayText, JsonTextError, ObjectText
 from switchyard_core.latches import LatchStore, MemoryLatchStore
 from switchyard_core.mutation import Verdict
-from switchyard_core.plans import PlanRecord, PlanState, PlanStore
+from switchyard_core.plans import MemoryPlanStore, PlanRecord, PlanState, PlanStore
 from switchyard_core.plugins import PluginInfo, PluginRegistry
 from switchyard_core.policy import Policy, check_policy, load_policy, load_policy_text
 from switchyard_core.pricing import Price
@@ -159,6 +159,7 @@ __all__ = [
     "LatchStoreType",
     "LintRule",
     "MemoryLatchStore",
+    "MemoryPlanStore",
     "Message",
     "ModelCall",
     "ModelReply",

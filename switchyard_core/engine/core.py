@@ -343,5 +343,7 @@ class Engine:
         return await self._decider.again(request, decision, failure)
 
     async def aclose(self) -> None:
-        """Close every connection to a provider."""
+        """Wait for tools that must not be cut off, and close every connection to a provider."""
+        for runtime in self.runtimes.values():
+            await runtime.tools.settle()
         await self.upstreams.aclose()

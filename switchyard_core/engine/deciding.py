@@ -73,7 +73,7 @@ class Decider:
         self._registry = registry
         self._random = random
         self._clock = clock
-        self.runtimes = build_runtimes(policy, registry, kept or {})
+        self.runtimes = build_runtimes(policy, registry, kept or {}, clock)
         self._by_model = {
             model: name
             for name, route in policy.routes.items()

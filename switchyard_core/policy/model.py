@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from switchyard_core.declarations import RouteType, WireFormat
+from switchyard_core.declarations import RouteType, Tool, WireFormat
 from switchyard_core.errors import Finding, Severity
 from switchyard_core.jsonpath import Path as JSONPath
 from switchyard_core.mutation.schema import RuleSetModel
@@ -108,7 +108,8 @@ class Route:
         options: Instance of the type's options model.
         targets: Names of all targets that its options name, in order of appearance.
         rule_sets: Names of all rule sets that its options name, in order of appearance.
-        wire_format: The one wire format of all its targets, ``None`` when it names none.
+        wire_format: The one wire format of all its targets, ``None`` when it names none and for
+            a type that answers by itself: it serves callers of all formats.
         workspace: Paths that are workspace though they look like scratch paths.
         unmatched: Label of tool calls that no rule matches, ``None`` for the rule sets' own.
         subagents: Name of the route that serves the sub-agents of this one's sessions,
@@ -116,6 +117,7 @@ class Route:
         context_window: Tokens, for the model list.
         tool_calling: For the model list.
         reasoning: For the model list.
+        tools: Names of all tools that its options name, in order of appearance.
     """
 
     name: str
@@ -132,6 +134,7 @@ class Route:
     context_window: int | None
     tool_calling: bool | None
     reasoning: bool | None
+    tools: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,6 +186,7 @@ class Policy:
         prices: By target id.
         findings: Warnings.
         document: The text it was made from.
+        tools: The tools that routes list, by name.
     """
 
     name: str
@@ -198,6 +202,7 @@ class Policy:
     prices: Mapping[str, Price]
     findings: tuple[Finding, ...]
     document: Document
+    tools: Mapping[str, Tool] = field(default_factory=dict)
 
     @property
     def text(self) -> str:

@@ -73,6 +73,7 @@ def resolve(
         prices=prices,
         findings=(),
         document=document,
+        tools={name: registry.tools[name] for route in routes.values() for name in route.tools},
     )
     if not included.complete:
         # A file that could not be read may well declare the rule set.

@@ -17,7 +17,6 @@ from switchyard_core.policy.secrets import looks_like_credential, shown
 
 __all__ = [
     "NOT_YET",
-    "NOT_YET_TYPES",
     "RESERVED_REWRITES",
     "ClientModel",
     "HousekeepingModel",
@@ -32,9 +31,6 @@ __all__ = [
 #: Keys that the format has but this version cannot honour: pairs of table and key.
 #: They are refused, because a key that is accepted and ignored misleads.
 NOT_YET: frozenset[tuple[str, str]] = frozenset()
-
-#: Route types that the format has but this version cannot serve.
-NOT_YET_TYPES: frozenset[str] = frozenset({"planner_executor"})
 
 #: Names of rewrites that are always needed, whether this version has them or not.
 RESERVED_REWRITES: frozenset[str] = frozenset({"translate", "set_model"})

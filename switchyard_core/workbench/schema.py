@@ -1,8 +1,8 @@
 """The JSON Schema of a policy file, for editors and for other tools' checks.
 
 The schema knows what is installed: route types with their options, rule sets, latch stores,
-labels, rewrites. It says less than ``switchyard check``, which alone knows whether a named
-target exists; what the schema refuses, the check refuses too.
+plan stores, tools, labels, rewrites. It says less than ``switchyard check``, which alone knows
+whether a named target exists; what the schema refuses, the check refuses too.
 """
 
 from __future__ import annotations
@@ -93,6 +93,8 @@ def _names(registry: PluginRegistry) -> Mapping[str, Mapping[str, Any]]:
     return {
         "label": {"enum": list(LABELS)},
         "latch_store": _one_of(registry.latch_stores),
+        "plan_store": _one_of(registry.plan_stores),
+        "tool": _one_of(registry.tools),
         # The policy's own rule sets have any name; an editor proposes the packs.
         "rule_set": {"anyOf": [_one_of(registry.rule_sets), {"type": "string"}]},
         "route": {},
