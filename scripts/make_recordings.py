@@ -13,9 +13,10 @@ import sys
 from contextlib import aclosing
 from pathlib import Path
 
+from switchyard_core.replay import Replay
+
 from switchyard_core import Request, Switchyard
 from switchyard_core.policy import Client
-from switchyard_core.replay import Replay
 from switchyard_core.upstream.base import Upstream
 from switchyard_core.upstream.scripted import ScriptedUpstream, load_script
 

@@ -16,6 +16,7 @@ from switchyard_core.answers import (
     Usage,
 )
 from switchyard_core.asking import (
+    Ask,
     AskError,
     ModelCall,
     ModelReply,
@@ -131,6 +132,7 @@ __all__ = [
     "AnswerEvent",
     "AnsweringRouter",
     "ArrayText",
+    "Ask",
     "AskError",
     "BodyError",
     "BodyTooLargeError",

@@ -27,6 +27,7 @@ __all__ = [
     "ToolCalled",
     "ToolReturned",
     "as_json",
+    "usage_json",
 ]
 
 
@@ -185,7 +186,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Plan):
         return value.model_dump(mode="json")
     if isinstance(value, Estimate):
-        return value.as_json()
+        return {**value.as_json(), "text": value.as_text()}
     if isinstance(value, ModelUsage):
         return usage_json(value)
     if isinstance(value, tuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from switchyard_core import (
@@ -18,7 +19,7 @@ from switchyard_core import (
     UserMessage,
 )
 
-__all__ = ["MAX_REVISIONS", "Desk", "Pending"]
+__all__ = ["MAX_REVISIONS", "Desk", "Pending", "changed"]
 
 #: How often one plan may be revised.
 MAX_REVISIONS = 5
@@ -157,8 +158,7 @@ class Desk:
             _NOT_PENDING,
             "plan_not_pending",
             f"the plan `{record.plan_id}` does not wait for approval: it is {record.state}",
-            status=record.state,
-            plan_id=record.plan_id,
+            {"status": record.state, "plan_id": record.plan_id},
         )
 
 
@@ -167,7 +167,9 @@ def changed(what: str) -> RequestError:
     return _problem(_CHANGED, "plan_changed", what)
 
 
-def _problem(status: int, code: str, message: str, **details: str) -> RequestError:
+def _problem(
+    status: int, code: str, message: str, details: Mapping[str, str] = MappingProxyType({})
+) -> RequestError:
     return RequestError(
         message=message,
         code=code,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from switchyard_core import (
@@ -20,9 +20,14 @@ from switchyard_core import (
 )
 from switchyard_planner_executor.options import PlannerExecutorOptions
 from switchyard_planner_executor.plan import Plan, plan_schema
-from switchyard_planner_executor.prompts import prompt
 from switchyard_planner_executor.reading import PlanError, ReadPlan, read_plan
 from switchyard_planner_executor.records import StepRecord
+from switchyard_planner_executor.wording import (
+    planner_instructions,
+    replan_text,
+    retry_text,
+    revise_text,
+)
 
 __all__ = ["Planner"]
 
@@ -38,7 +43,7 @@ class Planner:
         options: Options of the route.
         wire_format: Of the planner's target.
         ask: Asks a target.
-        has_tools: Whether a step may have a query at all.
+        searchable: Whether a step may have a query at all.
         usage: Tokens so far.
         calls: Calls so far.
     """
@@ -46,7 +51,7 @@ class Planner:
     options: PlannerExecutorOptions
     wire_format: WireFormat
     ask: Ask
-    has_tools: bool
+    searchable: bool
     usage: ModelUsage = field(default_factory=ModelUsage)
     calls: int = 0
 
@@ -75,31 +80,25 @@ class Planner:
 
     async def revise(self, user: UserMessage, plan: Plan, feedback: str) -> ReadPlan:
         """Return another plan for the same request; raises like :meth:`plan`."""
-        told = Transcript(self.wire_format)
-        told.user(user.text, user.images)
-        told.assistant(plan.model_dump_json())
-        told.user(prompt("revise").format(feedback=feedback))
-        return await self._read(ModelCall(items=told.items))
+        text = revise_text(plan, request=user.text, feedback=feedback)
+        return await self._read(ModelCall(text=text, images=user.images))
 
-    async def replan(self, goal: str, records: Iterable[StepRecord], first: int) -> ReadPlan:
+    async def replan(self, plan: Plan, records: Sequence[StepRecord], first: int) -> ReadPlan:
         """Return a plan for what is left after a failed step; raises like :meth:`plan`.
 
         Args:
-            goal: Of the plan so far.
+            plan: The plan so far.
             records: The steps that ran, the failed one last.
             first: Number of the next step.
         """
-        *done, failed = records
-        finished = "\n\n".join(
-            f"Step {record.step.step}: {record.step.action}\n{record.result or record.error}"
-            for record in done
-        )
-        text = prompt("replan").format(
-            goal=goal,
-            finished=finished or "None.",
-            failed=f"Step {failed.step.step}: {failed.step.action}",
+        *before, failed = records
+        text = replan_text(
+            plan,
+            done=[(record.step, record.result or record.error) for record in before],
+            failed=failed.step,
             why=failed.error,
             first=first,
+            max_steps=self.options.max_steps,
         )
         return await self._read(ModelCall(text=text), first=first)
 
@@ -114,11 +113,11 @@ class Planner:
                     lenient=options.planner_output == "lenient",
                     first=first,
                 )
-                _must_have_tools(found.plan, reply, has_tools=self.has_tools)
+                _must_have_tools(found.plan, reply, searchable=self.searchable)
             except PlanError as error:
                 if not left:
                     raise
-                call = self._again(call, reply, error)
+                call = self._again(call, error, first)
             else:
                 return found
         raise AssertionError  # the last round of the loop returns or raises
@@ -129,7 +128,11 @@ class Planner:
             text=call.text,
             images=call.images,
             items=call.items,
-            instructions=options.planner_prompt or prompt("planner"),
+            instructions=planner_instructions(
+                options.planner_prompt,
+                max_steps=options.max_steps,
+                searchable=self.searchable,
+            ),
             schema=plan_schema(),
             schema_name=_SCHEMA_NAME,
             max_output_tokens=options.planner_max_tokens,
@@ -149,20 +152,21 @@ class Planner:
         self.usage += reply.usage
         return reply
 
-    def _again(self, call: ModelCall, reply: ModelReply, error: PlanError) -> ModelCall:
+    def _again(self, call: ModelCall, error: PlanError, first: int) -> ModelCall:
         """Return the call that sends a fault back to the planner."""
-        told = Transcript(self.wire_format, call.items)
         if not call.items:
-            told.user(call.text, call.images)
-        told.assistant(reply.text or reply.refusal or "(nothing)")
-        told.user(prompt("retry").format(reason=error.reason, detail=error.detail))
+            text = retry_text(call.text, detail=error.detail, first=first)
+            return ModelCall(text=text, images=call.images)
+        told = Transcript(self.wire_format, call.items)
+        told.assistant(error.raw_text)
+        told.user(retry_text("The conversation above.", detail=error.detail, first=first))
         return ModelCall(items=told.items)
 
 
-def _must_have_tools(plan: Plan, reply: ModelReply, *, has_tools: bool) -> None:
+def _must_have_tools(plan: Plan, reply: ModelReply, *, searchable: bool) -> None:
     """Refuse a plan that wants a search where no tool is known for it."""
     wanting = [str(step.step) for step in plan.steps if step.query is not None]
-    if wanting and not has_tools:
+    if wanting and not searchable:
         raise PlanError(
             "schema",
             reply.text,

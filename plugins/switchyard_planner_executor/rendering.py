@@ -160,9 +160,11 @@ class Narrator:
         run = self._run
         plan = run.plan
         records = {record.step.step: record.as_json() for record in run.records}
-        steps = [] if plan is None else [
-            records.get(step.step) or _not_run(step.step) for step in plan.steps
-        ]
+        steps = (
+            []
+            if plan is None
+            else [records.get(step.step) or _not_run(step.step) for step in plan.steps]
+        )
         actual = {
             "calls": event.calls,
             "input_tokens": event.executor.input_tokens,

@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import hashlib
 from collections.abc import AsyncGenerator, Iterator
+from dataclasses import dataclass
 
 from switchyard_core import (
     AnswerEvent,
     Decision,
+    DecisionWarning,
     PlanRecord,
     Reason,
     Request,
@@ -24,21 +26,56 @@ from switchyard_planner_executor.approval import (
     RunPlan,
     read_intent,
 )
-from switchyard_planner_executor.caller import Caller, read_caller
+from switchyard_planner_executor.caller import (
+    CallerSettings,
+    caller_settings,
+    caller_warnings,
+    refuse_unserved,
+    require_user_text,
+)
 from switchyard_planner_executor.events import ApprovalRequired, RunFinished
 from switchyard_planner_executor.options import PlannerExecutorOptions
 from switchyard_planner_executor.pending import MAX_REVISIONS, Desk, Pending, changed
 from switchyard_planner_executor.plan import Plan
-from switchyard_planner_executor.prompts import prompt
 from switchyard_planner_executor.reading import PlanError, read_plan_value
 from switchyard_planner_executor.rendering import Narrator
 from switchyard_planner_executor.run import PlanRun
+from switchyard_planner_executor.wording import planner_instructions
 
 __all__ = ["PlannerExecutorRouter"]
 
 #: How much of a planner's unusable reply a caller is shown, in characters.
 RAW_TEXT_CHARS = 4000
 _BAD_GATEWAY = 502
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Caller:
+    """What the caller says beside the task."""
+
+    settings: CallerSettings
+    instructions: str
+    warnings: tuple[DecisionWarning, ...]
+
+    @classmethod
+    def of(cls, request: Request, options: PlannerExecutorOptions) -> _Caller:
+        keeps = options.caller_instructions == "executor"
+        return cls(
+            settings=caller_settings(request),
+            instructions=request.instructions if keeps else "",
+            warnings=caller_warnings(request, keeps_instructions=keeps),
+        )
+
+    def run(
+        self, options: PlannerExecutorOptions, context: RouteContext, plan_id: str = ""
+    ) -> PlanRun:
+        return PlanRun(
+            options,
+            context,
+            plan_id=plan_id,
+            settings=self.settings,
+            instructions=self.instructions,
+        )
 
 
 class PlannerExecutorRouter:
@@ -72,8 +109,12 @@ class PlannerExecutorRouter:
         Raises:
             RequestError: The request, the plan or the approval is refused; nothing ran.
         """
-        caller = read_caller(request, self._options)
-        intent = read_intent(request, by_text=self._options.approval_by_text)
+        options = self._options
+        refuse_unserved(request, caller_tools=options.caller_tools)
+        intent = read_intent(request, by_text=options.approval_by_text)
+        if isinstance(intent, (Fresh, Revise)):
+            require_user_text(request)
+        caller = _Caller.of(request, options)
         if isinstance(intent, Fresh):
             events = self._fresh(request, context, caller, intent)
         elif isinstance(intent, RunPlan):
@@ -87,12 +128,12 @@ class PlannerExecutorRouter:
     # --- a new request -------------------------------------------------------------------
 
     async def _fresh(
-        self, request: Request, context: RouteContext, caller: Caller, intent: Fresh
+        self, request: Request, context: RouteContext, caller: _Caller, intent: Fresh
     ) -> AsyncGenerator[AnswerEvent]:
         options = self._options
         history = request.conversation if options.planner_sees == "conversation" else None
-        run = PlanRun(options, context, caller=caller)
-        gate = intent.wants_approval or options.approval == "always"
+        run = caller.run(options, context)
+        gate = intent.hold or options.approval == "always"
         if not gate and options.approval == "none":
             with _unusable():
                 await run.make_plan(request.user_message, history)
@@ -121,7 +162,7 @@ class PlannerExecutorRouter:
             yield event
 
     async def _given(
-        self, context: RouteContext, caller: Caller, intent: RunPlan
+        self, context: RouteContext, caller: _Caller, intent: RunPlan
     ) -> AsyncGenerator[AnswerEvent]:
         """Run a plan that the caller brings."""
         options = self._options
@@ -132,16 +173,18 @@ class PlannerExecutorRouter:
                 code="caller_plans_off",
                 headers={"x-should-retry": "false"},
             )
-        run = PlanRun(options, context, caller=caller)
+        run = caller.run(options, context)
         try:
-            run.use_plan(read_plan_value(intent.plan, max_steps=options.max_steps))
+            run.use_plan(read_plan_value(intent.value, max_steps=options.max_steps))
         except PlanError as error:
             raise _refusal(error, status=400, code="plan_invalid") from error
         _check_cost(run, options)
-        if options.approval == "over_cost" and _is_dear(run, options):
+        if intent.hold or (options.approval == "over_cost" and _is_dear(run, options)):
             desk = Desk(context)
             record = await desk.reserve(run.plan_id)
-            await desk.keep(record, run.digest, Pending(user=UserMessage(text=""), state=run.state()))
+            await desk.keep(
+                record, run.digest, Pending(user=UserMessage(text=""), state=run.state())
+            )
             for event in _waiting(run, caller):
                 yield event
             return
@@ -154,13 +197,13 @@ class PlannerExecutorRouter:
         self,
         request: Request,
         context: RouteContext,
-        caller: Caller,
+        caller: _Caller,
         intent: Approve | Reject | Revise,
     ) -> AsyncGenerator[AnswerEvent]:
         desk = Desk(context)
         record = await desk.find(intent.plan_id)
         pending = Pending.from_bytes(record.data)
-        run = PlanRun(self._options, context, plan_id=record.plan_id, caller=caller)
+        run = caller.run(self._options, context, record.plan_id)
         run.restore(pending.state)
         if isinstance(intent, Reject):
             await desk.claim(record, "rejected")
@@ -178,7 +221,7 @@ class PlannerExecutorRouter:
             yield event
 
     async def _approved(
-        self, desk: Desk, record: PlanRecord, pending: Pending, run: PlanRun, caller: Caller
+        self, desk: Desk, record: PlanRecord, pending: Pending, run: PlanRun, caller: _Caller
     ) -> AsyncGenerator[AnswerEvent]:
         """Run an approved plan; whatever happens, the store knows how it ended."""
         try:
@@ -203,7 +246,7 @@ class PlannerExecutorRouter:
         record: PlanRecord,
         pending: Pending,
         run: PlanRun,
-        caller: Caller,
+        caller: _Caller,
     ) -> list[AnswerEvent]:
         """Make another plan from what the caller says of the one that waits."""
         if pending.revisions >= MAX_REVISIONS:
@@ -237,7 +280,7 @@ class PlannerExecutorRouter:
 
     # --- running -------------------------------------------------------------------------
 
-    async def _run(self, run: PlanRun, caller: Caller) -> AsyncGenerator[AnswerEvent]:
+    async def _run(self, run: PlanRun, caller: _Caller) -> AsyncGenerator[AnswerEvent]:
         last_step = self._options.answer == "last_step"
         narrator = Narrator(run, waits=False, last_step=last_step, warnings=caller.warnings)
         for event in narrator.tell(run.created()):
@@ -255,7 +298,12 @@ class PlannerExecutorRouter:
         user: UserMessage | None = None,
         revisions: int = 0,
     ) -> Pending:
-        text = self._options.planner_prompt or prompt("planner")
+        options = self._options
+        text = planner_instructions(
+            options.planner_prompt,
+            max_steps=options.max_steps,
+            searchable=options.hinted_tool is not None,
+        )
         return Pending(
             user=user if user is not None else request.user_message,
             state=run.state(),
@@ -264,7 +312,7 @@ class PlannerExecutorRouter:
         )
 
 
-def _waiting(run: PlanRun, caller: Caller) -> list[AnswerEvent]:
+def _waiting(run: PlanRun, caller: _Caller) -> list[AnswerEvent]:
     """Return the answer that shows a plan and how to go on."""
     narrator = Narrator(run, waits=True, last_step=False, warnings=caller.warnings)
     run.status = "planned"
@@ -276,7 +324,7 @@ def _waiting(run: PlanRun, caller: Caller) -> list[AnswerEvent]:
     return [told for event in events for told in narrator.tell(event)]
 
 
-def _rejected(run: PlanRun, caller: Caller) -> list[AnswerEvent]:
+def _rejected(run: PlanRun, caller: _Caller) -> list[AnswerEvent]:
     narrator = Narrator(run, waits=False, last_step=False, warnings=caller.warnings)
     run.status = "rejected"
     finished: RunFinished = run.finished()

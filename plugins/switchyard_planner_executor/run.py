@@ -23,8 +23,8 @@ from switchyard_core import (
     Transcript,
     UserMessage,
 )
-from switchyard_planner_executor.caller import Caller
-from switchyard_planner_executor.estimate import Estimate, estimate_plan
+from switchyard_planner_executor.caller import CallerSettings
+from switchyard_planner_executor.estimate import Basis, Estimate, estimate
 from switchyard_planner_executor.events import (
     ApprovalRequired,
     PlanCreated,
@@ -43,16 +43,18 @@ from switchyard_planner_executor.modes import get_mode
 from switchyard_planner_executor.options import PlannerExecutorOptions
 from switchyard_planner_executor.plan import Plan, PlanStep, plan_digest
 from switchyard_planner_executor.planner import Planner
-from switchyard_planner_executor.prompts import prompt
 from switchyard_planner_executor.reading import PlanError, ReadPlan
 from switchyard_planner_executor.records import StepRecord
+from switchyard_planner_executor.wording import (
+    BLOCKED_TOOL,
+    blocked_tool,
+    executor_instructions,
+    step_text,
+)
 
-__all__ = ["BLOCKED_TOOL", "PlanRun"]
+__all__ = ["PlanRun"]
 
 _T = TypeVar("_T")
-
-#: The tool by which the executor ends a step that it cannot do; offered in ``replan`` only.
-BLOCKED_TOOL = "report_blocked"
 
 
 class _StepFailure(Exception):  # noqa: N818  # a step's end, not an error of ours
@@ -71,7 +73,8 @@ class PlanRun:
         options: Options of the route.
         context: What the route is given: ``ask``, ``tools``, ``targets`` and ``clock`` are used.
         plan_id: Id of the plan; ``""`` makes a new one.
-        caller: What the caller sets for the executor.
+        settings: What the caller sets for the executor.
+        instructions: The caller's instructions for the executor, ``""`` for none.
 
     Raises:
         UnknownModeError: The mode is none of the known ones.
@@ -83,7 +86,8 @@ class PlanRun:
         context: RouteContext,
         *,
         plan_id: str = "",
-        caller: Caller | None = None,
+        settings: CallerSettings | None = None,
+        instructions: str = "",
     ) -> None:
         self.options = options
         self.mode = get_mode(options.mode)
@@ -97,15 +101,13 @@ class PlanRun:
         self.calls = 0
         self.replans = 0
         self._context = context
-        self._caller = caller if caller is not None else Caller()
-        self._query_tool = options.query_tool or (
-            options.tools[0] if len(options.tools) == 1 else None
-        )
+        self._settings = settings if settings is not None else CallerSettings()
+        self._told = instructions
         self.planner = Planner(
             options=options,
             wire_format=context.targets[options.planner_target].wire_format,
             ask=context.ask,
-            has_tools=self._query_tool is not None,
+            searchable=options.hinted_tool is not None,
         )
         self._executor = context.targets[options.executor_target]
         self._transcript = Transcript(self._executor.wire_format)
@@ -133,15 +135,20 @@ class PlanRun:
     @property
     def estimate(self) -> Estimate:
         """What running the steps that are left would take."""
-        return estimate_plan(
-            Plan(goal=self._made.goal, steps=tuple(self._left())),
-            options=self.options,
-            instructions=self._instructions(),
+        left, options = self._left(), self.options
+        basis = Basis(
+            # What was said in this run is sent again with each call.
+            instructions=self._instructions() + self._transcript.dumps() * bool(self.records),
+            step_texts=[self._step_text(step) for step in left],
             tools=self._tools(),
-            step_texts=[self._step_text(step) for step in self._left()],
+            output_tokens=options.estimate_output_tokens,
+            max_tool_rounds=options.max_tool_rounds,
+            max_tool_output_chars=options.max_tool_output_chars,
+            target=options.executor_target,
+            model=self._executor.id,
             price=self._executor.price,
-            begun=self._transcript.items,
         )
+        return estimate(self._made.model_copy(update={"steps": tuple(left)}), basis)
 
     @property
     def _made(self) -> Plan:
@@ -179,15 +186,13 @@ class PlanRun:
 
     def use_plan(self, found: Plan | ReadPlan) -> Plan:
         """Keep a plan that was made elsewhere."""
-        return self._take(found if isinstance(found, ReadPlan) else ReadPlan(found, ()))
+        return self._take(found if isinstance(found, ReadPlan) else ReadPlan(plan=found))
 
     def _take(self, found: ReadPlan) -> Plan:
         self.plan = found.plan
         self.warnings += found.warnings
         if not found.plan.steps:
-            self.warnings.append(
-                DecisionWarning(code="plan_empty", detail="the plan has no steps")
-            )
+            self.warnings.append(DecisionWarning(code="plan_empty", detail="the plan has no steps"))
         return found.plan
 
     def created(self) -> PlanCreated:
@@ -256,7 +261,7 @@ class PlanRun:
         made, first = self._made, record.step.step + 1
         self.replans += 1
         try:
-            found = await self.planner.replan(made.goal, self.records, first)
+            found = await self.planner.replan(made, self.records, first)
         except PlanError as error:
             self.fail("plan_unusable")
             record.error += f" A new plan for the rest was unusable: {error.reason}."
@@ -267,9 +272,8 @@ class PlanRun:
             return
         record.replanned = True
         ran = tuple(each.step for each in self.records)
-        self._take(
-            ReadPlan(Plan(goal=made.goal, steps=(*ran, *found.plan.steps)), found.warnings)
-        )
+        plan = made.model_copy(update={"steps": (*ran, *found.plan.steps)})
+        self._take(ReadPlan(plan=plan, warnings=found.warnings))
         yield Replanned(
             plan_id=self.plan_id,
             digest=self.digest,
@@ -357,16 +361,14 @@ class PlanRun:
             instructions=self._instructions(),
             items=self._transcript.items,
             tools=self._tools(),
-            max_output_tokens=self._caller.max_output_tokens or options.executor_max_tokens,
-            sampling=self._caller.sampling,
+            max_output_tokens=self._settings.max_output_tokens or options.executor_max_tokens,
+            sampling=self._settings.sampling,
             keep_reasoning=True,
             role="executor",
         )
         self.calls += 1
         try:
-            reply = await self._within(
-                self._context.ask(options.executor_target, call), limit, end
-            )
+            reply = await self._within(self._context.ask(options.executor_target, call), limit, end)
         except AskError as error:
             raise _StepFailure("upstream", error.message) from error
         record.usage += reply.usage
@@ -394,21 +396,15 @@ class PlanRun:
     # --- what the executor is told -------------------------------------------------------
 
     def _instructions(self) -> str:
-        parts = (self.options.executor_prompt or prompt("executor"), self._caller.instructions)
+        parts = (executor_instructions(self.options.executor_prompt), self._told)
         return "\n\n".join(part for part in parts if part)
 
     def _tools(self) -> tuple[ToolSpec, ...]:
         specs = self._context.tools.specs
-        if self.mode != "replan":
-            return specs
-        return (*specs, _blocked_spec())
+        return specs if self.mode != "replan" else (*specs, blocked_tool())
 
     def _step_text(self, step: PlanStep) -> str:
-        text = prompt("step").format(step=step.step, action=step.action)
-        if step.query is None or self._query_tool is None:
-            return text
-        hint = prompt("step_query").format(tool=self._query_tool, query=step.query)
-        return f"{text}\n\n{hint}"
+        return step_text(step, query_tool=self.options.hinted_tool)
 
     # --- a run that waits ----------------------------------------------------------------
 
@@ -438,19 +434,6 @@ class PlanRun:
         self.planner.usage = ModelUsage(**state["planner"])
         self.executor_usage = ModelUsage(**state["executor"])
         self.calls, self.replans = state["calls"], state["replans"]
-
-
-def _blocked_spec() -> ToolSpec:
-    return ToolSpec(
-        name=BLOCKED_TOOL,
-        description=prompt("blocked"),
-        parameters={
-            "type": "object",
-            "properties": {"reason": {"type": "string", "description": prompt("blocked_reason")}},
-            "required": ["reason"],
-            "additionalProperties": False,
-        },
-    )
 
 
 def _reason_of(call: RequestedCall) -> str:
