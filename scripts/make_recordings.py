@@ -36,15 +36,13 @@ async def record(name: str, folder: Path) -> None:
 
     Args:
         name: Its name, without a suffix.
-        folder: Where the recordings go; it is emptied first.
+        folder: Where the recordings go; empty.
     """
     script = load_script(ROOT / "policies/recordings" / f"{name}.script.json")
 
     def connect(client: Client) -> Upstream:
         return ScriptedUpstream(script, client.format)
 
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
     yard = Switchyard.from_policy(
         ROOT / "policies" / f"{name}.toml",
         connect=connect,
@@ -64,6 +62,8 @@ def main() -> None:
     """Record all of them."""
     for name in REQUESTS:
         folder = ROOT / "policies/recordings" / name
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
         asyncio.run(record(name, folder))
         sys.stdout.write(f"{folder.relative_to(ROOT)}: {len(list(folder.iterdir()))} files\n")
 

@@ -73,7 +73,7 @@ class _CannotRun(Exception):  # noqa: N818  # ends the command with a message
     help="text for people, json for the result, jsonl for every event.",
 )
 @click.pass_context
-def command(
+def command(  # noqa: PLR0913, PLR0917  # one per option
     ctx: click.Context,
     policy: Path,
     request: str,

@@ -218,7 +218,7 @@ def plan_text(plan: Plan, estimate: Estimate) -> str:
         lines.append(f"{step.step}. {step.action}{query}")
     if not plan.steps:
         lines.append("The plan has no steps.")
-    return "\n".join([*lines, "", estimate.as_text()])
+    return "\n".join([*lines, "", estimate.as_line()])
 
 
 def _how_to_go_on(event: ApprovalRequired) -> str:

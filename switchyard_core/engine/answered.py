@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -21,6 +22,7 @@ from switchyard_core.engine.deciding import Decider
 from switchyard_core.engine.response import Outcome, Response
 from switchyard_core.errors import RefusedError
 from switchyard_core.formats.answer import answer_id, answer_writer
+from switchyard_core.plans import MemoryPlanStore
 from switchyard_core.request import Request
 from switchyard_core.router import AnsweringRouter
 
@@ -157,6 +159,9 @@ class Answers:
             Tally(asking, tokens),
             dry_run=rehearse is not None,
         )
+        if rehearse is not None and context.plans is not None:
+            plans = MemoryPlanStore(context.plans.capacity, context.plans.ttl_s, self._clock)
+            context = replace(context, plans=plans)
         if not isinstance(runtime.router, AnsweringRouter):
             raise decider.blame(runtime, "has no method `answer`")
         blame = partial(decider.blame, runtime)
