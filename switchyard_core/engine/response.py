@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from switchyard_core.decision import Decision
-from switchyard_core.engine.watching import StreamWatch
+from switchyard_core.formats.watching import StreamWatch
 from switchyard_core.rewrites import RewriteReport
 from switchyard_core.upstream.base import UpstreamResponse
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
@@ -18,7 +18,17 @@ from switchyard_core.policy.document import Document
 from switchyard_core.policy.positions import Location
 from switchyard_core.pricing import Price
 
-__all__ = ["CheckResult", "Client", "Housekeeping", "Origin", "Policy", "Price", "Route", "Target"]
+__all__ = [
+    "CheckResult",
+    "Client",
+    "Housekeeping",
+    "Origin",
+    "Policy",
+    "Price",
+    "ReplaySettings",
+    "Route",
+    "Target",
+]
 
 #: Where requests go and whose key they carry; equal origins understand each other's ids and
 #: opaque reasoning.
@@ -164,6 +174,17 @@ class Housekeeping:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReplaySettings:
+    """How recorded model calls are told apart.
+
+    Args:
+        key_fields: Fields of a body that count, ``None`` for the built-in list.
+    """
+
+    key_fields: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """A policy without errors.
 
@@ -181,6 +202,7 @@ class Policy:
         prices: By target id.
         findings: Warnings.
         document: The text it was made from.
+        replay: How recorded model calls are told apart.
     """
 
     name: str
@@ -196,6 +218,7 @@ class Policy:
     prices: Mapping[str, Price]
     findings: tuple[Finding, ...]
     document: Document
+    replay: ReplaySettings = field(default_factory=ReplaySettings)
 
     @property
     def text(self) -> str:
