@@ -86,7 +86,9 @@ from switchyard_core.errors import (
     PlanCapacityError,
     PluginError,
     PolicyError,
+    RecordingError,
     RefusedError,
+    ReplayError,
     ReplayMiss,
     RequestError,
     SwitchyardError,
@@ -107,6 +109,7 @@ from switchyard_core.plans import MemoryPlanStore, PlanRecord, PlanState, PlanSt
 from switchyard_core.plugins import PluginInfo, PluginRegistry
 from switchyard_core.policy import Policy, check_policy, load_policy, load_policy_text
 from switchyard_core.pricing import Price
+from switchyard_core.replay import Replay, ReplayTransport
 from switchyard_core.request import Request
 from switchyard_core.rewrites import RewriteReport
 from switchyard_core.router import (
@@ -192,11 +195,15 @@ __all__ = [
     "Prompt",
     "Reason",
     "Reasoning",
+    "RecordingError",
     "Reference",
     "RefusedError",
     "ReleaseAfterSuccess",
     "Remember",
+    "Replay",
+    "ReplayError",
     "ReplayMiss",
+    "ReplayTransport",
     "Request",
     "RequestError",
     "RequestedCall",

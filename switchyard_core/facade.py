@@ -15,6 +15,7 @@ from switchyard_core.engine.explanation import Explanation, explain
 from switchyard_core.errors import PolicyError
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.policy import Client, Policy, load_policy, load_policy_text
+from switchyard_core.replay import Replay
 from switchyard_core.request import Request
 from switchyard_core.upstream.base import Outgoing, Upstream
 from switchyard_core.workbench.case_file import read_cases
@@ -48,6 +49,7 @@ class Switchyard:
         connect: Callable[[Client], Upstream] = connect,
         environ: Mapping[str, str] | None = None,
         random: Random | None = None,
+        replay: Replay | None = None,
     ) -> Self:
         """Return a switchyard for a policy file.
 
@@ -58,13 +60,16 @@ class Switchyard:
             environ: Where API keys stand when a call is made; ``None`` is the process's
                 environment. Nothing else reads it.
             random: Source of randomness for routers.
+            replay: Recorded model calls to answer from, or a folder to record calls to.
 
         Raises:
             PolicyError: The policy has errors; all of them are in it.
         """
         registry = registry if registry is not None else PluginRegistry.from_entry_points()
         policy = load_policy(Path(source), registry)
-        return cls.from_loaded(policy, registry, connect=connect, environ=environ, random=random)
+        return cls.from_loaded(
+            policy, registry, connect=connect, environ=environ, random=random, replay=replay
+        )
 
     @classmethod
     def from_policy_text(
@@ -77,6 +82,7 @@ class Switchyard:
         connect: Callable[[Client], Upstream] = connect,
         environ: Mapping[str, str] | None = None,
         random: Random | None = None,
+        replay: Replay | None = None,
     ) -> Self:
         """Return a switchyard for the text of a policy; ``name`` stands in error messages.
 
@@ -86,7 +92,9 @@ class Switchyard:
         registry = registry if registry is not None else PluginRegistry.from_entry_points()
         folder = Path(base_dir) if base_dir is not None else Path()
         policy = load_policy_text(text, name, registry, base_dir=folder)
-        return cls.from_loaded(policy, registry, connect=connect, environ=environ, random=random)
+        return cls.from_loaded(
+            policy, registry, connect=connect, environ=environ, random=random, replay=replay
+        )
 
     @classmethod
     def from_loaded(
@@ -97,6 +105,7 @@ class Switchyard:
         connect: Callable[[Client], Upstream] = connect,
         environ: Mapping[str, str] | None = None,
         random: Random | None = None,
+        replay: Replay | None = None,
     ) -> Self:
         """Return a switchyard for a policy that is loaded already.
 
@@ -106,7 +115,7 @@ class Switchyard:
         findings = script_findings(policy)
         if findings:
             raise PolicyError(findings)
-        upstreams = Upstreams(policy.clients, connect)
+        upstreams = Upstreams(policy.clients, connect, replay=replay)
         engine = Engine(policy, registry, upstreams=upstreams, environ=environ, random=random)
         return cls(engine)
 

@@ -72,6 +72,7 @@ class _CannotRun(Exception):  # noqa: N818  # ends the command with a message
     show_default=True,
     help="text for people, json for the result, jsonl for every event.",
 )
+@replay_options
 @click.pass_context
 def command(  # noqa: PLR0913, PLR0917  # one per option
     ctx: click.Context,
@@ -83,7 +84,7 @@ def command(  # noqa: PLR0913, PLR0917  # one per option
     source: Path | None,
     save: Path | None,
     output: str,
-    replay: Any = None,
+    replay: Replay | None,
 ) -> None:
     """Make a plan for a REQUEST, show it, then run it step by step.
 
@@ -202,11 +203,12 @@ class _Session:
             raise _CannotRun(msg) from None
 
 
-def _yard(ctx: click.Context, policy: Path, replay: Any) -> Switchyard:
+def _yard(ctx: click.Context, policy: Path, replay: Replay | None) -> Switchyard:
     registry = ctx.find_root().obj
     return Switchyard.from_policy(
         policy,
         registry=registry if isinstance(registry, PluginRegistry) else None,
+        replay=replay,
     )
 
 

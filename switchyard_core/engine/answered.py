@@ -166,9 +166,11 @@ class Answers:
             raise decider.blame(runtime, "has no method `answer`")
         blame = partial(decider.blame, runtime)
         events = checked_events(runtime.router, request, context, blame)
-        async with contextlib.aclosing(events):
-            async for event in events:
-                yield event
+        # A call without a recording ends the answer, whatever the router makes of it.
+        with asking.heeded():
+            async with contextlib.aclosing(events):
+                async for event in events:
+                    yield event
 
     async def _end(self, decision: Decision, start: float, *, ok: bool, error: str = "") -> None:
         outcome = Outcome(

@@ -28,10 +28,10 @@ from switchyard_core.engine.known import Known, known_of
 from switchyard_core.engine.outgoing import credential, error_code, forwarded_headers
 from switchyard_core.engine.response import Outcome, Response
 from switchyard_core.engine.runtime import RouteRuntime
-from switchyard_core.engine.watching import StreamWatch
-from switchyard_core.errors import RefusedError, UpstreamError
+from switchyard_core.errors import RefusedError, ReplayError, UpstreamError
 from switchyard_core.formats import format_of
-from switchyard_core.identity import Identity
+from switchyard_core.formats.watching import StreamWatch
+from switchyard_core.identity import Headers, Identity
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.policy.model import Client, Policy
 from switchyard_core.request import Request
@@ -99,7 +99,7 @@ class Engine:
             clock=clock,
             kept=kept,
             new_id=new_id,
-            ask=Asker(policy.targets, registry.rewrites, self._call, self._environ).ask,
+            ask=Asker(policy.targets, registry.rewrites, self._asked).ask,
         )
         self.runtimes = self._decider.runtimes
         #: The routes that answer by themselves.
@@ -225,6 +225,8 @@ class Engine:
             stream=request.stream,
             target=target.name,
             model=target.id,
+            route=decision.route,
+            role=decision.phase or decision.target,
         )
         return Rewritten(outgoing=outgoing, reports=reports)
 
@@ -250,7 +252,7 @@ class Engine:
             return await self.answers.respond(request)
         # Who cannot call the provider must not take a slot.
         decision = await self._decider.decide(
-            request, admit=lambda made: self._credential(request, made)
+            request, admit=lambda made: self._admit(request, made)
         )
         start = self._monotonic()
         for tries in range(MAX_TRIES, -1, -1):
@@ -310,25 +312,52 @@ class Engine:
             watch=watch,
         )
 
+    async def call(self, client: Client, outgoing: Outgoing, headers: Headers) -> UpstreamResponse:
+        """Send a request by a client, with its credential; a recording may answer instead.
+
+        Args:
+            client: Who sends.
+            outgoing: What is sent, without a credential.
+            headers: The caller's, for a client that sends the caller's own credential on.
+
+        Raises:
+            RequestError: There is no credential, and the request would reach a provider.
+            ReplayError: Recordings are in use, and there is none for it or none can be made.
+            UpstreamError: The provider gave no answer.
+        """
+        key_fields = self.policy.replay.key_fields
+        if self.upstreams.sends(outgoing, key_fields):
+            keys = credential(client, headers, self._environ)
+            outgoing = replace(outgoing, headers=(*outgoing.headers, *keys))
+        return await self.upstreams.send(client, outgoing, key_fields)
+
+    async def _asked(
+        self, request: Request, client: Client, outgoing: Outgoing
+    ) -> UpstreamResponse:
+        return await self.call(client, outgoing, request.headers)
+
     async def _send(
         self, request: Request, decision: Decision, outgoing: Outgoing
     ) -> UpstreamResponse:
-        keys = self._credential(request, decision)
         client = self.policy.targets[decision.target].client
-        return await self._call(client, replace(outgoing, headers=(*outgoing.headers, *keys)))
+        return await self.call(client, outgoing, request.headers)
 
-    def _credential(self, request: Request, decision: Decision) -> tuple[tuple[str, str], ...]:
-        client = self.policy.targets[decision.target].client
-        return credential(client, request.headers, self._environ)
-
-    async def _call(self, client: Client, outgoing: Outgoing) -> UpstreamResponse:
-        return await self.upstreams.of(client).send(outgoing)
+    def _admit(self, request: Request, decision: Decision) -> None:
+        """Refuse a request whose call would lack its credential."""
+        if self.upstreams.replay is not None:
+            outgoing = self.rewrite(request, decision).outgoing
+            if not self.upstreams.sends(outgoing, self.policy.replay.key_fields):
+                return
+        credential(self.policy.targets[decision.target].client, request.headers, self._environ)
 
     async def _next(
         self, request: Request, decision: Decision, answer: UpstreamResponse | UpstreamError
     ) -> Decision | None:
         """Ask the router for another try after a failure."""
         if not isinstance(self.runtimes[decision.route].router, RetryingRouter):
+            return None
+        if isinstance(answer, ReplayError):
+            # Another target would only hide what is to be recorded.
             return None
         if isinstance(answer, UpstreamError):
             failure = Failure(kind="transport", status=0, code=answer.kind, body=b"")

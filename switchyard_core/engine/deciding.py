@@ -17,6 +17,7 @@ from switchyard_core.decision import (
     UpdateRecord,
 )
 from switchyard_core.declarations import Rewrite
+from switchyard_core.engine.asking import RouterAsk
 from switchyard_core.engine.contract import breach_of, ends_task
 from switchyard_core.engine.housekeeping import housekeeping_mark
 from switchyard_core.engine.runtime import RouteRuntime, build_runtimes
@@ -25,6 +26,7 @@ from switchyard_core.errors import (
     LatchCapacityError,
     PluginError,
     RefusedError,
+    ReplayError,
     RequestError,
     UnknownModelError,
     UpstreamError,
@@ -50,8 +52,9 @@ class Decider:
         registry: The plugins that it was checked with.
         random: Source of randomness for routers.
         clock: Seconds since the epoch, for routers.
-        ask: Asks a target on a router's account; the request is the one that is routed.
         new_id: Makes ids, for routers.
+        ask: Asks a target on a router's account: the request that is routed, the target, the
+            call, and the name of the route.
         kept: The routes of the policy before, whose latch stores go on; see
             :func:`build_runtimes`.
     """
@@ -63,7 +66,7 @@ class Decider:
         *,
         random: Random,
         clock: Callable[[], float],
-        ask: Callable[[Request, str, ModelCall], Awaitable[ModelReply]],
+        ask: Callable[[Request, str, ModelCall, str], Awaitable[ModelReply]],
         new_id: Callable[[str], str] = fresh_id,
         kept: Mapping[str, RouteRuntime] | None = None,
     ) -> None:
@@ -153,7 +156,7 @@ class Decider:
         for _ in range(MAX_RACES):
             asking = self.asking(runtime, request, dry_run=dry_run, instead=ask)
             context = await self.context(runtime, request, mark, asking, dry_run=dry_run)
-            routed = await self._routed(runtime, request, context)
+            routed = await self._routed(runtime, request, context, asking)
             if runtime.answers:
                 # No body of the caller's is sent on, so there is nothing to rewrite or to fit.
                 decision = routed.with_(
@@ -202,28 +205,18 @@ class Decider:
 
     def asking(
         self, runtime: RouteRuntime, request: Request, *, dry_run: bool, instead: Ask | None = None
-    ) -> Ask:
+    ) -> RouterAsk:
         """Return ``context.ask`` for one request; ``instead`` answers in place of a model."""
-
-        async def ask(name: str, call: ModelCall) -> ModelReply:
-            if name not in runtime.route.targets:
-                msg = f"asked the target `{name}`, which the route does not declare"
-                raise PluginError(msg)
-            if instead is not None:
-                return await instead(name, call)
-            if dry_run:
-                raise WouldAsk(name, call)
-            return await self._ask(request, name, call)
-
-        return ask
+        return RouterAsk(runtime.route, request, self._ask, dry_run=dry_run, instead=instead)
 
     async def _routed(
-        self, runtime: RouteRuntime, request: Request, context: RouteContext
+        self, runtime: RouteRuntime, request: Request, context: RouteContext, asking: RouterAsk
     ) -> Decision:
         body = request.body
         try:
-            decision = await runtime.router.route(request, context)
-        except (RequestError, WouldAsk):
+            with asking.heeded():
+                decision = await runtime.router.route(request, context)
+        except (RequestError, ReplayError, WouldAsk):
             raise
         except AskError as error:
             raise UpstreamError(error.message, kind=error.failure.kind) from error
@@ -317,7 +310,10 @@ class Decider:
         asking = self.asking(runtime, request, dry_run=False)
         context = await self.context(runtime, request, mark, asking)
         try:
-            decision = await runtime.router.next(request, failed, failure, context)
+            with asking.heeded():
+                decision = await runtime.router.next(request, failed, failure, context)
+        except ReplayError:
+            raise
         except BaseException as error:
             if ends_task(error):
                 raise

@@ -18,7 +18,17 @@ from switchyard_core.policy.document import Document
 from switchyard_core.policy.positions import Location
 from switchyard_core.pricing import Price
 
-__all__ = ["CheckResult", "Client", "Housekeeping", "Origin", "Policy", "Price", "Route", "Target"]
+__all__ = [
+    "CheckResult",
+    "Client",
+    "Housekeeping",
+    "Origin",
+    "Policy",
+    "Price",
+    "ReplaySettings",
+    "Route",
+    "Target",
+]
 
 #: Where requests go and whose key they carry; equal origins understand each other's ids and
 #: opaque reasoning.
@@ -169,6 +179,17 @@ class Housekeeping:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReplaySettings:
+    """How recorded model calls are told apart.
+
+    Args:
+        key_fields: Fields of a body that count, ``None`` for the built-in list.
+    """
+
+    key_fields: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """A policy without errors.
 
@@ -187,6 +208,7 @@ class Policy:
         findings: Warnings.
         document: The text it was made from.
         tools: The tools that routes list, by name.
+        replay: How recorded model calls are told apart.
     """
 
     name: str
@@ -203,6 +225,7 @@ class Policy:
     findings: tuple[Finding, ...]
     document: Document
     tools: Mapping[str, Tool] = field(default_factory=dict)
+    replay: ReplaySettings = field(default_factory=ReplaySettings)
 
     @property
     def text(self) -> str:

@@ -28,6 +28,7 @@ from switchyard_core.policy.schema import (
     HousekeepingModel,
     IdentityModel,
     PriceModel,
+    ReplayModel,
     RouteModel,
     TargetModel,
     TopModel,
@@ -68,9 +69,14 @@ def policy_schema(registry: PluginRegistry) -> dict[str, Any]:
     for key, (name, model) in tables.items():
         schema.define(name, schema.of(name, model))
         root["properties"][key] |= {"additionalProperties": _to(name)}
-    for name, single in (("identity", IdentityModel), ("housekeeping", HousekeepingModel)):
+    for name, single in (
+        ("identity", IdentityModel),
+        ("housekeeping", HousekeepingModel),
+        ("replay", ReplayModel),
+    ):
         schema.define(name, schema.of(name, single))
     root["properties"]["identity"] |= _to("identity")
+    root["properties"]["replay"] |= _to("replay")
     root["properties"]["housekeeping"] |= {"items": _to("housekeeping")}
     root["properties"]["routes"] |= {"additionalProperties": _to("route")}
     schema.define("route", _route(schema, registry))
