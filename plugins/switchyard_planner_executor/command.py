@@ -24,12 +24,14 @@ from switchyard_core import (
     PluginRegistry,
     PolicyError,
     Progress,
-    ReplayMiss,
+    Replay,
+    ReplayError,
     Request,
     RequestError,
     Switchyard,
     UpstreamError,
 )
+from switchyard_core.cli import replay_options, unused_note
 from switchyard_planner_executor.printing import PRINTERS, Printer
 
 __all__ = ["command"]
@@ -110,13 +112,16 @@ def command(  # noqa: PLR0913, PLR0917  # one per option
         _stop(ctx, str(error), error.code)
     except (PolicyError, PluginError) as error:
         _stop(ctx, str(error), _UNUSABLE)
-    except ReplayMiss as error:
+    except ReplayError as error:
         _stop(ctx, error.message, _UNUSABLE)
     except (RequestError, UpstreamError) as error:
         _stop(ctx, _told(error), _FAILED)
     except KeyboardInterrupt:
         printer.interrupted()
         code = _INTERRUPTED
+    note = unused_note(replay) if code == _DONE else ""
+    if note:
+        click.echo(note, err=True)
     ctx.exit(code)
 
 
