@@ -88,7 +88,13 @@ class ModelCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelUsage:
-    """Tokens of one call, 0 where the provider says nothing."""
+    """Tokens of one call, 0 where the provider says nothing.
+
+    Args:
+        input_tokens: All tokens of the input, those of a cache included, in every wire format.
+        output_tokens: Tokens of the reply, reasoning included.
+        cached_tokens: How many of the input came from a cache.
+    """
 
     input_tokens: int = 0
     output_tokens: int = 0

@@ -7,7 +7,7 @@ from functools import cached_property
 from hashlib import blake2b
 from typing import Any, Literal, Protocol
 
-from switchyard_core.conversation import Conversation
+from switchyard_core.conversation import Conversation, UserMessage
 from switchyard_core.declarations import WIRE_FORMATS, WireFormat
 from switchyard_core.errors import BodyError
 from switchyard_core.identity import Headers, Mark, read_mark
@@ -51,6 +51,14 @@ class FormatReader(Protocol):
 
     def misses_history(self, fields: ObjectText, conversation: Conversation) -> bool:
         """Return whether the request continues a history that it does not hold."""
+        ...
+
+    def user_message(self, fields: ObjectText) -> UserMessage:
+        """Return the last message of the user, an empty one when there is none."""
+        ...
+
+    def instructions(self, fields: ObjectText) -> str:
+        """Return the text of the caller's instructions, joined by a blank line."""
         ...
 
 
@@ -166,6 +174,24 @@ class Request:
             BodyError: The history has the wrong type.
         """
         return self._format().read(self.fields)
+
+    @cached_property
+    def user_message(self) -> UserMessage:
+        """What the user said last, an empty message when the user said nothing.
+
+        Raises:
+            BodyError: The history has the wrong type.
+        """
+        return self._format().user_message(self.fields)
+
+    @cached_property
+    def instructions(self) -> str:
+        """The caller's system and developer texts, joined by a blank line, ``""`` without any.
+
+        Raises:
+            BodyError: The history has the wrong type.
+        """
+        return self._format().instructions(self.fields)
 
     @cached_property
     def history_digest(self) -> bytes:

@@ -102,6 +102,16 @@ class Estimate:
             "assumptions": list(self.assumptions),
         }
 
+    def as_line(self) -> str:
+        """Return the estimate as one sentence for people; the assumptions are elsewhere."""
+        parts = [
+            f"{_said(self.calls, _count)} model calls",
+            f"{_said(self.input_tokens, _count)} input tokens",
+            f"{_said(self.output_tokens, _count)} output tokens",
+            "no price" if self.cost_usd is None else _said(self.cost_usd, _dollars),
+        ]
+        return f"Expected (lowest to highest): {'; '.join(parts)}."
+
     def as_text(self) -> str:
         """Return the estimate as a few lines for people, without a line break at the end."""
         rows = [

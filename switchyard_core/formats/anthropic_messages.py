@@ -16,10 +16,12 @@ from switchyard_core.conversation import (
     Text,
     ToolCall,
     ToolResult,
+    UserMessage,
 )
 from switchyard_core.declarations import WireFormat
 from switchyard_core.errors import RequestError
 from switchyard_core.formats.base import NULL, Turns, decode_items, history_raw, lacks_history, word
+from switchyard_core.formats.caller_words import instruction_text, only_results, said_by_user
 from switchyard_core.jsontext import ObjectText, encode
 from switchyard_core.request import Endpoint
 
@@ -114,6 +116,24 @@ class AnthropicMessages:
         """Return whether a resumed thread's history is not in ``messages``."""
         return lacks_history(fields.raw("messages") or b"", conversation)
 
+    def user_message(self, fields: ObjectText) -> UserMessage:
+        """Return the last user message that is more than tool results."""
+        for message in reversed(decode_items(history_raw(fields, "messages"), _Message)):
+            if message is None or message.role != "user" or only_results(message.content):
+                continue
+            return said_by_user(message.content)
+        return UserMessage(text="")
+
+    def instructions(self, fields: ObjectText) -> str:
+        """Return ``system`` and the text of all messages of role ``system``."""
+        messages = decode_items(history_raw(fields, "messages"), _Message)
+        return instruction_text(
+            [
+                fields.raw("system") or b"",
+                *(m.content for m in messages if m is not None and m.role == "system"),
+            ]
+        )
+
     def error_body(self, error: RequestError, request_id: str) -> bytes:
         """Return the error in Anthropic's shape."""
         kind = _ERROR_TYPES.get(error.status)
@@ -123,7 +143,7 @@ class AnthropicMessages:
         return encode(
             {
                 "type": "error",
-                "error": {"type": kind, "message": message},
+                "error": {**error.details, "type": kind, "message": message},
                 "request_id": request_id,
             }
         )

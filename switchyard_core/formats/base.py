@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
-from switchyard_core.conversation import Conversation, Message, Part, Role
+from switchyard_core.conversation import Conversation, Message, Part, Role, UserMessage
 from switchyard_core.declarations import WireFormat
 from switchyard_core.errors import BodyError, RequestError
 from switchyard_core.jsontext import JsonTextError, ObjectText, encode, loads
@@ -51,8 +51,19 @@ class Format(Protocol):
         """Return whether the request continues a history that it does not hold."""
         ...
 
+    def user_message(self, fields: ObjectText) -> UserMessage:
+        """Return the last message of the user, an empty one when there is none."""
+        ...
+
+    def instructions(self, fields: ObjectText) -> str:
+        """Return the text of the caller's instructions, joined by a blank line."""
+        ...
+
     def error_body(self, error: RequestError, request_id: str) -> bytes:
-        """Return one of our errors as the JSON body that this format's clients expect."""
+        """Return one of our errors as the JSON body that this format's clients expect.
+
+        Its ``details`` are further members of the error object.
+        """
         ...
 
 

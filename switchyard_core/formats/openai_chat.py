@@ -15,10 +15,12 @@ from switchyard_core.conversation import (
     Text,
     ToolCall,
     ToolResult,
+    UserMessage,
 )
 from switchyard_core.declarations import WireFormat
 from switchyard_core.errors import RequestError
 from switchyard_core.formats.base import NULL, Turns, decode_items, decode_one, history_raw, word
+from switchyard_core.formats.caller_words import instruction_text, said_by_user
 from switchyard_core.jsontext import ObjectText, encode
 from switchyard_core.request import Endpoint
 
@@ -109,17 +111,34 @@ class OpenAIChat:
         """Return False: the format has no continuation by id."""
         return False
 
+    def user_message(self, fields: ObjectText) -> UserMessage:
+        """Return the last message of role ``user``."""
+        for message in reversed(decode_items(history_raw(fields, "messages"), _Message)):
+            if message is not None and message.role == "user":
+                return said_by_user(message.content)
+        return UserMessage(text="")
+
+    def instructions(self, fields: ObjectText) -> str:
+        """Return the text of all messages of role ``system`` and ``developer``."""
+        messages = decode_items(history_raw(fields, "messages"), _Message)
+        return instruction_text(
+            message.content
+            for message in messages
+            if message is not None and _ROLES.get(word(message.role)) == "system"
+        )
+
     def error_body(self, error: RequestError, request_id: str) -> bytes:
         """Return the error in OpenAI's shape."""
         return openai_error(error)
 
 
 def openai_error(error: RequestError) -> bytes:
-    """Return an error as ``{"error": {"message", "type", "param", "code"}}``."""
+    """Return an error as ``{"error": {"message", "type", "param", "code", …details}}``."""
     kind = "invalid_request_error" if error.status < 500 else "api_error"  # HTTP
     return encode(
         {
             "error": {
+                **error.details,
                 "message": error.message,
                 "type": kind,
                 "param": error.param,

@@ -16,10 +16,12 @@ from switchyard_core.conversation import (
     Text,
     ToolCall,
     ToolResult,
+    UserMessage,
 )
 from switchyard_core.declarations import WireFormat
 from switchyard_core.errors import RequestError
 from switchyard_core.formats.base import NULL, Turns, decode_items, history_raw, lacks_history, word
+from switchyard_core.formats.caller_words import instruction_text, said_by_user
 from switchyard_core.formats.openai_chat import openai_error
 from switchyard_core.jsontext import ObjectText
 from switchyard_core.request import Endpoint
@@ -157,13 +159,43 @@ class OpenAIResponses:
         """Return whether a continued history is not in ``input``."""
         return lacks_history(fields.raw("input") or b"", conversation)
 
+    def user_message(self, fields: ObjectText) -> UserMessage:
+        """Return the last message of role ``user``, or the ``input`` that is a string."""
+        raw = self.history(fields)
+        if raw[:1] == b'"':
+            return said_by_user(raw)
+        for item in reversed(_messages(raw)):
+            if item.role == "user":
+                return said_by_user(item.content)
+        return UserMessage(text="")
+
+    def instructions(self, fields: ObjectText) -> str:
+        """Return ``instructions`` and the text of all ``system`` and ``developer`` messages."""
+        items = _messages(self.history(fields))
+        return instruction_text(
+            [
+                fields.raw("instructions") or b"",
+                *(item.content for item in items if _ROLES.get(word(item.role)) == "system"),
+            ]
+        )
+
     def error_body(self, error: RequestError, request_id: str) -> bytes:
         """Return the error in OpenAI's shape."""
         return openai_error(error)
 
 
+def _messages(raw: bytes) -> list[_Item]:
+    """Return the messages of an ``input``, without calls, reasoning and the like."""
+    items = decode_items(raw, _Item) if raw[:1] == b"[" else []
+    return [item for item in items if item is not None and _kind(item) == "message"]
+
+
+def _kind(item: _Item) -> str:
+    return word(item.type) or ("message" if item.role is not None else "")
+
+
 def _add_item(turns: Turns, item: _Item, index: int, aliases: Mapping[str, str]) -> None:
-    kind = word(item.type) or ("message" if item.role is not None else "")
+    kind = _kind(item)
     path = f"$.input[{index}]"
     if kind == "message":
         turns.start(_ROLES.get(word(item.role), "user"), index)

@@ -77,6 +77,7 @@ def resolve_targets(draft: Draft, clients: Mapping[str, Client]) -> dict[str, Ta
                 on_overflow=model.on_overflow,
                 accepts_prefill=model.accepts_prefill,
                 tool_id_style=model.tool_id_style,
+                structured_output=model.structured_output,
                 rewrites=model.rewrites,
             )
     return targets

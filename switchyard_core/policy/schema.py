@@ -16,14 +16,15 @@ from switchyard_core.declarations import LabelName, OptionError, Prompt, RouteNa
 from switchyard_core.policy.secrets import looks_like_credential, shown
 
 __all__ = [
+    "KEY_FIELD",
     "NOT_YET",
-    "NOT_YET_TYPES",
     "RESERVED_REWRITES",
     "ClientModel",
     "HousekeepingModel",
     "IdentityModel",
     "IncludedModel",
     "PriceModel",
+    "ReplayModel",
     "RouteModel",
     "TargetModel",
     "TopModel",
@@ -31,13 +32,13 @@ __all__ = [
 
 #: Keys that the format has but this version cannot honour: pairs of table and key.
 #: They are refused, because a key that is accepted and ignored misleads.
-NOT_YET: frozenset[tuple[str, str]] = frozenset({("targets", "structured_output")})
-
-#: Route types that the format has but this version cannot serve.
-NOT_YET_TYPES: frozenset[str] = frozenset({"planner_executor"})
+NOT_YET: frozenset[tuple[str, str]] = frozenset()
 
 #: Names of rewrites that are always needed, whether this version has them or not.
 RESERVED_REWRITES: frozenset[str] = frozenset({"translate", "set_model"})
+
+#: A field of a body: a key, or the path to one.
+KEY_FIELD = re.compile(r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*")
 
 _WORD = re.compile(r"[!-~]{1,256}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -115,6 +116,7 @@ class TopModel(_Table):
         identity: How the session of a request is known.
         housekeeping: Conditions that mark a request as a client's side call.
         prices: What models cost, by target id.
+        replay: How recorded model calls are told apart.
     """
 
     schema_version: Annotated[int, AfterValidator(_version), Field(json_schema_extra={"const": 1})]
@@ -129,6 +131,7 @@ class TopModel(_Table):
     identity: dict[str, Any] = {}
     housekeeping: tuple[Any, ...] = ()
     prices: dict[str, Any] = {}
+    replay: dict[str, Any] = {}
 
 
 class IncludedModel(_Table):
@@ -184,6 +187,7 @@ class TargetModel(_Table):
         on_overflow: What happens to a request over ``context_window``.
         accepts_prefill: Whether a request may end with an assistant message.
         tool_id_style: ``alphanumeric_9``: tool ids of exactly nine letters and digits.
+        structured_output: How a router that asks this target makes it answer by a schema.
         rewrites: ``{ name = false }`` switches a rewrite off.
     """
 
@@ -196,6 +200,7 @@ class TargetModel(_Table):
     on_overflow: Literal["send", "stay", "reject"] = "send"
     accepts_prefill: bool = True
     tool_id_style: Literal["alphanumeric_9"] | None = None
+    structured_output: Literal["json_schema", "forced_tool", "prompt"] = "json_schema"
     rewrites: dict[str, bool] = {}
 
 
@@ -275,3 +280,14 @@ class PriceModel(_Table):
     output: Dollars
     cached_input: Dollars | None = None
     cache_write: Dollars | None = None
+
+
+class ReplayModel(_Table):
+    """``[replay]``: how recorded model calls are told apart.
+
+    Args:
+        key_fields: Fields of a body that tell one call from another, in place of the built-in
+            list; ``a.b`` is the key ``b`` of the object ``a``.
+    """
+
+    key_fields: tuple[str, ...] | None = None

@@ -255,10 +255,10 @@ def test_policy_with_many_mistakes_is_the_same_without_the_environment_but_for_s
             '[routes.r]\nid = "r"\ntype = "open"\nsubagents = 1\n',
             [
                 "4:14 SY202 targets.t.llm_client",
-                "5:1 SY200 targets.t.structured_output",
+                "5:21 SY107 targets.t.structured_output",
                 "9:13 SY106 routes.r.subagents",
             ],
-            id="future_keys_in_tables",
+            id="values_of_another_type_in_tables",
         ),
         pytest.param(
             "schema_version = 1\nx = " + "[" * 300 + "]" * 300 + "\n[targets]\n[routes]\n",

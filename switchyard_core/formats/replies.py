@@ -1,0 +1,275 @@
+"""Reading a whole answer to a call of our own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
+
+from switchyard_core.asking import ModelReply, ModelUsage, RequestedCall
+from switchyard_core.declarations import WireFormat
+from switchyard_core.formats.items import assistant_item
+from switchyard_core.formats.verbatim import Verbatim
+from switchyard_core.jsontext import JsonTextError, ObjectText, encode, loads
+
+__all__ = ["read_reply"]
+
+_CODE = re.compile(r"[\w.-]{1,64}")
+#: Refusals that come without a word.
+_FILTERED = "the provider's content filter stopped the reply"
+_REFUSED = "the model refused to answer"
+
+
+def read_reply(wire_format: WireFormat, body: bytes, structured: str | None = None) -> ModelReply:
+    """Return what a whole answer says.
+
+    Args:
+        wire_format: Wire format of the target.
+        body: The answer.
+        structured: Name of the schema when it was asked for with ``forced_tool``: the arguments
+            of that tool become the reply's text, and its items an assistant message with this
+            text, because a call without a result cannot be sent back.
+
+    Raises:
+        ValueError: The body is no answer of the wire format, or the report of an error.
+    """
+    try:
+        fields = ObjectText(body)
+        tree = loads(body)
+        _refuse_error(tree)
+        reply = _READERS[wire_format](tree, fields)
+    except (JsonTextError, LookupError, TypeError, AttributeError, _NoAnswerError) as error:
+        msg = f"not an answer of {wire_format}: {_told(error)}"
+        raise ValueError(msg) from None
+    return reply if structured is None else _from_arguments(reply, structured)
+
+
+class _NoAnswerError(Exception):
+    """A body says that there is no answer."""
+
+
+def _told(error: Exception) -> str:
+    return f"{error} is missing" if isinstance(error, KeyError) else str(error)
+
+
+def _refuse_error(tree: Mapping[str, Any]) -> None:
+    """Refuse a report of an error, which may come with status 200 and with half an answer."""
+    error = tree.get("error")
+    if error or tree.get("type") == "error":
+        told = error if isinstance(error, dict) else {}
+        # Only a code: what else it says may quote the request or a credential.
+        words = (told.get("code"), told.get("type"))
+        code = next((w for w in words if isinstance(w, str) and _CODE.fullmatch(w)), "no code")
+        msg = f"the provider reports an error ({code})"
+        raise _NoAnswerError(msg)
+
+
+def _from_arguments(reply: ModelReply, name: str) -> ModelReply:
+    call = next((call for call in reply.calls if call.name == name), None)
+    if call is None:
+        return reply
+    return replace(reply, text=call.arguments, calls=(), items=(assistant_item(call.arguments),))
+
+
+# --- Chat --------------------------------------------------------------------------------
+
+#: Keys of a message that no request needs, and some providers refuse, when they say nothing; an
+#: empty ``tool_calls`` is refused by OpenAI itself.
+_EMPTY = ("refusal", "audio", "function_call", "tool_calls")
+
+
+def _chat(tree: Mapping[str, Any], fields: ObjectText) -> ModelReply:
+    choice = tree["choices"][0]
+    message = choice["message"]
+    stop = _word(choice.get("finish_reason"))
+    if choice.get("error") or stop == "error":
+        msg = "the provider reports an error in the choice"
+        raise _NoAnswerError(msg)
+    text = _chat_text(message.get("content"))
+    refusal = _word(message.get("refusal"))
+    if stop == "content_filter":
+        refusal = refusal or text or _FILTERED
+    usage = _table(tree.get("usage"))
+    return ModelReply(
+        text=text,
+        calls=tuple(
+            _call(call["id"], call["function"]["name"], call["function"].get("arguments"))
+            for call in message.get("tool_calls") or ()
+            if call.get("function")
+        ),
+        items=(_chat_item(fields, message),),
+        stop=stop,
+        refusal=refusal,
+        usage=ModelUsage(
+            input_tokens=_count(usage, "prompt_tokens"),
+            output_tokens=_count(usage, "completion_tokens"),
+            cached_tokens=_count(_table(usage.get("prompt_tokens_details")), "cached_tokens"),
+        ),
+    )
+
+
+def _chat_text(content: Any) -> str:
+    if isinstance(content, list):
+        return _joined(part["text"] for part in content if part.get("type") == "text")
+    return _joined((content or "",))
+
+
+def _chat_item(fields: ObjectText, message: Mapping[str, Any]) -> Verbatim:
+    """Return the message as a request may hold it.
+
+    The request's type of the official SDK has every key of the answer's but ``annotations``.
+    """
+    choices = fields.array("choices")
+    choice = None if choices is None else choices.object(0)
+    item = None if choice is None else choice.object("message")
+    if item is None:
+        msg = "the message is no object"
+        raise TypeError(msg)
+    item.delete("annotations")
+    for key in _EMPTY:
+        if key in message and not message[key]:
+            item.delete(key)
+    if not message.get("role"):
+        item.set("role", b'"assistant"')
+    if message.get("content") is None and not any(message.get(key) for key in _EMPTY):
+        # "Required unless tool_calls or function_call is specified".
+        item.set("content", b'""')
+    return Verbatim(item.dump())
+
+
+# --- Responses ---------------------------------------------------------------------------
+
+
+def _responses(tree: Mapping[str, Any], fields: ObjectText) -> ModelReply:
+    items = tree["output"]
+    status = _word(tree.get("status"))
+    if status not in ("", "completed", "incomplete"):
+        msg = f"the status is {status}" if _CODE.fullmatch(status) else "the status is unknown"
+        raise _NoAnswerError(msg)
+    parts = [
+        part
+        for item in items
+        if item.get("type") == "message"
+        for part in item.get("content") or ()
+    ]
+    text = _joined(part["text"] for part in parts if part.get("type") == "output_text")
+    refusal = _joined(part["refusal"] for part in parts if part.get("type") == "refusal")
+    stop = status
+    if status == "incomplete":
+        reason = _word(_table(tree.get("incomplete_details")).get("reason"))
+        stop = reason if reason in ("max_output_tokens", "content_filter") else status
+    if stop == "content_filter":
+        refusal = refusal or text or _FILTERED
+    usage = _table(tree.get("usage"))
+    return ModelReply(
+        text=text,
+        calls=tuple(
+            _call(item["call_id"], item["name"], item.get("arguments"))
+            for item in items
+            if item.get("type") == "function_call"
+        ),
+        items=_items(fields),
+        stop=stop,
+        refusal=refusal,
+        usage=ModelUsage(
+            input_tokens=_count(usage, "input_tokens"),
+            output_tokens=_count(usage, "output_tokens"),
+            cached_tokens=_count(_table(usage.get("input_tokens_details")), "cached_tokens"),
+        ),
+    )
+
+
+def _items(fields: ObjectText) -> tuple[Verbatim, ...]:
+    output = fields.array("output")
+    if output is None:
+        msg = "`output` is no array"
+        raise TypeError(msg)
+    return tuple(Verbatim(output.raw(index)) for index in range(len(output)))
+
+
+# --- Messages ----------------------------------------------------------------------------
+
+
+def _messages(tree: Mapping[str, Any], fields: ObjectText) -> ModelReply:
+    blocks, raw = tree["content"], fields.array("content")
+    if raw is None:
+        msg = "`content` is no array"
+        raise TypeError(msg)
+    text = _joined(block["text"] for block in blocks if block.get("type") == "text")
+    stop = _word(tree.get("stop_reason"))
+    refusal = ""
+    if stop == "refusal":
+        details = _table(tree.get("stop_details"))
+        refusal = text or _word(details.get("explanation")) or _REFUSED
+    calls = []
+    for index, block in enumerate(blocks):
+        node = raw.object(index)
+        if block.get("type") == "tool_use" and node is not None:
+            arguments = node.raw("input")
+            told = None if arguments is None else arguments.decode("utf-8", "replace")
+            calls.append(_call(block["id"], block["name"], told))
+    usage = _table(tree.get("usage"))
+    cached = _count(usage, "cache_read_input_tokens")
+    fresh = _count(usage, "input_tokens") + _count(usage, "cache_creation_input_tokens")
+    return ModelReply(
+        text=text,
+        calls=tuple(calls),
+        items=(Verbatim(b'{"role":"assistant","content":' + raw.dump() + b"}"),),
+        stop=stop,
+        refusal=refusal,
+        usage=ModelUsage(
+            # This format counts the tokens that came from a cache apart.
+            input_tokens=fresh + cached,
+            output_tokens=_count(usage, "output_tokens"),
+            cached_tokens=cached,
+        ),
+    )
+
+
+# --- what they share ---------------------------------------------------------------------
+
+
+def _call(call_id: Any, name: Any, arguments: Any) -> RequestedCall:
+    if not isinstance(call_id, str) or not isinstance(name, str):
+        msg = "a tool call has no id or no name"
+        raise TypeError(msg)
+    if isinstance(arguments, dict):  # some providers forget to write the JSON as text
+        arguments = encode(arguments).decode()
+    if arguments is not None and not isinstance(arguments, str):
+        msg = "the arguments of a tool call are no text"
+        raise TypeError(msg)
+    return RequestedCall(id=call_id, name=name, arguments=arguments or "{}")
+
+
+def _joined(texts: Iterable[Any]) -> str:
+    found = list(texts)
+    if not all(isinstance(text, str) for text in found):
+        msg = "a text is no string"
+        raise TypeError(msg)
+    return "".join(found)
+
+
+def _word(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _table(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _count(usage: Mapping[str, Any], key: str) -> int:
+    value = usage.get(key)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+
+
+_READERS: Mapping[WireFormat, Callable[[Mapping[str, Any], ObjectText], ModelReply]] = (
+    MappingProxyType(
+        {
+            "openai_chat": _chat,
+            "openai_responses": _responses,
+            "anthropic_messages": _messages,
+        }
+    )
+)
