@@ -18,7 +18,8 @@ CHARS_PER_TOKEN = 4
 TOOL_CALL_TOKENS = 20
 #: One part in so many of the cap on tool output is what a tool is expected to return.
 EXPECTED_SHARE = 40
-#: The lowest case divides the assumed length of an answer by this, the highest multiplies it.
+#: The lowest case divides what answers and tools are expected to say by this, the highest
+#: multiplies it, up to their limits.
 SPREAD = 4
 
 Case = Literal["low", "expected", "high"]
@@ -134,8 +135,9 @@ def estimate(plan: Plan, basis: Basis) -> Estimate:
     """Return what carrying out a plan may take.
 
     Three cases: no step calls a tool, and answers are short; each step with a query calls one
-    once; every step uses all its rounds, each output fills the cap, and answers are long. A
-    route without tools has no rounds. An empty plan takes nothing.
+    once; every step uses all its rounds, and answers and results are long. The highest case is
+    no bound: models may be longer-winded. A route without tools has no rounds. An empty plan
+    takes nothing.
 
     Args:
         plan: The plan.
@@ -182,8 +184,7 @@ def _range(figures: Iterable[float]) -> Range:
 def _taken(plan: Plan, basis: Basis, case: Case) -> tuple[int, ModelUsage]:
     """Walk through the calls of one case; each sends everything that was said before it."""
     always = _tokens([basis.instructions, *map(_tool_text, basis.tools)])
-    result = _result_tokens(basis, case)
-    call_tokens = basis.output_tokens if case == "high" else TOOL_CALL_TOKENS
+    asking, result = _call_tokens(case), _result_tokens(basis, case)
     answer = _answer_tokens(basis, case)
     said = calls = sent = answered = 0
     for step, text in zip(plan.steps, basis.step_texts, strict=True):
@@ -191,7 +192,7 @@ def _taken(plan: Plan, basis: Basis, case: Case) -> tuple[int, ModelUsage]:
         rounds = _rounds(basis, case, searches=step.query is not None)
         for number in range(rounds + 1):
             sent += always + said
-            output = call_tokens if number < rounds else answer
+            output = asking if number < rounds else answer
             answered += output
             said += output + result * (number < rounds)
         calls += rounds + 1
@@ -212,9 +213,14 @@ def _answer_tokens(basis: Basis, case: Case) -> int:
     return min(assumed * SPREAD, limit) if case == "high" else assumed
 
 
+def _call_tokens(case: Case) -> int:
+    return TOOL_CALL_TOKENS * SPREAD if case == "high" else TOOL_CALL_TOKENS
+
+
 def _result_tokens(basis: Basis, case: Case) -> int:
     cap = _ceiling(basis.max_tool_output_chars, CHARS_PER_TOKEN)
-    return cap if case == "high" else _ceiling(cap, EXPECTED_SHARE)
+    expected = _ceiling(cap, EXPECTED_SHARE)
+    return min(expected * SPREAD, cap) if case == "high" else expected
 
 
 def _tool_text(tool: ToolSpec) -> str:
@@ -237,15 +243,15 @@ def _assumptions(basis: Basis) -> Iterator[str]:
     if not basis.tools:
         yield "no tools are offered"
         return
-    expected, cap = _result_tokens(basis, "expected"), _result_tokens(basis, "high")
     yield "lowest: no tool is called"
     yield (
-        f"expected: a step with a query calls one tool once, in {TOOL_CALL_TOKENS} tokens, and "
-        f"is told {expected} tokens, one part in {EXPECTED_SHARE} of what a tool may return"
+        f"expected: a step with a query calls one tool once, in {_call_tokens('expected')} tokens, "
+        f"and is told {_result_tokens(basis, 'expected')}, one part in {EXPECTED_SHARE} of what a "
+        "tool may return"
     )
     yield (
         f"highest: every step calls tools {basis.max_tool_rounds} times, one at a time, in "
-        f"{assumed} tokens, and is told {cap} tokens each time, all that a tool may return"
+        f"{_call_tokens('high')} tokens, and is told {_result_tokens(basis, 'high')} each time"
     )
 
 

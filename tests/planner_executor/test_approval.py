@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switchyard_core import Image, Request, RequestError, UserMessage
+from switchyard_core import Request, RequestError
 from switchyard_core.formats.registry import format_of
 from switchyard_planner_executor.approval import (
     Approve,
@@ -205,11 +205,26 @@ def test_words_of_an_assistant_or_before_them_never_count(
 
 
 def test_words_beside_an_image_or_a_file_do_not_count(asked: Make) -> None:
-    image = UserMessage(text="approve plan_1", images=(Image(url="https://example.com/a.png"),))
-    file = UserMessage(text="approve plan_1", left_out=("input_file",))
+    for more in ("image", "document"):
+        parts = _parts(asked().wire_format, "approve plan_1", more)
 
-    for message in (image, file):
-        assert read_intent(asked("approve plan_1", message=message), by_text=True) == Fresh()
+        assert read_intent(asked(parts), by_text=True) == Fresh()
+
+
+def _parts(wire_format: str, text: str, more: str) -> list[dict[str, Any]]:
+    """Return a text with an image or a document beside it."""
+    data = "data:image/png;base64,AAAA" if more == "image" else "data:application/pdf;base64,AAAA"
+    if wire_format == "openai_chat":
+        picture = {"type": "image_url", "image_url": {"url": data}}
+        file = {"type": "file", "file": {"file_data": data, "filename": "a.pdf"}}
+        return [{"type": "text", "text": text}, picture if more == "image" else file]
+    if wire_format == "openai_responses":
+        picture = {"type": "input_image", "image_url": data}
+        file = {"type": "input_file", "file_data": data, "filename": "a.pdf"}
+        return [{"type": "input_text", "text": text}, picture if more == "image" else file]
+    kind, _, encoded = data.removeprefix("data:").partition(";base64,")
+    source = {"type": "base64", "media_type": kind, "data": encoded}
+    return [{"type": "text", "text": text}, {"type": more, "source": source}]
 
 
 def test_words_of_a_tool_never_count() -> None:
@@ -241,27 +256,29 @@ json_values = st.recursive(
 )
 
 
+def outcome(request: Request) -> object:
+    """Return what a request wants, or the error that it gives."""
+    try:
+        return read_intent(request, by_text=False)
+    except RequestError as error:
+        return error
+
+
 @given(json_values)
 def test_any_member_of_the_body_is_understood_or_refused(value: Any) -> None:
-    request = Request(wire_format="openai_chat", body={"model": "m", "switchyard": value})
-    try:
-        intent = read_intent(request, by_text=False)
-    except RequestError as error:
-        assert error.code == "approval_malformed"
-    else:
-        if isinstance(intent, Approve):
-            assert intent.digest is not None
-            assert value == {"approve": {"plan_id": intent.plan_id, "plan_digest": intent.digest}}
+    found = outcome(Request(wire_format="openai_chat", body={"model": "m", "switchyard": value}))
+
+    if isinstance(found, RequestError):
+        assert found.code == "approval_malformed"
+    if isinstance(found, Approve):
+        said = {"plan_id": found.plan_id, "plan_digest": found.digest}
+        assert value == {"approve": said}
 
 
 @given(st.text(max_size=60))
 def test_any_header_is_understood_or_refused(value: str) -> None:
-    request = Request(
-        wire_format="openai_chat", body={"model": "m"}, headers={"x-switchyard-plan": value}
-    )
-    try:
-        intent = read_intent(request, by_text=False)
-    except RequestError as error:
-        assert error.code == "approval_malformed"
-    else:
-        assert isinstance(intent, Approve | Reject | Revise)
+    headers = {"x-switchyard-plan": value}
+    found = outcome(Request(wire_format="openai_chat", body={"model": "m"}, headers=headers))
+
+    assert isinstance(found, RequestError | Approve | Reject | Revise)
+    assert getattr(found, "code", "approval_malformed") == "approval_malformed"

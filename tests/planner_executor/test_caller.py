@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from switchyard_core import Request, RequestError, UserMessage
+from switchyard_core import Request, RequestError
 from switchyard_planner_executor.caller import (
     CallerSettings,
     caller_settings,
@@ -52,7 +52,6 @@ REFUSED = [
         "continuation_unsupported",
         "conversation",
     ),
-    ("openai_responses", {"thread": "t_1"}, "continuation_unsupported", "thread"),
     ("openai_responses", {"background": True}, "background_unsupported", "background"),
     (
         "anthropic_messages",
@@ -66,6 +65,7 @@ REFUSED = [
         "output_schema_unsupported",
         "output_format",
     ),
+    ("anthropic_messages", {"thread": {"id": "t_1"}}, "continuation_unsupported", "thread"),
 ]
 
 SERVED = [
@@ -148,20 +148,26 @@ def test_request_with_a_text_of_the_user_is_accepted(asked: Make) -> None:
     assert caller_warnings(asked("a gift"), keeps_instructions=False) == ()
 
 
-def test_dropped_instructions_are_a_warning_and_kept_ones_are_not(asked: Make) -> None:
-    request = asked(instructions="be brief")
+def test_dropped_instructions_are_a_warning_and_kept_ones_are_not(
+    wire_format: str, asked: Make
+) -> None:
+    request = asked(turns=[("system", "be brief"), ("user", "a gift")])
+    if wire_format == "anthropic_messages":
+        request = asked(system="be brief")
 
     (warning,) = caller_warnings(request, keeps_instructions=False)
     assert warning.code == "caller_instructions_dropped"
     assert caller_warnings(request, keeps_instructions=True) == ()
 
 
+@pytest.mark.parametrize("wire_format", ["openai_responses"], indirect=True)
 def test_files_that_cannot_be_passed_on_are_a_warning(asked: Make) -> None:
-    message = UserMessage(text="read this", left_out=("input_file", "input_file", "input_audio"))
+    file = {"type": "input_file", "file_id": "file_1"}
+    request = asked([{"type": "input_text", "text": "read these"}, file, file])
 
-    (warning,) = caller_warnings(asked(message=message), keeps_instructions=False)
+    (warning,) = caller_warnings(request, keeps_instructions=False)
     assert warning.code == "request_parts_left_out"
-    assert warning.detail.endswith("input_file, input_audio")
+    assert warning.detail.endswith(": input_file")
 
 
 # --- settings -------------------------------------------------------------------------------------
@@ -247,8 +253,9 @@ def test_number_beyond_all_bounds_is_refused(wire_format: Any) -> None:
         caller_settings(Request(wire_format=wire_format, body=body))
 
 
-def test_value_that_cannot_be_read_is_refused(wire_format: Any) -> None:
-    deep = b'{"model": "m", "temperature": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+def test_number_that_nobody_can_read_is_refused(wire_format: Any) -> None:
+    body = b'{"model": "m", "temperature": ' + b"1" * 5000 + b"}"
 
-    with pytest.raises(RequestError, match="temperature"):
-        caller_settings(Request(wire_format=wire_format, body=deep))
+    with pytest.raises(RequestError) as caught:
+        caller_settings(Request(wire_format=wire_format, body=body))
+    assert (caught.value.code, caught.value.param) == ("invalid_json", "temperature")

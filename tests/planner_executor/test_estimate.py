@@ -105,9 +105,10 @@ def test_highest_case_uses_every_round_of_every_step() -> None:
         plan, basis_of(plan, max_tool_rounds=2, max_tool_output_chars=400, output_tokens=50)
     )
 
+    # A call that asks for a tool takes 80 tokens; a result 12, four times one part in 40 of 100.
     assert found.calls.high == 3
-    assert found.output_tokens.high == 50 + 50 + 4 * 50
-    assert found.input_tokens.high == 3 * found.input_tokens.low + (1 + 2) * (50 + 100)
+    assert found.output_tokens.high == 80 + 80 + 4 * 50
+    assert found.input_tokens.high == 3 * found.input_tokens.low + (1 + 2) * (80 + 12)
 
 
 def test_answers_are_never_thought_longer_than_their_limit() -> None:
@@ -115,7 +116,7 @@ def test_answers_are_never_thought_longer_than_their_limit() -> None:
     found = estimate(plan, basis_of(plan, output_tokens=90, max_output_tokens=100))
 
     assert (found.output_tokens.low, found.output_tokens.expected) == (23, 90)
-    assert found.output_tokens.high == 8 * 90 + 100
+    assert found.output_tokens.high == 8 * 80 + 100
 
 
 def test_empty_plan_takes_nothing() -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from switchyard_core import ModelReply, SwitchyardError
-from switchyard_planner_executor import Plan, PlanError, read_plan, read_plan_value
+from switchyard_planner_executor import Plan, PlanError, ReadPlan, read_plan, read_plan_value
 
 FIRST = {"step": 1, "action": "find camera gear", "query": "camera"}
 SECOND = {"step": 2, "action": "choose one", "query": None}
@@ -256,14 +257,22 @@ def test_lenient_reader_takes_no_more_than_that(text: str) -> None:
     assert fault(text, lenient=True).reason == "not_json"
 
 
+def outcome(read: Callable[[], ReadPlan]) -> ReadPlan | PlanError:
+    try:
+        return read()
+    except PlanError as error:
+        return error
+
+
 @given(st.text() | st.text().map(lambda text: f"```\n{text}\n```"), st.booleans())
 def test_any_text_gives_a_plan_or_the_error(text: str, lenient: bool) -> None:
-    try:
-        read = read_plan(ModelReply(text=text), max_steps=3, lenient=lenient)
-    except PlanError as error:
-        assert error.raw_text == text
+    reply = ModelReply(text=text)
+    found = outcome(lambda: read_plan(reply, max_steps=3, lenient=lenient))
+
+    if isinstance(found, PlanError):
+        assert found.raw_text == text
     else:
-        assert len(read.plan.steps) <= 3
+        assert len(found.plan.steps) <= 3
 
 
 values = st.recursive(
@@ -289,12 +298,12 @@ nearly_plans = st.fixed_dictionaries(
 
 @given(values | nearly_plans)
 def test_any_value_gives_a_plan_in_order_or_the_error(value: Any) -> None:
-    try:
-        read = read_plan_value(value, max_steps=3)
-    except PlanError as error:
-        assert error.reason in {"schema", "numbering", "too_many_steps"}
+    found = outcome(lambda: read_plan_value(value, max_steps=3))
+
+    if isinstance(found, PlanError):
+        assert found.reason in {"schema", "numbering", "too_many_steps"}
     else:
-        steps = read.plan.steps
+        steps = found.plan.steps
         assert [step.step for step in steps] == list(range(1, len(steps) + 1))
         assert all(step.action.strip() for step in steps)
 

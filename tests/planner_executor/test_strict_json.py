@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import json
 
 import pytest
@@ -23,11 +24,9 @@ def test_reads_what_json_says_from_text_and_bytes(value: object) -> None:
 
 
 @given(st.text() | st.binary())
-def test_other_texts_give_one_of_its_errors(text: str | bytes) -> None:
-    try:
-        loads(text)
-    except (NotJsonError, RepeatedKeyError) as error:
-        assert str(error)
+def test_no_text_brings_it_down(text: str | bytes) -> None:
+    with contextlib.suppress(NotJsonError, RepeatedKeyError):
+        json.dumps(loads(text), allow_nan=False)
 
 
 @pytest.mark.parametrize("text", ['{"a": 1, "a": 1}', '[{"b": {"a": 1, "c": 2, "a": 3}}]'])
@@ -38,7 +37,7 @@ def test_key_that_stands_twice_is_named(text: str) -> None:
     assert caught.value.key == "a"
 
 
-@pytest.mark.parametrize("text", ["NaN", "[-Infinity]", b"\xff", "{", "", "[" * 100_000])
+@pytest.mark.parametrize("text", ["NaN", "[-Infinity]", "1e999", b"\xff", "{", "", "[" * 100_000])
 def test_what_is_no_json_is_said_to_be_none(text: str | bytes) -> None:
     with pytest.raises(NotJsonError):
         loads(text)
