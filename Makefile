@@ -1,5 +1,5 @@
 # Shortcuts; ./demo, ./test and .ci/run do the work and need no make.
-.PHONY: help demo test check ci format clients clean
+.PHONY: help demo test check ci format recordings clients clean
 
 help:
 	@echo "make demo     show switchyard at work"
@@ -7,6 +7,7 @@ help:
 	@echo "make check    format, lint, types, architecture"
 	@echo "make format   rewrite the sources in the project's format"
 	@echo "make clients  run four real coding agents against the server (npm)"
+	@echo "make recordings   record again what the shipped policies replay"
 	@echo "make ci       everything that CI runs"
 	@echo "make clean    remove environment, caches and results"
 
@@ -25,6 +26,9 @@ ci:
 format:
 	.venv/bin/ruff format .
 	.venv/bin/ruff check --fix .
+
+recordings:
+	.venv/bin/python scripts/make_recordings.py
 
 clients:
 	SWITCHYARD_CLIENTS="pi codex claude qwen" .ci/run clients

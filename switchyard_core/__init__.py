@@ -16,6 +16,7 @@ from switchyard_core.answers import (
     Usage,
 )
 from switchyard_core.asking import (
+    Ask,
     AskError,
     ModelCall,
     ModelReply,
@@ -85,7 +86,9 @@ from switchyard_core.errors import (
     PlanCapacityError,
     PluginError,
     PolicyError,
+    RecordingError,
     RefusedError,
+    ReplayError,
     ReplayMiss,
     RequestError,
     SwitchyardError,
@@ -102,10 +105,11 @@ from switchyard_core.jsonpath import PathError, compile_path
 from switchyard_core.jsontext import ArrayText, JsonTextError, ObjectText
 from switchyard_core.latches import LatchStore, MemoryLatchStore
 from switchyard_core.mutation import Verdict
-from switchyard_core.plans import PlanRecord, PlanState, PlanStore
+from switchyard_core.plans import MemoryPlanStore, PlanRecord, PlanState, PlanStore
 from switchyard_core.plugins import PluginInfo, PluginRegistry
 from switchyard_core.policy import Policy, check_policy, load_policy, load_policy_text
 from switchyard_core.pricing import Price
+from switchyard_core.replay import Replay, ReplayTransport
 from switchyard_core.request import Request
 from switchyard_core.rewrites import RewriteReport
 from switchyard_core.router import (
@@ -131,6 +135,7 @@ __all__ = [
     "AnswerEvent",
     "AnsweringRouter",
     "ArrayText",
+    "Ask",
     "AskError",
     "BodyError",
     "BodyTooLargeError",
@@ -159,6 +164,7 @@ __all__ = [
     "LatchStoreType",
     "LintRule",
     "MemoryLatchStore",
+    "MemoryPlanStore",
     "Message",
     "ModelCall",
     "ModelReply",
@@ -189,11 +195,15 @@ __all__ = [
     "Prompt",
     "Reason",
     "Reasoning",
+    "RecordingError",
     "Reference",
     "RefusedError",
     "ReleaseAfterSuccess",
     "Remember",
+    "Replay",
+    "ReplayError",
     "ReplayMiss",
+    "ReplayTransport",
     "Request",
     "RequestError",
     "RequestedCall",

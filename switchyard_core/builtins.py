@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from switchyard_core.declarations import LatchStoreType, MutationPack, RewriteType
+from switchyard_core.declarations import (
+    LatchStoreType,
+    MutationPack,
+    PlanStoreType,
+    RewriteType,
+)
 from switchyard_core.formats.rewrites import CORE_REWRITES
 from switchyard_core.hookspecs import hookimpl
 from switchyard_core.latches import MemoryLatchStore
 from switchyard_core.mutation.packs import core_packs
+from switchyard_core.plans import MemoryPlanStore
 
-__all__ = ["switchyard_latch_stores", "switchyard_mutation_packs", "switchyard_rewrites"]
+__all__ = [
+    "switchyard_latch_stores",
+    "switchyard_mutation_packs",
+    "switchyard_plan_stores",
+    "switchyard_rewrites",
+]
 
 
 @hookimpl
@@ -26,6 +37,18 @@ def switchyard_latch_stores() -> Iterable[LatchStoreType]:
         LatchStoreType(
             name="memory",
             factory=MemoryLatchStore,
+            summary="a bounded table in this process; a restart empties it",
+        ),
+    )
+
+
+@hookimpl
+def switchyard_plan_stores() -> Iterable[PlanStoreType]:
+    """Return the store that lives in this process."""
+    return (
+        PlanStoreType(
+            name="memory",
+            factory=MemoryPlanStore,
             summary="a bounded table in this process; a restart empties it",
         ),
     )

@@ -13,7 +13,9 @@
     │   ├── PlanCapacityError  400  a new plan finds the plan store full
     │   └── RefusedError       400  the policy refuses the request
     └── UpstreamError          502/504  the provider could not be reached or broke off
-        └── ReplayMiss         502  nothing is recorded for this call
+        └── ReplayError        502  a folder of recordings cannot be used
+            ├── ReplayMiss          nothing is recorded for this call
+            └── RecordingError      a call must not or cannot be recorded
 """
 
 from __future__ import annotations
@@ -30,7 +32,9 @@ __all__ = [
     "PlanCapacityError",
     "PluginError",
     "PolicyError",
+    "RecordingError",
     "RefusedError",
+    "ReplayError",
     "ReplayMiss",
     "RequestError",
     "Severity",
@@ -185,7 +189,23 @@ class UpstreamError(SwitchyardError):
         super().__init__(message)
 
 
-class ReplayMiss(UpstreamError):  # noqa: N818  # the field's own word
+class ReplayError(UpstreamError):
+    """Recorded model calls cannot be used, such as for a file that is none; it names the path.
+
+    It reaches the caller whatever a router does with it, and nobody tries again.
+
+    Args:
+        message: What is wrong, and where.
+        path: The file or folder, ``""`` when it is about none.
+        kind: ``replay``, or what a subclass is for.
+    """
+
+    def __init__(self, message: str, *, path: str = "", kind: str = "replay") -> None:
+        self.path = path
+        super().__init__(message, kind=kind)
+
+
+class ReplayMiss(ReplayError):  # noqa: N818  # the field's own word
     """Nothing is recorded for a call, and nothing may be sent.
 
     Args:
@@ -196,5 +216,16 @@ class ReplayMiss(UpstreamError):  # noqa: N818  # the field's own word
 
     def __init__(self, message: str, *, key: str = "", path: str = "") -> None:
         self.key = key
-        self.path = path
-        super().__init__(message, kind="replay_miss")
+        super().__init__(message, path=path, kind="replay_miss")
+
+
+class RecordingError(ReplayError):
+    """A call cannot be recorded, or must not, since it holds a credential; nothing was written.
+
+    Args:
+        message: Which field is in the way, without its value; or why writing failed.
+        path: The file that would hold it, ``""`` when it is not settled yet.
+    """
+
+    def __init__(self, message: str, *, path: str = "") -> None:
+        super().__init__(message, path=path, kind="recording")

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from os import PathLike
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, Self
 
+from switchyard_core.answers import AnswerEvent
 from switchyard_core.decision import Decision
 from switchyard_core.engine import Engine, Response, Upstreams, connect, script_findings
 from switchyard_core.engine.explanation import Explanation, explain
 from switchyard_core.errors import PolicyError
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.policy import Client, Policy, load_policy, load_policy_text
+from switchyard_core.replay import Replay
 from switchyard_core.request import Request
 from switchyard_core.upstream.base import Outgoing, Upstream
 from switchyard_core.workbench.case_file import read_cases
@@ -47,6 +49,7 @@ class Switchyard:
         connect: Callable[[Client], Upstream] = connect,
         environ: Mapping[str, str] | None = None,
         random: Random | None = None,
+        replay: Replay | None = None,
     ) -> Self:
         """Return a switchyard for a policy file.
 
@@ -57,13 +60,16 @@ class Switchyard:
             environ: Where API keys stand when a call is made; ``None`` is the process's
                 environment. Nothing else reads it.
             random: Source of randomness for routers.
+            replay: Recorded model calls to answer from, or a folder to record calls to.
 
         Raises:
             PolicyError: The policy has errors; all of them are in it.
         """
         registry = registry if registry is not None else PluginRegistry.from_entry_points()
         policy = load_policy(Path(source), registry)
-        return cls.from_loaded(policy, registry, connect=connect, environ=environ, random=random)
+        return cls.from_loaded(
+            policy, registry, connect=connect, environ=environ, random=random, replay=replay
+        )
 
     @classmethod
     def from_policy_text(
@@ -76,6 +82,7 @@ class Switchyard:
         connect: Callable[[Client], Upstream] = connect,
         environ: Mapping[str, str] | None = None,
         random: Random | None = None,
+        replay: Replay | None = None,
     ) -> Self:
         """Return a switchyard for the text of a policy; ``name`` stands in error messages.
 
@@ -85,7 +92,9 @@ class Switchyard:
         registry = registry if registry is not None else PluginRegistry.from_entry_points()
         folder = Path(base_dir) if base_dir is not None else Path()
         policy = load_policy_text(text, name, registry, base_dir=folder)
-        return cls.from_loaded(policy, registry, connect=connect, environ=environ, random=random)
+        return cls.from_loaded(
+            policy, registry, connect=connect, environ=environ, random=random, replay=replay
+        )
 
     @classmethod
     def from_loaded(
@@ -96,6 +105,7 @@ class Switchyard:
         connect: Callable[[Client], Upstream] = connect,
         environ: Mapping[str, str] | None = None,
         random: Random | None = None,
+        replay: Replay | None = None,
     ) -> Self:
         """Return a switchyard for a policy that is loaded already.
 
@@ -105,7 +115,7 @@ class Switchyard:
         findings = script_findings(policy)
         if findings:
             raise PolicyError(findings)
-        upstreams = Upstreams(policy.clients, connect)
+        upstreams = Upstreams(policy.clients, connect, replay=replay)
         engine = Engine(policy, registry, upstreams=upstreams, environ=environ, random=random)
         return cls(engine)
 
@@ -142,6 +152,18 @@ class Switchyard:
             UpstreamError: The provider could not be reached.
         """
         return await self.engine.handle(request)
+
+    def answer(self, request: Request) -> AsyncGenerator[AnswerEvent]:
+        """Yield what an answering router says to a request, as events and not as bytes.
+
+        Use it as ``async with contextlib.aclosing(yard.answer(request)) as events`` when you may
+        stop early: closing it cancels the call that runs.
+
+        Raises:
+            RequestError: The request is refused, or its route does not answer by itself.
+            UpstreamError: A model could not be asked.
+        """
+        return self.engine.answers.events(request)
 
     async def explain(self, request: Request) -> Explanation:
         """Return why a request would go where, and its outgoing body; nothing changes.

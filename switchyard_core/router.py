@@ -34,6 +34,7 @@ __all__ = [
     "SessionView",
     "TargetView",
     "estimate_tokens",
+    "fresh_id",
 ]
 
 #: Bytes of JSON that are counted as one token when a request is measured against a window.
@@ -194,7 +195,8 @@ class Mutations:
         return None
 
 
-def _new_id(prefix: str) -> str:
+def fresh_id(prefix: str) -> str:
+    """Return an id that cannot be guessed: the prefix, ``_``, 24 hexadecimal digits."""
     return f"{prefix}_{secrets.token_hex(12)}"
 
 
@@ -234,4 +236,4 @@ class RouteContext:
     ask: Ask = _ask_nobody
     tools: Toolbox = field(default_factory=Toolbox)
     plans: PlanStore | None = None
-    new_id: Callable[[str], str] = _new_id
+    new_id: Callable[[str], str] = fresh_id

@@ -11,12 +11,21 @@ from typing import TYPE_CHECKING
 
 import click
 
+from switchyard_core.cli.replaying import replay_options, unused_note
 from switchyard_core.version import VERSION
 
 if TYPE_CHECKING:
     from switchyard_core.plugins import PluginRegistry
 
-__all__ = ["COMMANDS", "CommandGroup", "cli", "installed_registry", "main"]
+__all__ = [
+    "COMMANDS",
+    "CommandGroup",
+    "cli",
+    "installed_registry",
+    "main",
+    "replay_options",
+    "unused_note",
+]
 
 #: Commands of the core: module names of this package, with hyphens for underscores.
 COMMANDS: tuple[str, ...] = (

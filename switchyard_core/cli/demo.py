@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from switchyard_core.cli import installed_registry
+from switchyard_core.cli.replaying import replay_options, unused_note
 from switchyard_core.declarations import WIRE_FORMATS, WireFormat
 
 if TYPE_CHECKING:
     from switchyard_core.demo import Performance, Scene
+    from switchyard_core.replay import Replay
 
 __all__ = ["command"]
 
@@ -39,8 +41,9 @@ _NOTE = len("… (10000 more characters)")
     type=click.IntRange(0, 65535),
     help="Port on 127.0.0.1 for the demo's server; 0 takes a free one.",
 )
+@replay_options
 @click.pass_context
-def command(ctx: click.Context, wire_format: str, port: int) -> None:
+def command(ctx: click.Context, wire_format: str, port: int, replay: Replay | None) -> None:
     """Show switchyard at work, on an embedded scripted provider: no key, no network.
 
     Starts the real server on loopback, sends a fixed story to it over HTTP, and prints for each
@@ -53,13 +56,16 @@ def command(ctx: click.Context, wire_format: str, port: int) -> None:
     from switchyard_core.errors import PluginError, PolicyError
 
     try:
-        performance = Performance(registry=installed_registry(ctx), port=port)
+        performance = Performance(registry=installed_registry(ctx), port=port, replay=replay)
     except (PolicyError, PluginError) as error:
         _cannot_run(ctx, f"the demo's policy cannot be used here:\n{error}")
     except OSError as error:
         _cannot_run(ctx, f"cannot listen on 127.0.0.1:{port}: {error.strerror}")
     formats = [name for name in WIRE_FORMATS if wire_format in (name, "all")]
-    ctx.exit(_summary(*asyncio.run(_play(performance, formats)), formats))
+    played = asyncio.run(_play(performance, formats))
+    if note := unused_note(replay):
+        _say(f"\n{note}")
+    ctx.exit(_summary(*played, formats))
 
 
 async def _play(performance: Performance, formats: list[WireFormat]) -> tuple[int, int]:

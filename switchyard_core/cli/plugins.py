@@ -16,6 +16,8 @@ _WORDS: tuple[tuple[str, str], ...] = (
     ("route_type", "route types"),
     ("mutation_pack", "rule sets"),
     ("latch_store", "latch stores"),
+    ("plan_store", "plan stores"),
+    ("tool", "tools"),
     ("rewrite", "rewrites"),
     ("lint_rule", "lint rules"),
 )
@@ -59,6 +61,8 @@ def _lines(plugin: PluginInfo, registry: PluginRegistry) -> list[str]:
         names = next((names for key, names in plugin.gives.items() if key == kind), ())
         if kind == "route_type":
             lines += [f"route type {name}: {_summary(name, registry)}" for name in names]
+        elif kind == "tool":
+            lines += [f"tool {name}: {_tool(name, registry)}" for name in names]
         elif names:
             lines.append(f"{word}: {', '.join(names)}")
     return lines
@@ -67,6 +71,15 @@ def _lines(plugin: PluginInfo, registry: PluginRegistry) -> list[str]:
 def _summary(name: str, registry: PluginRegistry) -> str:
     route_type = registry.route_types.get(name)
     return route_type.summary if route_type is not None else "not used, see below"
+
+
+def _tool(name: str, registry: PluginRegistry) -> str:
+    tool = registry.tools.get(name)
+    if tool is None:
+        return "not used, see below"
+    # Written for a model, at whatever length.
+    summary = tool.description.strip().splitlines()[0].partition(". ")[0].rstrip(".")
+    return f"{summary} (has side effects)" if tool.side_effects else summary
 
 
 def _as_json(registry: PluginRegistry) -> object:
@@ -82,6 +95,16 @@ def _as_json(registry: PluginRegistry) -> object:
                 "code": plugin.code,
                 "gives": {kind: list(names) for kind, names in plugin.gives.items()},
                 "hooks": list(plugin.hooks),
+                "tools": [
+                    {
+                        "name": tool.name,
+                        "description": tool.description,
+                        "side_effects": tool.side_effects,
+                        "timeout_s": tool.timeout_s,
+                    }
+                    for name, tool in registry.tools.items()
+                    if name in plugin.gives.get("tool", ())
+                ],
             }
             for plugin in registry.plugins
         ],

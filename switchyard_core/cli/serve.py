@@ -14,15 +14,19 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from switchyard_core.cli import installed_registry
+from switchyard_core.cli.replaying import replay_options, unused_note
 
 if TYPE_CHECKING:
     from switchyard_core.errors import Finding
     from switchyard_core.plugins import PluginRegistry
     from switchyard_core.policy import Policy
+    from switchyard_core.replay import Replay
     from switchyard_core.server import SwitchyardApp
     from switchyard_core.server.reload import Reloader
 
 __all__ = ["command"]
+
+_LOG = logging.getLogger("switchyard")
 
 #: 64 MiB, more than any agent sends.
 _MAX_BODY = 64 * 1024 * 1024
@@ -62,6 +66,7 @@ _MAX_BODY = 64 * 1024 * 1024
     metavar="DIR",
     help="Write the bodies of requests, in and out, to files.",
 )
+@replay_options
 @click.pass_context
 def command(  # noqa: PLR0913 - click passes options by name
     ctx: click.Context,
@@ -76,6 +81,7 @@ def command(  # noqa: PLR0913 - click passes options by name
     api_key_env: str | None,
     insecure: bool,
     log_bodies: Path | None,
+    replay: Replay | None,
 ) -> None:
     """Serve a policy over HTTP until SIGTERM or Ctrl-C; SIGHUP reads it again.
 
@@ -89,8 +95,11 @@ def command(  # noqa: PLR0913 - click passes options by name
     key = _server_key(host, api_key_env, insecure=insecure)
     if workers > 1 and log_bodies is not None:
         raise click.UsageError("--log-bodies numbers its files: it needs --workers 1")
+    _check_replay(replay, workers=workers, dry_run=dry_run)
+    # Recorded calls need no key; one that is missing is noticed when it is needed.
+    keyless = dry_run or replay is not None
     registry = installed_registry(ctx)
-    policy = _checked(ctx, config, registry, dry_run=dry_run)
+    policy = _checked(ctx, config, registry, keyless=keyless)
     findings = _unshared(policy, registry, workers)
     if findings:
         _refuse(ctx, findings)
@@ -102,8 +111,9 @@ def command(  # noqa: PLR0913 - click passes options by name
         dry_run=dry_run,
         workers=workers,
         reload=reload,
+        keyless=keyless,
     )
-    app = _app(ctx, options, policy, registry)
+    app = _app(ctx, options, policy, registry, replay)
     try:
         listener = bind(host, port)
     except OSError as error:
@@ -116,6 +126,8 @@ def command(  # noqa: PLR0913 - click passes options by name
 
     if workers == 1:
         run(app, listener, ready=ready, reloader=_reloader(app, options))
+        if note := unused_note(replay):
+            _LOG.warning(note)
     elif not run_workers(partial(_build, options), listener, workers, ready=ready):
         _cannot_run(ctx, "a worker ended by itself; its reason stands above")
 
@@ -131,6 +143,7 @@ class _Options:
     dry_run: bool
     workers: int
     reload: bool
+    keyless: bool
 
 
 def _build(options: _Options) -> tuple[SwitchyardApp, Reloader]:
@@ -152,19 +165,21 @@ def _reloader(app: SwitchyardApp, options: _Options) -> Reloader:
         app,
         options.config,
         say=lambda line: click.echo(f"{who}{line}", err=True),
-        environ=None if options.dry_run else os.environ,
+        environ=None if options.keyless else os.environ,
         also=lambda policy: _unshared(policy, registry, options.workers),
         poll_s=POLL_S if options.reload else None,
     )
 
 
-def _made(options: _Options, policy: Policy, registry: PluginRegistry) -> SwitchyardApp:
+def _made(
+    options: _Options, policy: Policy, registry: PluginRegistry, replay: Replay | None = None
+) -> SwitchyardApp:
     from switchyard_core.facade import Switchyard
 
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     # The ready line and the exit say what uvicorn would.
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
-    return Switchyard.from_loaded(policy, registry).asgi(
+    return Switchyard.from_loaded(policy, registry, replay=replay).asgi(
         max_body=options.max_body,
         server_key=options.server_key,
         log_bodies=options.log_bodies,
@@ -173,13 +188,17 @@ def _made(options: _Options, policy: Policy, registry: PluginRegistry) -> Switch
 
 
 def _app(
-    ctx: click.Context, options: _Options, policy: Policy, registry: PluginRegistry
+    ctx: click.Context,
+    options: _Options,
+    policy: Policy,
+    registry: PluginRegistry,
+    replay: Replay | None,
 ) -> SwitchyardApp:
     """Return the application, or end the run with the reason why there is none."""
     from switchyard_core.errors import PluginError, PolicyError
 
     try:
-        return _made(options, policy, registry)
+        return _made(options, policy, registry, replay)
     except PolicyError as error:
         _refuse(ctx, error.findings)
     except PluginError as error:
@@ -224,11 +243,30 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-def _checked(ctx: click.Context, config: str, registry: PluginRegistry, *, dry_run: bool) -> Policy:
+def _check_replay(replay: Replay | None, *, workers: int, dry_run: bool) -> None:
+    """Refuse options that recordings do not go with.
+
+    Raises:
+        click.UsageError: There is one.
+    """
+    if replay is None:
+        return
+    if workers > 1:
+        raise click.UsageError(
+            "--record and --replay count how often a call came, in one process: they need "
+            "--workers 1"
+        )
+    if dry_run:
+        raise click.UsageError(
+            "--dry-run calls no provider, so there is nothing for --record or --replay to do"
+        )
+
+
+def _checked(ctx: click.Context, config: str, registry: PluginRegistry, *, keyless: bool) -> Policy:
     """Return the policy; its findings are printed as ``check`` prints them."""
     from switchyard_core.policy import check_policy
 
-    result = check_policy(config, registry, environ=None if dry_run else os.environ)
+    result = check_policy(config, registry, environ=None if keyless else os.environ)
     if result.policy is None or result.errors:
         unreadable = any(finding.code == "SY100" for finding in result.findings)
         _refuse(ctx, result.findings, code=2 if unreadable else 1)

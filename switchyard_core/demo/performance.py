@@ -6,7 +6,7 @@ import asyncio
 import difflib
 import json
 import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,14 +17,15 @@ import uvicorn
 
 from switchyard_core.declarations import WireFormat
 from switchyard_core.demo.story import Step, StoryBook, load_story
-from switchyard_core.engine import connect
+from switchyard_core.engine import Engine, Upstreams
 from switchyard_core.facade import Switchyard
 from switchyard_core.formats import format_of
 from switchyard_core.jsonprint import pretty
 from switchyard_core.plugins import PluginRegistry
-from switchyard_core.policy import Client
+from switchyard_core.policy import Client, Policy, load_policy
+from switchyard_core.replay import Replay
 from switchyard_core.server.run import bind, url_of
-from switchyard_core.upstream.base import Outgoing, Upstream, UpstreamResponse
+from switchyard_core.upstream.base import Outgoing, UpstreamResponse
 
 __all__ = ["Performance", "Scene"]
 
@@ -96,21 +97,19 @@ class Scene:
         ]
 
 
-class _Recorder:
-    """A connection that keeps the bodies that pass through it."""
+class _Watched(Upstreams):
+    """Connections that keep the bodies which are sent, or would be but for a recording."""
 
-    def __init__(self, inner: Upstream, bodies: list[bytes]) -> None:
-        self._inner = inner
+    def __init__(self, policy: Policy, replay: Replay | None, bodies: list[bytes]) -> None:
+        super().__init__(policy.clients, replay=replay)
         self._bodies = bodies
 
-    async def send(self, outgoing: Outgoing) -> UpstreamResponse:
+    async def send(
+        self, client: Client, outgoing: Outgoing, key_fields: Sequence[str] | None = None
+    ) -> UpstreamResponse:
         """Keep a body and send the request."""
         self._bodies.append(outgoing.body)
-        return await self._inner.send(outgoing)
-
-    async def aclose(self) -> None:
-        """Close the connection."""
-        await self._inner.aclose()
+        return await super().send(client, outgoing, key_fields)
 
 
 class Performance:
@@ -120,6 +119,7 @@ class Performance:
         registry: Plugins to use; ``None`` takes the installed ones.
         port: Port on loopback; 0 takes a free one.
         story: What is sent.
+        replay: Recorded calls to answer from, or a folder to record calls to.
 
     Raises:
         PolicyError: The demo's policy does not load with these plugins.
@@ -132,16 +132,16 @@ class Performance:
         registry: PluginRegistry | None = None,
         port: int = 0,
         story: StoryBook | None = None,
+        replay: Replay | None = None,
     ) -> None:
         self._story = story if story is not None else load_story()
         self._sent: list[bytes] = []
-        policy = Path(__file__).with_name("demo.toml")
-        self._yard = Switchyard.from_policy(policy, registry=registry, connect=self._connect)
+        registry = registry if registry is not None else PluginRegistry.from_entry_points()
+        policy = load_policy(Path(__file__).with_name("demo.toml"), registry)
+        upstreams = _Watched(policy, replay, self._sent)
+        self._yard = Switchyard(Engine(policy, registry, upstreams=upstreams))
         self._listener = bind("127.0.0.1", port)
         self.url = url_of(self._listener)
-
-    def _connect(self, client: Client) -> Upstream:
-        return _Recorder(connect(client), self._sent)
 
     async def play(self, *wire_formats: WireFormat) -> AsyncIterator[tuple[WireFormat, Scene]]:
         """Send every request in each wire format and yield what became of it, one by one."""

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 
-from switchyard_core.asking import AskError, ModelCall, ModelReply
+from switchyard_core.asking import Ask, AskError, ModelCall, ModelReply, WouldAsk
 from switchyard_core.decision import Failure
 from switchyard_core.declarations import Rewrite, RewriteType
-from switchyard_core.engine.outgoing import credential, error_code, forwarded_headers
-from switchyard_core.errors import UpstreamError
+from switchyard_core.engine.contract import ends_task
+from switchyard_core.engine.outgoing import error_code, forwarded_headers
+from switchyard_core.errors import PluginError, ReplayError, UpstreamError
 from switchyard_core.formats import format_of
 from switchyard_core.formats.compose import compose, read_reply
 from switchyard_core.identity import Headers
 from switchyard_core.jsontext import ObjectText
-from switchyard_core.policy.model import Client, Target
+from switchyard_core.policy.model import Client, Route, Target
 from switchyard_core.request import Request
 from switchyard_core.rewrites import apply_rewrites
 from switchyard_core.upstream.base import Outgoing, UpstreamResponse
 
-__all__ = ["Asker"]
+__all__ = ["Asker", "RouterAsk"]
 
 #: Most bytes of an answer that is read.
 ANSWER_BYTES = 16 * 1024 * 1024
@@ -32,23 +34,22 @@ class Asker:
     Args:
         targets: The policy's targets, by name.
         rewrites: Every known rewrite, by name.
-        send: Sends a request by a client; adds nothing to it.
-        environ: Where API keys stand.
+        send: Sends a request by a client on behalf of the routed request; adds its credential.
     """
 
     def __init__(
         self,
         targets: Mapping[str, Target],
         rewrites: Mapping[str, RewriteType],
-        send: Callable[[Client, Outgoing], Awaitable[UpstreamResponse]],
-        environ: Mapping[str, str],
+        send: Callable[[Request, Client, Outgoing], Awaitable[UpstreamResponse]],
     ) -> None:
         self._targets = targets
         self._rewrites = rewrites
         self._send = send
-        self._environ = environ
 
-    async def ask(self, request: Request, name: str, call: ModelCall) -> ModelReply:
+    async def ask(
+        self, request: Request, name: str, call: ModelCall, route: str = ""
+    ) -> ModelReply:
         """Return a target's reply.
 
         Args:
@@ -56,21 +57,27 @@ class Asker:
                 used.
             name: Name of the target.
             call: What to ask.
+            route: Name of the route whose router asks.
 
         Raises:
             AskError: There was no usable answer.
+            ReplayError: Recordings are in use, and there is none for it or none can be made.
             KeyError: The policy has no such target.
         """
         target = self._targets[name]
         try:
-            answer = await self._send(target.client, self._outgoing(request, target, call))
+            outgoing = self._outgoing(request, target, call, route)
+            answer = await self._send(request, target.client, outgoing)
+        except ReplayError:
+            # For the person who records, not for the router: it must not be taken for an outage.
+            raise
         except UpstreamError as error:
             failure = Failure(kind="transport", status=0, code=error.kind, body=b"")
             raise AskError(f"asking `{name}` failed: {error.message}", failure) from error
         async with answer:
             return await self._read(target, call, answer)
 
-    def _outgoing(self, request: Request, target: Target, call: ModelCall) -> Outgoing:
+    def _outgoing(self, request: Request, target: Target, call: ModelCall, route: str) -> Outgoing:
         # The caller's headers name its own conversation; only its credential may be ours to use.
         client = target.client
         bare = Headers({"user-agent": request.headers.get("user-agent", "")})
@@ -84,19 +91,20 @@ class Asker:
         return Outgoing(
             wire_format=client.format,
             path="/v1" + format_of(client.format).paths["create"],
-            headers=(
-                *forwarded_headers(bare, client),
-                *credential(client, request.headers, self._environ),
-            ),
+            headers=forwarded_headers(bare, client),
             body=body,
             stream=False,
             target=target.name,
             model=target.id,
+            route=route,
+            role=call.role or target.name,
         )
 
     async def _read(self, target: Target, call: ModelCall, answer: UpstreamResponse) -> ModelReply:
         try:
             body = await answer.read(ANSWER_BYTES)
+        except ReplayError:
+            raise
         except UpstreamError as error:
             failure = Failure(kind="transport", status=0, code=error.kind, body=b"")
             raise AskError(f"asking `{target.name}` failed: {error.message}", failure) from error
@@ -114,6 +122,72 @@ class Asker:
             return read_reply(target.client.format, body, structured)
         except ValueError as error:
             raise AskError(f"asking `{target.name}`: {error}", failure) from error
+
+
+class RouterAsk:
+    """``context.ask`` of one request.
+
+    Args:
+        route: The route whose router asks.
+        request: The request that is being routed.
+        ask: Asks a target.
+        dry_run: Nothing may be sent.
+        instead: Answers in place of a model.
+    """
+
+    def __init__(
+        self,
+        route: Route,
+        request: Request,
+        ask: Callable[[Request, str, ModelCall, str], Awaitable[ModelReply]],
+        *,
+        dry_run: bool = False,
+        instead: Ask | None = None,
+    ) -> None:
+        self._route = route
+        self._request = request
+        self._ask = ask
+        self._dry_run = dry_run
+        self._instead = instead
+        self._failed: ReplayError | None = None
+
+    async def __call__(self, name: str, call: ModelCall) -> ModelReply:
+        """Return a target's reply; see :class:`~switchyard_core.router.RouteContext`.
+
+        Raises:
+            PluginError: The route does not declare the target.
+            WouldAsk: Nothing may be sent, and nothing answers instead.
+            AskError: There was no usable answer.
+            ReplayError: There is no recording, or none can be made.
+        """
+        if name not in self._route.targets:
+            msg = f"asked the target `{name}`, which the route does not declare"
+            raise PluginError(msg)
+        if self._instead is not None:
+            return await self._instead(name, call)
+        if self._dry_run:
+            raise WouldAsk(name, call)
+        try:
+            return await self._ask(self._request, name, call, self._route.name)
+        except ReplayError as error:
+            self._failed = error
+            raise
+
+    @contextmanager
+    def heeded(self) -> Iterator[None]:
+        """Run a router; a call without a recording ends the block, whatever the router makes of it.
+
+        Raises:
+            ReplayError: There was no recording, or none could be made.
+        """
+        try:
+            yield
+        except BaseException as error:
+            if self._failed is None or ends_task(error):
+                raise
+            raise self._failed from None
+        if self._failed is not None:
+            raise self._failed
 
 
 def _settings(target: Target) -> tuple[Rewrite, ...]:

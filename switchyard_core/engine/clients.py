@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Self
 
 from switchyard_core.errors import Finding, PolicyError
 from switchyard_core.policy.model import Client, Policy
-from switchyard_core.upstream.base import Upstream
+from switchyard_core.replay import Replay
+from switchyard_core.upstream.base import Outgoing, Upstream, UpstreamResponse
 from switchyard_core.upstream.http import HttpxUpstream
 from switchyard_core.upstream.scripted import ScriptedUpstream, load_script
 
@@ -46,12 +47,18 @@ class Upstreams:
 
     Args:
         clients: The policy's clients, by name.
-        connect: Makes a connection; tests and recorders give another.
+        connect: Makes a connection; tests give another.
+        replay: Recorded calls that are served, or that calls are recorded to.
     """
 
     def __init__(
-        self, clients: Mapping[str, Client], connect: Callable[[Client], Upstream] = connect
+        self,
+        clients: Mapping[str, Client],
+        connect: Callable[[Client], Upstream] = connect,
+        *,
+        replay: Replay | None = None,
     ) -> None:
+        self.replay = replay
         self._clients = clients
         self._connect = connect
         self._open: dict[Client, Upstream] = {}
@@ -60,7 +67,7 @@ class Upstreams:
 
     def following(self, clients: Mapping[str, Client]) -> Self:
         """Return the connections of the next policy, which share those of equal clients."""
-        twin = type(self)(clients, self._connect)
+        twin = type(self)(clients, self._connect, replay=self.replay)
         twin._open = self._open  # noqa: SLF001  # its own kind
         return twin
 
@@ -71,6 +78,28 @@ class Upstreams:
         if upstream is None:
             upstream = made[client] = self._connect(client)
         return upstream
+
+    async def send(
+        self, client: Client, outgoing: Outgoing, key_fields: Sequence[str] | None = None
+    ) -> UpstreamResponse:
+        """Send a request by a client, or answer it from a recording.
+
+        Args:
+            client: Who sends.
+            outgoing: What is sent.
+            key_fields: Fields that tell recorded calls apart, ``None`` for the built-in list.
+
+        Raises:
+            ReplayError: There is no recording, or none can be made.
+            UpstreamError: There is no answer.
+        """
+        if self.replay is None:
+            return await self.of(client).send(outgoing)
+        return await self.replay.upstream(client, self.of, key_fields).send(outgoing)
+
+    def sends(self, outgoing: Outgoing, key_fields: Sequence[str] | None = None) -> bool:
+        """Return whether a request that comes now reaches a provider, and so needs its key."""
+        return self.replay is None or not self.replay.serves(outgoing, key_fields)
 
     async def retire(self, kept: Collection[Client]) -> None:
         """Close what no other policy needs, once nothing runs on this one any more.

@@ -20,6 +20,7 @@ from switchyard_core.decision import (
     Failure,
     ReleaseAfterSuccess,
 )
+from switchyard_core.engine.answered import Answers
 from switchyard_core.engine.asking import Asker
 from switchyard_core.engine.clients import Upstreams
 from switchyard_core.engine.deciding import Decider
@@ -27,17 +28,15 @@ from switchyard_core.engine.known import Known, known_of
 from switchyard_core.engine.outgoing import credential, error_code, forwarded_headers
 from switchyard_core.engine.response import Outcome, Response
 from switchyard_core.engine.runtime import RouteRuntime
-from switchyard_core.engine.watching import StreamWatch
-from switchyard_core.errors import (
-    UpstreamError,
-)
+from switchyard_core.errors import RefusedError, ReplayError, UpstreamError
 from switchyard_core.formats import format_of
-from switchyard_core.identity import Identity
+from switchyard_core.formats.watching import StreamWatch
+from switchyard_core.identity import Headers, Identity
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.policy.model import Client, Policy
 from switchyard_core.request import Request
 from switchyard_core.rewrites import RewriteReport, apply_rewrites
-from switchyard_core.router import RetryingRouter
+from switchyard_core.router import RetryingRouter, fresh_id
 from switchyard_core.upstream.base import Outgoing, UpstreamResponse
 
 __all__ = ["Engine", "Rewritten"]
@@ -68,10 +67,11 @@ class Engine:
         random: Source of randomness for routers.
         clock: Seconds since the epoch, for routers.
         monotonic: A monotonic clock in seconds, for durations.
+        new_id: Makes ids of plans and answers from a prefix; tests inject it.
         kept: The routes of the policy before, whose latch stores go on; see :meth:`successor`.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # all that a test or a host may put in place of the real thing
         self,
         policy: Policy,
         registry: PluginRegistry,
@@ -81,6 +81,7 @@ class Engine:
         random: Random | None = None,
         clock: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
+        new_id: Callable[[str], str] = fresh_id,
         kept: Mapping[str, RouteRuntime] | None = None,
     ) -> None:
         self.policy = policy
@@ -90,15 +91,21 @@ class Engine:
         self._monotonic = monotonic
         self._random = random if random is not None else Random()  # noqa: S311  # no secrets
         self._clock = clock
+        self._new_id = new_id
         self._decider = Decider(
             policy,
             registry,
             random=self._random,
             clock=clock,
             kept=kept,
-            ask=Asker(policy.targets, registry.rewrites, self._call, self._environ).ask,
+            new_id=new_id,
+            ask=Asker(policy.targets, registry.rewrites, self._asked).ask,
         )
         self.runtimes = self._decider.runtimes
+        #: The routes that answer by themselves.
+        self.answers = Answers(
+            self._decider, finish=self._finished, clock=clock, monotonic=monotonic, new_id=new_id
+        )
 
     def successor(self, policy: Policy) -> Engine:
         """Return the engine for a changed policy; this one goes on with what it has begun.
@@ -121,6 +128,7 @@ class Engine:
             random=self._random,
             clock=self._clock,
             monotonic=self._monotonic,
+            new_id=self._new_id,
             kept=self.runtimes,
         )
 
@@ -174,6 +182,9 @@ class Engine:
             outcome = Outcome(status=200 if ok else 0, ok=ok, bytes_out=0, duration_s=0.0)
         self.registry.notify_finished(decision, outcome)
 
+    async def _finished(self, decision: Decision, outcome: Outcome) -> None:
+        await self.finish(decision, ok=outcome.ok, outcome=outcome)
+
     async def _release(self, route: str, identity: Identity) -> None:
         runtime = self.runtimes[route]
         if runtime.store is not None:
@@ -190,6 +201,12 @@ class Engine:
         The headers hold no credential: it is added when the call is made.
         """
         request.attach(format_of(request.wire_format))
+        if decision.route and self.runtimes[decision.route].answers:
+            raise RefusedError(
+                message=f"the route `{decision.route}` answers by itself: no body of the caller's "
+                "is sent on; call `handle`",
+                code="route_answers",
+            )
         target = self.policy.targets[decision.target]
         body, reports = apply_rewrites(
             request.fields.copy(),
@@ -208,6 +225,8 @@ class Engine:
             stream=request.stream,
             target=target.name,
             model=target.id,
+            route=decision.route,
+            role=decision.phase or decision.target,
         )
         return Rewritten(outgoing=outgoing, reports=reports)
 
@@ -229,9 +248,11 @@ class Engine:
             RequestError: The request is refused; nothing was sent.
             UpstreamError: The provider could not be reached.
         """
+        if self.runtime_for(request).answers:
+            return await self.answers.respond(request)
         # Who cannot call the provider must not take a slot.
         decision = await self._decider.decide(
-            request, admit=lambda made: self._credential(request, made)
+            request, admit=lambda made: self._admit(request, made)
         )
         start = self._monotonic()
         for tries in range(MAX_TRIES, -1, -1):
@@ -276,38 +297,67 @@ class Engine:
             await self.finish(decision, ok=False, outcome=outcome)
             raise answer
 
-        async def finish(outcome: Outcome) -> None:
-            await self.finish(decision, ok=outcome.ok, outcome=outcome)
-
         frees = any(isinstance(effect, ReleaseAfterSuccess) for effect in decision.effects)
+        watch = StreamWatch(rewritten.outgoing.wire_format) if frees else None
+
+        async def finish(outcome: Outcome) -> None:
+            await self._finished(decision, outcome)
+
         return Response(
             answer,
             decision=decision,
             reports=rewritten.reports,
             finish=finish,
             clock=self._monotonic,
-            watch=StreamWatch(rewritten.outgoing.wire_format) if frees else None,
+            watch=watch,
         )
+
+    async def call(self, client: Client, outgoing: Outgoing, headers: Headers) -> UpstreamResponse:
+        """Send a request by a client, with its credential; a recording may answer instead.
+
+        Args:
+            client: Who sends.
+            outgoing: What is sent, without a credential.
+            headers: The caller's, for a client that sends the caller's own credential on.
+
+        Raises:
+            RequestError: There is no credential, and the request would reach a provider.
+            ReplayError: Recordings are in use, and there is none for it or none can be made.
+            UpstreamError: The provider gave no answer.
+        """
+        key_fields = self.policy.replay.key_fields
+        if self.upstreams.sends(outgoing, key_fields):
+            keys = credential(client, headers, self._environ)
+            outgoing = replace(outgoing, headers=(*outgoing.headers, *keys))
+        return await self.upstreams.send(client, outgoing, key_fields)
+
+    async def _asked(
+        self, request: Request, client: Client, outgoing: Outgoing
+    ) -> UpstreamResponse:
+        return await self.call(client, outgoing, request.headers)
 
     async def _send(
         self, request: Request, decision: Decision, outgoing: Outgoing
     ) -> UpstreamResponse:
-        keys = self._credential(request, decision)
         client = self.policy.targets[decision.target].client
-        return await self._call(client, replace(outgoing, headers=(*outgoing.headers, *keys)))
+        return await self.call(client, outgoing, request.headers)
 
-    def _credential(self, request: Request, decision: Decision) -> tuple[tuple[str, str], ...]:
-        client = self.policy.targets[decision.target].client
-        return credential(client, request.headers, self._environ)
-
-    async def _call(self, client: Client, outgoing: Outgoing) -> UpstreamResponse:
-        return await self.upstreams.of(client).send(outgoing)
+    def _admit(self, request: Request, decision: Decision) -> None:
+        """Refuse a request whose call would lack its credential."""
+        if self.upstreams.replay is not None:
+            outgoing = self.rewrite(request, decision).outgoing
+            if not self.upstreams.sends(outgoing, self.policy.replay.key_fields):
+                return
+        credential(self.policy.targets[decision.target].client, request.headers, self._environ)
 
     async def _next(
         self, request: Request, decision: Decision, answer: UpstreamResponse | UpstreamError
     ) -> Decision | None:
         """Ask the router for another try after a failure."""
         if not isinstance(self.runtimes[decision.route].router, RetryingRouter):
+            return None
+        if isinstance(answer, ReplayError):
+            # Another target would only hide what is to be recorded.
             return None
         if isinstance(answer, UpstreamError):
             failure = Failure(kind="transport", status=0, code=answer.kind, body=b"")
@@ -322,5 +372,7 @@ class Engine:
         return await self._decider.again(request, decision, failure)
 
     async def aclose(self) -> None:
-        """Close every connection to a provider."""
+        """Wait for tools that must not be cut off, and close every connection to a provider."""
+        for runtime in self.runtimes.values():
+            await runtime.tools.settle()
         await self.upstreams.aclose()

@@ -17,13 +17,16 @@ from switchyard_core.decision import (
     UpdateRecord,
 )
 from switchyard_core.declarations import Rewrite
+from switchyard_core.engine.asking import RouterAsk
 from switchyard_core.engine.contract import breach_of, ends_task
 from switchyard_core.engine.housekeeping import housekeeping_mark
 from switchyard_core.engine.runtime import RouteRuntime, build_runtimes
+from switchyard_core.engine.tracing import trace_of
 from switchyard_core.errors import (
     LatchCapacityError,
     PluginError,
     RefusedError,
+    ReplayError,
     RequestError,
     UnknownModelError,
     UpstreamError,
@@ -33,7 +36,7 @@ from switchyard_core.latches import LatchStore, capacity_error
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.policy.model import Policy
 from switchyard_core.request import Request
-from switchyard_core.router import RetryingRouter, RouteContext, estimate_tokens
+from switchyard_core.router import RetryingRouter, RouteContext, estimate_tokens, fresh_id
 
 __all__ = ["Decider"]
 
@@ -49,7 +52,9 @@ class Decider:
         registry: The plugins that it was checked with.
         random: Source of randomness for routers.
         clock: Seconds since the epoch, for routers.
-        ask: Asks a target on a router's account; the request is the one that is routed.
+        new_id: Makes ids, for routers.
+        ask: Asks a target on a router's account: the request that is routed, the target, the
+            call, and the name of the route.
         kept: The routes of the policy before, whose latch stores go on; see
             :func:`build_runtimes`.
     """
@@ -61,15 +66,17 @@ class Decider:
         *,
         random: Random,
         clock: Callable[[], float],
-        ask: Callable[[Request, str, ModelCall], Awaitable[ModelReply]],
+        ask: Callable[[Request, str, ModelCall, str], Awaitable[ModelReply]],
+        new_id: Callable[[str], str] = fresh_id,
         kept: Mapping[str, RouteRuntime] | None = None,
     ) -> None:
         self._ask = ask
+        self._new_id = new_id
         self._policy = policy
         self._registry = registry
         self._random = random
         self._clock = clock
-        self.runtimes = build_runtimes(policy, registry, kept or {})
+        self.runtimes = build_runtimes(policy, registry, kept or {}, clock)
         self._by_model = {
             model: name
             for name, route in policy.routes.items()
@@ -142,21 +149,23 @@ class Decider:
         """
         runtime = self.runtime_for(request)
         request.check()
-        mark = housekeeping_mark(request, self._policy.housekeeping)
+        if runtime.answers:
+            _must_be_asked(runtime, request)
+            ask = self._silent(runtime)
+        mark = self.mark_of(request)
         for _ in range(MAX_RACES):
-            context = await runtime.context(
-                request,
-                housekeeping=bool(mark),
-                random=self._random,
-                clock=self._clock,
-                ask=self._asking(runtime, request, dry_run=dry_run, instead=ask),
-                dry_run=dry_run,
-            )
-            routed = await self._routed(runtime, request, context)
-            decision = self._complete(routed, request, context)
-            decision = self._guard_window(decision, request)
+            asking = self.asking(runtime, request, dry_run=dry_run, instead=ask)
+            context = await self.context(runtime, request, mark, asking, dry_run=dry_run)
+            routed = await self._routed(runtime, request, context, asking)
+            if runtime.answers:
+                # No body of the caller's is sent on, so there is nothing to rewrite or to fit.
+                decision = routed.with_(
+                    rewrites=(), route=context.route, identity=context.session.identity
+                )
+            else:
+                decision = self._guard_window(self._complete(routed, request, context), request)
             decision = decision.with_(
-                trace=_trace(runtime, context, mark, decision, dry_run=dry_run)
+                trace=trace_of(runtime, context, mark, decision, dry_run=dry_run)
             )
             if admit is not None:
                 admit(decision)
@@ -168,56 +177,72 @@ class Decider:
         self._registry.notify_decision(settled, request)
         return settled
 
-    def _asking(
-        self, runtime: RouteRuntime, request: Request, *, dry_run: bool, instead: Ask | None = None
-    ) -> Ask:
-        """Return ``context.ask`` for one request; ``instead`` answers in place of a model."""
+    async def context(
+        self, runtime: RouteRuntime, request: Request, mark: str, ask: Ask, *, dry_run: bool = False
+    ) -> RouteContext:
+        """Return what a router is given for a request."""
+        return await runtime.context(
+            request,
+            housekeeping=bool(mark),
+            random=self._random,
+            clock=self._clock,
+            new_id=self._new_id,
+            ask=ask,
+            dry_run=dry_run,
+        )
 
-        async def ask(name: str, call: ModelCall) -> ModelReply:
-            if name not in runtime.route.targets:
-                msg = f"asked the target `{name}`, which the route does not declare"
-                raise PluginError(msg)
-            if instead is not None:
-                return await instead(name, call)
-            if dry_run:
-                raise WouldAsk(name, call)
-            return await self._ask(request, name, call)
+    def mark_of(self, request: Request) -> str:
+        """Return what marks a request as a client's side call, ``""`` when nothing does."""
+        return housekeeping_mark(request, self._policy.housekeeping)
+
+    def _silent(self, runtime: RouteRuntime) -> Ask:
+        """Return ``context.ask`` for ``route`` of an answering router, which must not ask."""
+
+        async def ask(name: str, _call: ModelCall) -> ModelReply:
+            raise self.blame(runtime, f"asks `{name}` in `route`; it may in `answer` only")
 
         return ask
 
+    def asking(
+        self, runtime: RouteRuntime, request: Request, *, dry_run: bool, instead: Ask | None = None
+    ) -> RouterAsk:
+        """Return ``context.ask`` for one request; ``instead`` answers in place of a model."""
+        return RouterAsk(runtime.route, request, self._ask, dry_run=dry_run, instead=instead)
+
     async def _routed(
-        self, runtime: RouteRuntime, request: Request, context: RouteContext
+        self, runtime: RouteRuntime, request: Request, context: RouteContext, asking: RouterAsk
     ) -> Decision:
         body = request.body
         try:
-            decision = await runtime.router.route(request, context)
-        except (RequestError, WouldAsk):
+            with asking.heeded():
+                decision = await runtime.router.route(request, context)
+        except (RequestError, ReplayError, WouldAsk):
             raise
         except AskError as error:
             raise UpstreamError(error.message, kind=error.failure.kind) from error
         except BaseException as error:
             if ends_task(error):
                 raise
-            raise self._blame(runtime, f"failed: {type(error).__name__}: {error}") from error
+            raise self.blame(runtime, f"failed: {type(error).__name__}: {error}") from error
         if request.body is not body or request.fields.changed:
-            raise self._blame(runtime, "changed the request; it must return rewrites instead")
+            raise self.blame(runtime, "changed the request; it must return rewrites instead")
         return self._checked(runtime, decision)
 
     def _checked(self, runtime: RouteRuntime, decision: Any) -> Decision:
         breach = breach_of(decision, self._registry.rewrites)
         if breach:
-            raise self._blame(runtime, breach)
+            raise self.blame(runtime, breach)
         checked: Decision = decision
         if checked.target not in runtime.route.targets:
             declared = ", ".join(runtime.route.targets) or "none"
-            raise self._blame(
+            raise self.blame(
                 runtime,
                 f"chose the target `{checked.target}`, which the route "
                 f"`{runtime.route.name}` does not declare (declared: {declared})",
             )
         return checked
 
-    def _blame(self, runtime: RouteRuntime, what: str) -> PluginError:
+    def blame(self, runtime: RouteRuntime, what: str) -> PluginError:
         """Return the error for a router that broke its contract."""
         return self._registry.fault("route_type", runtime.route.type.name, what)
 
@@ -281,20 +306,18 @@ class Decider:
         runtime = self.runtimes[failed.route]
         if not isinstance(runtime.router, RetryingRouter):
             return None
-        mark = housekeeping_mark(request, self._policy.housekeeping)
-        context = await runtime.context(
-            request,
-            housekeeping=bool(mark),
-            random=self._random,
-            clock=self._clock,
-            ask=self._asking(runtime, request, dry_run=False),
-        )
+        mark = self.mark_of(request)
+        asking = self.asking(runtime, request, dry_run=False)
+        context = await self.context(runtime, request, mark, asking)
         try:
-            decision = await runtime.router.next(request, failed, failure, context)
+            with asking.heeded():
+                decision = await runtime.router.next(request, failed, failure, context)
+        except ReplayError:
+            raise
         except BaseException as error:
             if ends_task(error):
                 raise
-            raise self._blame(runtime, f"failed: {type(error).__name__}: {error}") from error
+            raise self.blame(runtime, f"failed: {type(error).__name__}: {error}") from error
         if decision is None:
             return None
         decision = self._complete(self._checked(runtime, decision), request, context)
@@ -332,6 +355,17 @@ class Decider:
         return decision
 
 
+def _must_be_asked(runtime: RouteRuntime, request: Request) -> None:
+    """Refuse a side call about a conversation that no single model serves."""
+    if request.endpoint != "create":
+        raise RefusedError(
+            message=f"the route `{runtime.route.id}` answers by itself, with several models: it "
+            f"does not serve `{request.endpoint}`",
+            code="endpoint_not_served",
+            headers={"x-should-retry": "false"},
+        )
+
+
 async def _remember(store: LatchStore, effect: Remember, decision: Decision) -> Decision:
     """Keep a record, new or not; return the decision, with a warning when there is no room."""
     if await store.update(effect.identity, effect.record):
@@ -346,45 +380,3 @@ async def _remember(store: LatchStore, effect: Remember, decision: Decision) -> 
         )
         return decision.with_(warnings=(*decision.warnings, full))
     return decision
-
-
-def _trace(
-    runtime: RouteRuntime, context: RouteContext, mark: str, decision: Decision, *, dry_run: bool
-) -> dict[str, Any]:
-    """Return how a decision came about, as plain data."""
-    identity, record = context.session.identity, context.session.record
-    trace: dict[str, Any] = {
-        "route": runtime.route.id,
-        "route_type": runtime.route.type.name,
-        "identity": None,
-        "housekeeping": mark,
-        "final": context.session.final,
-        "latched_before": record is not None,
-        "latched_after": record is not None
-        or any(isinstance(effect, Latch) for effect in decision.effects),
-        "calls": None,
-        **decision.trace,
-    }
-    if identity is not None:
-        trace["identity"] = {
-            "session": identity.session,
-            "agent": identity.agent,
-            "source": identity.source,
-            "agent_source": identity.agent_source,
-        }
-    if context.mutations.scanned:
-        # An explanation lists every call; a request is not held up for those behind the first.
-        verdicts = context.mutations.verdicts if dry_run else context.mutations.labelled
-        trace["calls"] = [
-            {
-                "tool": verdict.tool,
-                "call": verdict.call_path,
-                "label": verdict.label,
-                "rule_set": verdict.rule_set,
-                "rule": verdict.rule,
-                "word": verdict.word,
-                "detail": verdict.detail,
-            }
-            for verdict in verdicts
-        ]
-    return trace

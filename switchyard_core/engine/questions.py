@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from switchyard_core.asking import ModelCall, ModelReply, WouldAsk
+from switchyard_core.answers import (
+    Announced,
+    Extension,
+    Finished,
+    SectionFinished,
+    TextDelta,
+)
+from switchyard_core.asking import Ask, ModelCall, ModelReply, WouldAsk
+from switchyard_core.decision import Decision
 from switchyard_core.engine.core import Engine
 from switchyard_core.engine.explanation import Explanation, explanation
 from switchyard_core.request import Request
 
-__all__ = ["Question", "explain_or_ask"]
+__all__ = ["AnswerExplanation", "Question", "explain_or_ask"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,13 +66,61 @@ class Question:
         del color
         lines = [f"route     {self.route} ({self.route_type})"]
         lines += [f"asked     {each['target']}: {each['reply']}" for each in self.asked]
-        lines += [f"would ask {self.target} ({self.model})", *_indented(self.call.instructions)]
+        return "\n".join(lines) + "\n" + self.asks()
+
+    def asks(self) -> str:
+        """Return what would be asked, and how to give the reply."""
+        lines = [f"would ask {self.target} ({self.model})", *_indented(self.call.instructions)]
         lines += _indented(self.call.text)
         if self.structured_output == "forced_tool":
             lines.append(f"          made to answer by the tool {self.call.schema_name}")
         elif self.structured_output == "prompt":
             lines.append("          told the schema of the answer in its instructions")
         lines.append(f"          give its reply: --reply {self.target}=FILE")
+        return "\n".join(lines) + "\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerExplanation(Explanation):
+    """The explanation of a request to a route that answers by itself.
+
+    No body of the caller's is sent on: ``before`` and ``after`` are empty objects. Without canned
+    replies it ends at the first question; a plan that would be kept is forgotten.
+
+    Args:
+        question: What would be asked next, ``None`` when canned replies carried it to the end.
+        text: The text of the answer so far.
+        extension: The answer's ``switchyard`` object, if the router gave one.
+    """
+
+    question: Question | None
+    text: str
+    extension: Mapping[str, Any]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the explanation as plain data, with ``would_ask`` or ``answer``."""
+        found = Explanation.as_json(self)
+        for absent in ("rewrites", "path", "body"):
+            del found[absent]
+        if self.question is not None:
+            found["would_ask"] = self.question.as_json()["would_ask"]
+        else:
+            found["answer"] = {"text": self.text, "switchyard": dict(self.extension)}
+        return found
+
+    def as_text(self, *, color: bool = False) -> str:
+        """Return the explanation for people."""
+        del color
+        decision, trace = self.decision, self.decision.trace
+        lines = [f"route     {decision.route} ({trace.get('route_type', '')})"]
+        detail = f": {decision.reason.detail}" if decision.reason.detail else ""
+        lines.append(f"reason    {decision.reason.code}{detail}")
+        lines += [f"warning   {warning.code}: {warning.detail}" for warning in decision.warnings]
+        lines += [f"asked     {each['target']}: {each['reply']}" for each in trace.get("asked", ())]
+        if self.question is not None:
+            return "\n".join(lines) + "\n" + self.question.asks()
+        lines.append(f"phase     {decision.phase}")
+        lines += ["answer", *_indented(self.text)]
         return "\n".join(lines) + "\n"
 
 
@@ -104,20 +161,74 @@ async def explain_or_ask(
     try:
         decision = await engine.decide(request, dry_run=dry_run, ask=answer)
     except WouldAsk as question:
-        route = engine.runtime_for(request).route
-        target = engine.policy.targets[question.target]
-        return Question(
-            route=route.name,
-            route_type=route.type.name,
-            target=question.target,
-            model=target.id,
-            call=question.call,
-            structured_output="" if question.call.schema is None else target.structured_output,
-            asked=tuple(asked),
-        )
+        return _question(engine, request, question, asked)
+    if engine.runtimes[decision.route].answers:
+        return await _rehearsed(engine, request, decision, answer, asked)
     if asked:
         decision = decision.with_(trace={**decision.trace, "asked": [dict(e) for e in asked]})
     return explanation(engine, request, decision)
+
+
+def _question(
+    engine: Engine, request: Request, question: WouldAsk, asked: list[Mapping[str, str]]
+) -> Question:
+    route = engine.runtime_for(request).route
+    target = engine.policy.targets[question.target]
+    return Question(
+        route=route.name,
+        route_type=route.type.name,
+        target=question.target,
+        model=target.id,
+        call=question.call,
+        structured_output="" if question.call.schema is None else target.structured_output,
+        asked=tuple(asked),
+    )
+
+
+async def _rehearsed(
+    engine: Engine,
+    request: Request,
+    decision: Decision,
+    answer: Ask,
+    asked: list[Mapping[str, str]],
+) -> AnswerExplanation:
+    """Let an answering router answer with canned replies, as far as they go."""
+    text, question = "", None
+    phase, warnings, extension = decision.phase, list(decision.warnings), {}
+    events = engine.answers.rehearse(request, decision, answer)
+    try:
+        async with contextlib.aclosing(events):
+            async for event in events:
+                if isinstance(event, TextDelta):
+                    text += event.delta
+                elif isinstance(event, SectionFinished):
+                    text = text.rstrip("\n") + "\n\n"
+                elif isinstance(event, Extension):
+                    extension = dict(event.data)
+                elif isinstance(event, Announced):
+                    phase = event.phase or phase
+                    warnings += event.warnings
+                elif isinstance(event, Finished):
+                    phase = event.status
+    except WouldAsk as error:
+        question = _question(engine, request, error, asked)
+    told = [dict(each) for each in asked]
+    return AnswerExplanation(
+        decision=decision.with_(
+            phase=phase,
+            warnings=tuple(warnings),
+            trace={**decision.trace, **({"asked": told} if told else {})},
+        ),
+        model=engine.policy.targets[decision.target].id,
+        reports=(),
+        parameters=(),
+        path="",
+        before=b"{}",
+        after=b"{}",
+        question=question,
+        text=text,
+        extension=extension,
+    )
 
 
 def _indented(text: str) -> Iterator[str]:

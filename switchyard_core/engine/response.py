@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Self
 
+from switchyard_core.asking import ModelUsage
 from switchyard_core.decision import Decision
-from switchyard_core.engine.watching import StreamWatch
+from switchyard_core.formats.watching import StreamWatch
 from switchyard_core.rewrites import RewriteReport
 from switchyard_core.upstream.base import UpstreamResponse
 
@@ -48,6 +49,8 @@ class Response:
         finish: Called once at the end with the outcome.
         clock: A monotonic clock in seconds.
         watch: Tells whether a stream ended as it should; ``None`` takes its word for it.
+        tokens: What each target took, of an answer that a router wrote itself; ``None`` for a
+            provider's own answer.
     """
 
     def __init__(
@@ -59,11 +62,13 @@ class Response:
         finish: Callable[[Outcome], Awaitable[None]],
         clock: Callable[[], float],
         watch: StreamWatch | None = None,
+        tokens: Mapping[str, ModelUsage] | None = None,
     ) -> None:
         self.status = upstream.status
         self.headers = upstream.headers
         self.decision = decision
         self.reports = reports
+        self.tokens = tokens
         self._upstream = upstream
         self._finish = finish
         self._clock = clock

@@ -1,25 +1,37 @@
-"""One route of a policy, ready to serve: its router, rules, latch store and targets."""
+"""One route of a policy, ready to serve: its router, rules, stores, tools and targets."""
 
 from __future__ import annotations
 
 import logging
+import time
+from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from random import Random
 from types import MappingProxyType
-from typing import Any
 
 from switchyard_core.asking import Ask
 from switchyard_core.decision import DecisionWarning
+from switchyard_core.engine.stores import Kept, latch_store, plan_store, resize
 from switchyard_core.identity import MAX_LENGTH, Identity, read_identity, unfit_source
 from switchyard_core.jsonpath import compile_path
 from switchyard_core.latches import LatchStore
 from switchyard_core.mutation import MutationRules, compile_rules
+from switchyard_core.plans import PlanStore
 from switchyard_core.plugins import PluginRegistry
+from switchyard_core.plugins.routers import router_problem
 from switchyard_core.policy.model import Policy, Route
 from switchyard_core.request import Request
-from switchyard_core.router import Mutations, RouteContext, Router, SessionView, TargetView
+from switchyard_core.router import (
+    Mutations,
+    RouteContext,
+    Router,
+    SessionView,
+    TargetView,
+    fresh_id,
+)
+from switchyard_core.tools import Toolbox
 
 __all__ = ["RouteRuntime", "SessionReader", "build_runtimes"]
 
@@ -37,6 +49,10 @@ class RouteRuntime:
         store: Its latch store, ``None`` when its options name none.
         targets: All targets of the policy, as routers see them.
         sessions: Reads identities.
+        plans: Its plan store, ``None`` when its options name none.
+        tools: The tools that it lists.
+        tool_calls: Calls of tools so far, by tool (``""`` for unknown ones) and ``ok`` or the
+            error's word.
         without_identity: Requests so far that a latching route could not attribute.
         told_missing: Whether the log says that requests come without a session id.
         told_unfit: Whether the log says that they come with one that cannot be used.
@@ -48,9 +64,17 @@ class RouteRuntime:
     store: LatchStore | None
     targets: Mapping[str, TargetView]
     sessions: SessionReader
+    plans: PlanStore | None = None
+    tools: Toolbox = field(default_factory=Toolbox)
+    tool_calls: Counter[tuple[str, str]] = field(default_factory=Counter)
     without_identity: int = 0
     told_missing: bool = False
     told_unfit: bool = False
+
+    @property
+    def answers(self) -> bool:
+        """Whether its router answers by itself."""
+        return self.route.type.kind == "answers"
 
     async def context(
         self,
@@ -60,6 +84,7 @@ class RouteRuntime:
         random: Random,
         clock: Callable[[], float],
         ask: Ask,
+        new_id: Callable[[str], str] = fresh_id,
         dry_run: bool = False,
     ) -> RouteContext:
         """Return what the router is given for one request; ``dry_run`` neither counts nor logs."""
@@ -79,6 +104,9 @@ class RouteRuntime:
             random=random,
             clock=clock,
             ask=ask,
+            new_id=new_id,
+            tools=self.tools,
+            plans=self.plans,
         )
 
     def unfit_identity(
@@ -95,12 +123,21 @@ class RouteRuntime:
         return (DecisionWarning(code="session_id_unfit", detail=detail),)
 
     def follow(self, before: RouteRuntime) -> None:
-        """Go on with the store and the counters of the same route under the policy before."""
-        capacity = _store_options(self.route)[1]
-        if self.store is not None and capacity is not None:
-            self.store.capacity = capacity
-        self.without_identity = before.without_identity
-        self.told_missing, self.told_unfit = before.told_missing, before.told_unfit
+        """Go on with the counters of the same route under the policy before.
+
+        What it shares of the stores gets the new limits.
+        """
+        latches = self.store if self.store is before.store else None
+        plans = self.plans if self.plans is before.plans else None
+        resize(self.route, latches, plans)
+        if latches is not None:
+            self.without_identity = before.without_identity
+            self.told_missing, self.told_unfit = before.told_missing, before.told_unfit
+
+    @property
+    def kept(self) -> Kept:
+        """What the same route may go on with after a reload."""
+        return self.route, self.store, self.plans
 
     def _note_missing(self, request: Request) -> None:
         """Count a request without identity; the log says once why there is none."""
@@ -162,6 +199,7 @@ def build_runtimes(
     policy: Policy,
     registry: PluginRegistry,
     kept: Mapping[str, RouteRuntime] = MappingProxyType({}),
+    clock: Callable[[], float] = time.time,
 ) -> dict[str, RouteRuntime]:
     """Return one runtime per route, by name.
 
@@ -169,12 +207,13 @@ def build_runtimes(
         policy: A policy without errors.
         registry: What is installed.
         kept: The runtimes of the policy before; a route of the same name and type with the
-            same latch store goes on with its store, whose capacity becomes the new one. A
-            capacity below what is latched evicts nobody: new sessions are refused until
-            enough slots are free.
+            same latch or plan store goes on with it, and its limits become the new ones. A
+            capacity below what is kept evicts nobody: new ones are refused until enough slots
+            are free.
+        clock: Seconds since the epoch, for plan stores.
 
     Raises:
-        PluginError: A router or a latch store does not keep its contract; no store was changed.
+        PluginError: A router or a store does not keep its contract; no store was changed.
     """
     views = {
         name: TargetView(
@@ -185,12 +224,17 @@ def build_runtimes(
             context_window=target.context_window,
             on_overflow=target.on_overflow,
             structured_output=target.structured_output,
+            price=policy.prices.get(target.id),
         )
         for name, target in policy.targets.items()
     }
     sessions = SessionReader(policy.identity_session)
-    runtimes = {
-        name: RouteRuntime(
+
+    def build(route: Route, before: RouteRuntime | None) -> RouteRuntime:
+        share = before.kept if before is not None else None
+        # Runs that began before a reload are counted with those that follow.
+        tool_calls: Counter[tuple[str, str]] = Counter() if before is None else before.tool_calls
+        return RouteRuntime(
             route=route,
             router=_router(route, registry),
             rules=compile_rules(
@@ -199,28 +243,23 @@ def build_runtimes(
                 unmatched=route.unmatched,
                 workspace=route.workspace,
             ),
-            store=_kept_store(route, kept.get(name)) or _store(route, registry),
+            store=latch_store(route, registry, share),
             targets=views,
             sessions=sessions,
+            plans=plan_store(route, registry, share, clock),
+            tools=Toolbox(
+                {name: registry.tools[name] for name in route.tools},
+                lambda tool, word: tool_calls.update([(tool, word)]),
+            ),
+            tool_calls=tool_calls,
         )
-        for name, route in policy.routes.items()
-    }
+
+    runtimes = {name: build(route, kept.get(name)) for name, route in policy.routes.items()}
     for name, runtime in runtimes.items():
         before = kept.get(name)
-        if runtime.store is not None and before is not None and runtime.store is before.store:
+        if before is not None:
             runtime.follow(before)
     return runtimes
-
-
-def _kept_store(route: Route, before: RouteRuntime | None) -> LatchStore | None:
-    """Return the store that a route goes on with, ``None`` when it must begin with another.
-
-    Records belong to the router that wrote them: another route type cannot read them.
-    """
-    if before is None or before.route.type is not route.type:
-        return None
-    same = _store_options(before.route)[0] == _store_options(route)[0]
-    return before.store if same else None
 
 
 def _router(route: Route, registry: PluginRegistry) -> Router:
@@ -230,26 +269,7 @@ def _router(route: Route, registry: PluginRegistry) -> Router:
     except Exception as error:
         what = f"cannot be built: {type(error).__name__}: {error}"
         raise registry.fault("route_type", name, what) from error
-    if not isinstance(router, Router):
-        raise registry.fault("route_type", name, "has no method `route`")
+    problem = router_problem(router, route.type.kind)
+    if problem or not isinstance(router, Router):
+        raise registry.fault("route_type", name, problem or "has no method `route`")
     return router
-
-
-def _store(route: Route, registry: PluginRegistry) -> LatchStore | None:
-    name, capacity = _store_options(route)
-    if name is None or capacity is None:
-        return None
-    store = registry.latch_stores[name].factory(capacity)
-    if not isinstance(store, LatchStore):
-        raise registry.fault("latch_store", name, "lacks a method of its contract")
-    return store
-
-
-def _store_options(route: Route) -> tuple[str | None, int | None]:
-    """Return name and capacity of a route's latch store, ``None`` twice when it has none."""
-    options: Any = route.options
-    name = getattr(options, "latch_store", None)
-    capacity = getattr(options, "latch_capacity", None)
-    if not isinstance(name, str) or not isinstance(capacity, int):
-        return None, None
-    return name, capacity

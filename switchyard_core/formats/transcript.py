@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 from switchyard_core.asking import ModelReply, ToolOutput
 from switchyard_core.conversation import Image
 from switchyard_core.declarations import WireFormat
 from switchyard_core.formats.items import assistant_item, result_items, user_item
+from switchyard_core.formats.verbatim import Verbatim, encode_items
+from switchyard_core.jsontext import ArrayText
 
 __all__ = ["Transcript"]
 
@@ -38,6 +40,20 @@ class Transcript:
     def items(self) -> tuple[Mapping[str, Any], ...]:
         """Everything so far, for :attr:`ModelCall.items`."""
         return tuple(self._items)
+
+    def dumps(self) -> str:
+        """Return the conversation as JSON text, the model's items in the bytes they came in."""
+        return encode_items(self._items).decode("utf-8", "surrogatepass")
+
+    @classmethod
+    def loads(cls, wire_format: WireFormat, text: str) -> Self:
+        """Return the conversation that :meth:`dumps` wrote.
+
+        Raises:
+            JsonTextError: The text is none.
+        """
+        array = ArrayText(text.encode("utf-8", "surrogatepass"))
+        return cls(wire_format, [Verbatim(array.raw(index)) for index in range(len(array))])
 
     def user(self, text: str, images: Sequence[Image] = ()) -> None:
         """Add a message of the user."""

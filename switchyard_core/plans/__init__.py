@@ -7,5 +7,13 @@ from switchyard_core.plans.base import (
     PlanStore,
     plan_capacity_error,
 )
+from switchyard_core.plans.memory import MemoryPlanStore
 
-__all__ = ["PENDING", "PlanRecord", "PlanState", "PlanStore", "plan_capacity_error"]
+__all__ = [
+    "PENDING",
+    "MemoryPlanStore",
+    "PlanRecord",
+    "PlanState",
+    "PlanStore",
+    "plan_capacity_error",
+]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,21 +19,37 @@ from switchyard_core.declarations import (
     LatchStoreType,
     LintRule,
     MutationPack,
+    PlanStoreType,
     RewriteType,
     RouteType,
+    Tool,
 )
 from switchyard_core.errors import PluginError
 from switchyard_core.mutation.schema import RuleSetModel
+from switchyard_core.plugins.routers import router_problem
+from switchyard_core.tools import spec_of
 
 __all__ = ["KINDS", "Contribution", "Kind", "collect"]
 
 #: What a name belongs to.
-Kind = Literal["route_type", "mutation_pack", "latch_store", "rewrite", "lint_rule"]
+Kind = Literal[
+    "route_type", "mutation_pack", "latch_store", "plan_store", "tool", "rewrite", "lint_rule"
+]
 
 #: All kinds, in the order in which they are listed.
-KINDS: tuple[Kind, ...] = ("route_type", "mutation_pack", "latch_store", "rewrite", "lint_rule")
+KINDS: tuple[Kind, ...] = (
+    "route_type",
+    "mutation_pack",
+    "latch_store",
+    "plan_store",
+    "tool",
+    "rewrite",
+    "lint_rule",
+)
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
+#: Most characters of a tool's name, in the strictest of the wire formats.
+_TOOL_NAME = 64
 _LINT_CODE = re.compile(r"[A-Z]{2,8}[0-9]{2,4}")
 
 
@@ -113,25 +129,49 @@ def _check_route_type(declared: RouteType) -> None:
         )
     if not callable(declared.router):
         _refuse(f"gives route type `{declared.name}` a router that cannot be called")
-    if isinstance(declared.router, type) and declared.kind == "routes":
+    if isinstance(declared.router, type):
         # What a factory returns is seen only when a policy uses the type.
-        problem = _router_problem(declared.router)
+        problem = router_problem(declared.router, declared.kind)
         if problem:
-            _refuse(f"gives route type `{declared.name}` the router class {problem}")
-
-
-def _router_problem(router: type) -> str:
-    method = getattr(router, "route", None)
-    if not callable(method):
-        return f"`{router.__name__}`, which has no method `route`"
-    if inspect.isroutine(method) and not inspect.iscoroutinefunction(inspect.unwrap(method)):
-        return f"`{router.__name__}`, whose method `route` is not `async def`"
-    return ""
+            router = declared.router.__name__
+            _refuse(
+                f"gives route type `{declared.name}` the router class `{router}`, which {problem}"
+            )
 
 
 def _check_latch_store(declared: LatchStoreType) -> None:
     if not callable(declared.factory):
         _refuse(f"gives latch store `{declared.name}` a factory that cannot be called")
+
+
+def _check_plan_store(declared: PlanStoreType) -> None:
+    if not callable(declared.factory):
+        _refuse(f"gives plan store `{declared.name}` a factory that cannot be called")
+
+
+def _check_tool(declared: Tool) -> None:
+    tool = f"gives tool `{declared.name}`"
+    if len(declared.name) > _TOOL_NAME:
+        _refuse(f"{tool} a name of more than {_TOOL_NAME} characters")
+    if not (isinstance(declared.description, str) and declared.description.strip()):
+        _refuse(f"{tool} a description that is no text or blank; models choose by it")
+    parameters = declared.parameters
+    if not (isinstance(parameters, type) and issubclass(parameters, BaseModel)):
+        _refuse(f"{tool} parameters that are no pydantic model")
+    try:
+        spec_of(declared)
+    except ValueError as error:
+        msg = f"{tool} parameters that {error}"
+        raise PluginError(msg) from error
+    if not callable(declared.function):
+        _refuse(f"{tool} a function that cannot be called")
+    timeout = declared.timeout_s
+    if isinstance(timeout, bool) or not isinstance(timeout, int | float):
+        _refuse(f"{tool} a `timeout_s` that is no number")
+    if not (math.isfinite(timeout) and timeout > 0):
+        _refuse(f"{tool} the `timeout_s` {timeout!r}, which is not above 0 and finite")
+    if not isinstance(declared.side_effects, bool):
+        _refuse(f"{tool} `side_effects` that are neither true nor false")
 
 
 def _check_rewrite(declared: RewriteType) -> None:
@@ -179,6 +219,8 @@ _READERS: Mapping[str, tuple[Kind, type, Callable[[Any], None]]] = MappingProxyT
         "switchyard_route_types": ("route_type", RouteType, _check_route_type),
         "switchyard_mutation_packs": ("mutation_pack", MutationPack, _check_pack),
         "switchyard_latch_stores": ("latch_store", LatchStoreType, _check_latch_store),
+        "switchyard_plan_stores": ("plan_store", PlanStoreType, _check_plan_store),
+        "switchyard_tools": ("tool", Tool, _check_tool),
         "switchyard_rewrites": ("rewrite", RewriteType, _check_rewrite),
         "switchyard_lint_rules": ("lint_rule", LintRule, _check_lint_rule),
     }

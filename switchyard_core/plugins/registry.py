@@ -20,8 +20,10 @@ from switchyard_core.declarations import (
     LatchStoreType,
     LintRule,
     MutationPack,
+    PlanStoreType,
     RewriteType,
     RouteType,
+    Tool,
 )
 from switchyard_core.errors import PluginError
 from switchyard_core.mutation.schema import RuleSetModel
@@ -41,7 +43,9 @@ _EVENTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 )
 
 #: What people call a kind where its name would not do.
-_NOUNS: Mapping[str, str] = MappingProxyType({"route_type": "router", "latch_store": "latch store"})
+_NOUNS: Mapping[str, str] = MappingProxyType(
+    {"route_type": "router", "latch_store": "latch store", "plan_store": "plan store"}
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +103,10 @@ class PluginRegistry:
     route_types: Mapping[str, RouteType]
     #: Latch store types by name.
     latch_stores: Mapping[str, LatchStoreType]
+    #: Plan store types by name.
+    plan_stores: Mapping[str, PlanStoreType]
+    #: Tools by name.
+    tools: Mapping[str, Tool]
     #: Mutation packs by name.
     packs: Mapping[str, MutationPack]
     #: The parsed rule sets of :attr:`packs`.
@@ -175,6 +183,8 @@ class PluginRegistry:
         self.plugins = tuple(candidate.info() for candidate in candidates)
         self.route_types = _by_name(given, "route_type")
         self.latch_stores = _by_name(given, "latch_store")
+        self.plan_stores = _by_name(given, "plan_store")
+        self.tools = _by_name(given, "tool")
         self.packs = _by_name(given, "mutation_pack")
         self.rule_sets = MappingProxyType(
             {g.name: g.rule_set for g in given if g.rule_set is not None}

@@ -6,8 +6,7 @@ first. What was built is thrown away. (Latch stores are not built: one may conne
 
 from __future__ import annotations
 
-import inspect
-
+from switchyard_core.plugins.routers import router_problem
 from switchyard_core.policy.draft import Draft
 from switchyard_core.policy.model import Route
 from switchyard_core.policy.secrets import one_line
@@ -31,7 +30,7 @@ def check_router(draft: Draft, route: Route) -> bool:
     except Exception as error:  # noqa: BLE001 - a plugin's router may raise anything
         what = f"cannot be built: {one_line(error)}"
     else:
-        what = _problem(getattr(router, "route", None))
+        what = router_problem(router, route.type.kind)
     if what:
         draft.report(
             "SY505",
@@ -40,11 +39,3 @@ def check_router(draft: Draft, route: Route) -> bool:
             fix="report this to the author of the plugin",
         )
     return not what
-
-
-def _problem(method: object) -> str:
-    if not callable(method):
-        return "has no method `route`"
-    if inspect.isroutine(method) and not inspect.iscoroutinefunction(inspect.unwrap(method)):
-        return "has a method `route` that is not `async def`"
-    return ""

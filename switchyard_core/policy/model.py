@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from switchyard_core.declarations import RouteType, WireFormat
+from switchyard_core.declarations import RouteType, Tool, WireFormat
 from switchyard_core.errors import Finding, Severity
 from switchyard_core.jsonpath import Path as JSONPath
 from switchyard_core.mutation.schema import RuleSetModel
@@ -18,7 +18,17 @@ from switchyard_core.policy.document import Document
 from switchyard_core.policy.positions import Location
 from switchyard_core.pricing import Price
 
-__all__ = ["CheckResult", "Client", "Housekeeping", "Origin", "Policy", "Price", "Route", "Target"]
+__all__ = [
+    "CheckResult",
+    "Client",
+    "Housekeeping",
+    "Origin",
+    "Policy",
+    "Price",
+    "ReplaySettings",
+    "Route",
+    "Target",
+]
 
 #: Where requests go and whose key they carry; equal origins understand each other's ids and
 #: opaque reasoning.
@@ -108,7 +118,8 @@ class Route:
         options: Instance of the type's options model.
         targets: Names of all targets that its options name, in order of appearance.
         rule_sets: Names of all rule sets that its options name, in order of appearance.
-        wire_format: The one wire format of all its targets, ``None`` when it names none.
+        wire_format: The one wire format of all its targets, ``None`` when it names none and for
+            a type that answers by itself: it serves callers of all formats.
         workspace: Paths that are workspace though they look like scratch paths.
         unmatched: Label of tool calls that no rule matches, ``None`` for the rule sets' own.
         subagents: Name of the route that serves the sub-agents of this one's sessions,
@@ -116,6 +127,7 @@ class Route:
         context_window: Tokens, for the model list.
         tool_calling: For the model list.
         reasoning: For the model list.
+        tools: Names of all tools that its options name, in order of appearance.
     """
 
     name: str
@@ -132,6 +144,7 @@ class Route:
     context_window: int | None
     tool_calling: bool | None
     reasoning: bool | None
+    tools: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,6 +179,17 @@ class Housekeeping:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReplaySettings:
+    """How recorded model calls are told apart.
+
+    Args:
+        key_fields: Fields of a body that count, ``None`` for the built-in list.
+    """
+
+    key_fields: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """A policy without errors.
 
@@ -183,6 +207,8 @@ class Policy:
         prices: By target id.
         findings: Warnings.
         document: The text it was made from.
+        tools: The tools that routes list, by name.
+        replay: How recorded model calls are told apart.
     """
 
     name: str
@@ -198,6 +224,8 @@ class Policy:
     prices: Mapping[str, Price]
     findings: tuple[Finding, ...]
     document: Document
+    tools: Mapping[str, Tool] = field(default_factory=dict)
+    replay: ReplaySettings = field(default_factory=ReplaySettings)
 
     @property
     def text(self) -> str:

@@ -17,6 +17,7 @@ from switchyard_core.policy.lint import lint
 from switchyard_core.policy.model import CheckResult, Policy, Price
 from switchyard_core.policy.positions import Location
 from switchyard_core.policy.providers import resolve_clients, resolve_targets, wire_formats
+from switchyard_core.policy.recordings import resolve_replay
 from switchyard_core.policy.routing import resolve_routes
 from switchyard_core.policy.rulesets import check_used_packs, resolve_rule_sets
 from switchyard_core.policy.schema import PriceModel, TopModel
@@ -71,8 +72,10 @@ def resolve(
         default_route=values.get("default_route"),
         fallback_client=values.get("fallback_client"),
         prices=prices,
+        replay=resolve_replay(draft),
         findings=(),
         document=document,
+        tools={name: registry.tools[name] for route in routes.values() for name in route.tools},
     )
     if not included.complete:
         # A file that could not be read may well declare the rule set.

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from typing import Any, Literal
+
+from pydantic import BaseModel
 
 from switchyard_core.declarations import RouteType, WireFormat
 from switchyard_core.mutation import LABELS
 from switchyard_core.policy.building import check_router
+from switchyard_core.policy.document import dotted
 from switchyard_core.policy.draft import Draft, Space
 from switchyard_core.policy.model import Route
 from switchyard_core.policy.positions import Location
 from switchyard_core.policy.references import Named, references
-from switchyard_core.policy.schema import NOT_YET_TYPES, RouteModel
+from switchyard_core.policy.schema import RouteModel
 from switchyard_core.policy.secrets import shown
 from switchyard_core.policy.shapes import allowed_keys
 
 __all__ = ["resolve_routes"]
 
-_Kind = Literal["target", "route", "rule_set", "latch_store", "label"]
+_Kind = Literal["target", "route", "rule_set", "latch_store", "label", "tool", "plan_store"]
 
 
 def resolve_routes(draft: Draft, formats: Mapping[str, WireFormat]) -> dict[str, Route]:
@@ -98,6 +103,22 @@ def _spaces(draft: Draft) -> Mapping[_Kind, Space]:
             otherwise="install the plugin that gives it",
             kind="latch_store",
         ),
+        "tool": Space(
+            code="SY308",
+            word="tool",
+            names=frozenset(registry.tools),
+            listed_as="tools of installed plugins",
+            otherwise="install the plugin that gives it",
+            kind="tool",
+        ),
+        "plan_store": Space(
+            code="SY309",
+            word="plan store",
+            names=frozenset(registry.plan_stores),
+            listed_as="installed plan stores",
+            otherwise="install the plugin that gives it",
+            kind="plan_store",
+        ),
         "label": Space(
             code="SY305",
             word="label",
@@ -137,11 +158,12 @@ def _route(
         for key, value in raw.items()
         if (key not in common or key in option_keys) and key not in later
     }
-    options = draft.validated(location, route_type.options, given, also=tuple(common - option_keys))
+    options = _options(draft, location, route_type, given, common - option_keys)
     found = list(references(route_type.options, given, location))
     for named in found:
         _check_name(draft, named, spaces[named.kind])
-    wire_format = _check_formats(draft, found, formats)
+    # What answers by itself composes each call in its target's format, its answer in the caller's.
+    wire_format = None if route_type.kind == "answers" else _check_formats(draft, found, formats)
     if model is None or options is None or len(draft.findings) != before:
         return None
     route = Route(
@@ -152,6 +174,7 @@ def _route(
         options=options,
         targets=_names(found, "target"),
         rule_sets=_names(found, "rule_set"),
+        tools=_names(found, "tool"),
         wire_format=wire_format,
         workspace=model.workspace,
         unmatched=model.unmatched,
@@ -170,14 +193,6 @@ def _type(draft: Draft, location: Location, raw: Mapping[str, Any]) -> RouteType
         return None
     where = (*location, "type")
     route_type = draft.registry.route_types.get(name)
-    if route_type is None and name in NOT_YET_TYPES:
-        draft.report(
-            "SY200",
-            f"route type `{name}` is not yet available in this version",
-            where,
-            fix="use another route type",
-        )
-        return None
     if route_type is None:
         space = Space(
             code="SY301",
@@ -188,16 +203,42 @@ def _type(draft: Draft, location: Location, raw: Mapping[str, Any]) -> RouteType
             kind="route_type",
         )
         draft.unknown(space, name, where)
-        return None
-    if route_type.kind != "routes":
-        draft.report(
-            "SY200",
-            f"route type `{name}` answers by itself, which is not yet available in this version",
-            where,
-            fix="use another route type",
-        )
-        return None
     return route_type
+
+
+def _options(
+    draft: Draft,
+    location: Location,
+    route_type: RouteType,
+    given: Mapping[str, Any],
+    also: AbstractSet[str],
+) -> BaseModel | None:
+    """Return a route's options; a key of another route type is said to be one."""
+    before = len(draft.findings)
+    options = draft.validated(location, route_type.options, given, also=tuple(also))
+    allowed = {*allowed_keys(route_type.options), *also}
+    notes = {
+        dotted((*location, key)): note
+        for key in given
+        if key not in allowed and (note := _owners(draft, key))
+    }
+    draft.findings[before:] = [
+        replace(finding, notes=(*finding.notes, notes[finding.path]))
+        if finding.code == "SY104" and finding.path in notes
+        else finding
+        for finding in draft.findings[before:]
+    ]
+    return options
+
+
+def _owners(draft: Draft, key: str) -> str:
+    """Return which route types have a key, ``""`` when none has."""
+    types = draft.registry.route_types.values()
+    owners = sorted(each.name for each in types if key in allowed_keys(each.options))
+    if not owners:
+        return ""
+    word = "type" if len(owners) == 1 else "types"
+    return f"`{shown(key)}` is a key of route {word} " + ", ".join(f"`{name}`" for name in owners)
 
 
 def _check_name(draft: Draft, named: Named, space: Space) -> None:

@@ -16,14 +16,15 @@ from switchyard_core.declarations import LabelName, OptionError, Prompt, RouteNa
 from switchyard_core.policy.secrets import looks_like_credential, shown
 
 __all__ = [
+    "KEY_FIELD",
     "NOT_YET",
-    "NOT_YET_TYPES",
     "RESERVED_REWRITES",
     "ClientModel",
     "HousekeepingModel",
     "IdentityModel",
     "IncludedModel",
     "PriceModel",
+    "ReplayModel",
     "RouteModel",
     "TargetModel",
     "TopModel",
@@ -33,11 +34,11 @@ __all__ = [
 #: They are refused, because a key that is accepted and ignored misleads.
 NOT_YET: frozenset[tuple[str, str]] = frozenset()
 
-#: Route types that the format has but this version cannot serve.
-NOT_YET_TYPES: frozenset[str] = frozenset({"planner_executor"})
-
 #: Names of rewrites that are always needed, whether this version has them or not.
 RESERVED_REWRITES: frozenset[str] = frozenset({"translate", "set_model"})
+
+#: A field of a body: a key, or the path to one.
+KEY_FIELD = re.compile(r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*")
 
 _WORD = re.compile(r"[!-~]{1,256}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -115,6 +116,7 @@ class TopModel(_Table):
         identity: How the session of a request is known.
         housekeeping: Conditions that mark a request as a client's side call.
         prices: What models cost, by target id.
+        replay: How recorded model calls are told apart.
     """
 
     schema_version: Annotated[int, AfterValidator(_version), Field(json_schema_extra={"const": 1})]
@@ -129,6 +131,7 @@ class TopModel(_Table):
     identity: dict[str, Any] = {}
     housekeeping: tuple[Any, ...] = ()
     prices: dict[str, Any] = {}
+    replay: dict[str, Any] = {}
 
 
 class IncludedModel(_Table):
@@ -277,3 +280,14 @@ class PriceModel(_Table):
     output: Dollars
     cached_input: Dollars | None = None
     cache_write: Dollars | None = None
+
+
+class ReplayModel(_Table):
+    """``[replay]``: how recorded model calls are told apart.
+
+    Args:
+        key_fields: Fields of a body that tell one call from another, in place of the built-in
+            list; ``a.b`` is the key ``b`` of the object ``a``.
+    """
+
+    key_fields: tuple[str, ...] | None = None

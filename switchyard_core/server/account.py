@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from switchyard_core.asking import ModelUsage
 from switchyard_core.decision import Decision, Latch
 from switchyard_core.declarations import WireFormat
 from switchyard_core.engine import Rewritten
@@ -57,6 +58,7 @@ class Account:
         own: Seconds of our own before the answer began.
         tries: Outgoing requests so far.
         answer: Traces the provider's answer.
+        tokens: What each target took for an answer that a router wrote, ``None`` otherwise.
         error: Code of the failure, ``""`` without one.
         gone: Whether the client went away.
     """
@@ -78,6 +80,7 @@ class Account:
     own: float | None = None
     tries: int = 0
     answer: AnswerTrace | None = None
+    tokens: Mapping[str, ModelUsage] | None = None
     error: str = ""
     gone: bool = False
 
@@ -103,7 +106,8 @@ class Account:
     def answered(self, decision: Decision) -> None:
         """Note that the provider's answer begins."""
         self.decision = decision
-        self.own = self.sent_at - self.began
+        # A router that writes the answer itself has no request to send on.
+        self.own = self.sent_at - self.began if self.tries else None
 
     def failed(self, error: BaseException) -> None:
         """Note why there is no whole answer."""
@@ -151,6 +155,8 @@ class Account:
         return self.decision.route if self.decision is not None else self.known.route
 
     def _count_tokens(self, metrics: Metrics) -> list[tuple[str, object]]:
+        if self.tokens is not None:
+            return self._count_asked(metrics, self.tokens)
         tokens = self.answer.tokens() if self.answer is not None else None
         if tokens is None or self.decision is None:
             return []
@@ -158,6 +164,21 @@ class Account:
         for kind, count in counts.items():
             metrics.tokens[self.decision.target, kind] += count
         return [(f"{kind}_tokens", count) for kind, count in counts.items()]
+
+    def _count_asked(
+        self, metrics: Metrics, asked: Mapping[str, ModelUsage]
+    ) -> list[tuple[str, object]]:
+        """Count what each target took that a router asked for its answer."""
+        total = sum(asked.values(), ModelUsage())
+        for target, used in asked.items():
+            metrics.tokens[target, "input"] += used.input_tokens
+            metrics.tokens[target, "cached"] += used.cached_tokens
+            metrics.tokens[target, "output"] += used.output_tokens
+        return [
+            ("input_tokens", total.input_tokens),
+            ("cached_tokens", total.cached_tokens),
+            ("output_tokens", total.output_tokens),
+        ]
 
     # --- the line: never a body, a prompt, a key, a path or a session id -------------------
 

@@ -24,6 +24,7 @@ from switchyard_core.server.bodies import BodyLog
 from switchyard_core.server.decision import answer_decision
 from switchyard_core.server.exchange import ClientGoneError, Exchange, Receive, Scope, Send
 from switchyard_core.server.fallback import pass_on
+from switchyard_core.server.gauges import route_gauges
 from switchyard_core.server.metrics import Gauge, Metrics
 from switchyard_core.server.models import model_list, models_of
 from switchyard_core.server.problems import caller_format, fail
@@ -306,29 +307,7 @@ class SwitchyardApp:
             )
         ]
         for name, runtime in self.engine.runtimes.items():
-            if runtime.store is None:
-                continue
-            labels = (("route", name),)
-            gauges += [
-                Gauge(
-                    name="switchyard_latches",
-                    help="Sessions that are latched.",
-                    labels=labels,
-                    value=await runtime.store.count(),
-                ),
-                Gauge(
-                    name="switchyard_latch_capacity",
-                    help="Sessions that can be latched.",
-                    labels=labels,
-                    value=runtime.store.capacity,
-                ),
-                Gauge(
-                    name="switchyard_requests_without_identity",
-                    help="Requests so far that brought no session id.",
-                    labels=labels,
-                    value=runtime.without_identity,
-                ),
-            ]
+            gauges += await route_gauges(name, runtime)
         # The text format wants all lines of one metric together.
         return sorted(gauges, key=lambda gauge: gauge.name)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from switchyard_core.declarations import WireFormat
 from switchyard_core.engine import Engine
-from switchyard_core.engine.outgoing import credential, forwarded_headers
+from switchyard_core.engine.outgoing import forwarded_headers
 from switchyard_core.errors import RequestError, UpstreamError
 from switchyard_core.server.exchange import Exchange
 from switchyard_core.server.relay import relay
@@ -46,12 +46,14 @@ async def pass_on(
         wire_format=client.format,
         path=path,
         query=exchange.query,
-        headers=(*headers, *credential(client, exchange.headers, engine.environ)),
+        headers=headers,
         body=body,
         stream=False,
         target="",
         model="",
         method=exchange.method,
+        route="fallback",
+        role=name,
     )
-    answer = await engine.upstreams.of(client).send(outgoing)
+    answer = await engine.call(client, outgoing, exchange.headers)
     return await relay(exchange, answer, (), wire_format)

@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 __all__ = ["Gauge", "Histogram", "Metrics"]
 
@@ -28,12 +29,14 @@ class Gauge:
         help: One line.
         labels: Label names and values.
         value: The value now.
+        kind: ``counter`` for a value that only grows.
     """
 
     name: str
     help: str
     labels: tuple[tuple[str, str], ...] = ()
     value: float
+    kind: Literal["gauge", "counter"] = "gauge"
 
 
 class Histogram:
@@ -114,7 +117,7 @@ class Metrics:
         for gauge in gauges:
             if gauge.name not in known:
                 known.add(gauge.name)
-                lines += [f"# HELP {gauge.name} {gauge.help}", f"# TYPE {gauge.name} gauge"]
+                lines += [f"# HELP {gauge.name} {gauge.help}", f"# TYPE {gauge.name} {gauge.kind}"]
             lines.append(f"{gauge.name}{_labels((*gauge.labels, *worker))} {gauge.value:g}")
         return "\n".join(lines) + "\n"
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from switchyard_core.declarations import WireFormat
-from switchyard_core.errors import PluginError, RequestError, UpstreamError
+from switchyard_core.errors import PluginError, ReplayError, RequestError, UpstreamError
 from switchyard_core.formats import format_of
 from switchyard_core.jsontext import encode
 from switchyard_core.server.exchange import Exchange
@@ -42,8 +42,13 @@ def problem_of(error: BaseException, request_id: str) -> RequestError:
     if isinstance(error, RequestError):
         return error
     if isinstance(error, UpstreamError):
+        # Recordings do not come about by themselves, however often a client asks.
+        final = {"x-should-retry": "false"} if isinstance(error, ReplayError) else {}
         return RequestError(
-            message=error.message, code=f"upstream_{error.kind}", status=error.status
+            message=error.message,
+            code=f"upstream_{error.kind}",
+            status=error.status,
+            headers=final,
         )
     if isinstance(error, PluginError):
         return RequestError(

@@ -180,7 +180,7 @@ def policy_changes(before: Policy, after: Policy) -> list[str]:
         ("price", before.prices, after.prices),
     ):
         lines += _differences(word, old, new)
-    for key in ("default_route", "fallback_client", "identity", "housekeeping"):
+    for key in ("default_route", "fallback_client", "identity", "housekeeping", "replay"):
         was, now = before.document.values.get(key), after.document.values.get(key)
         if was != now:
             word = "added  " if was is None else "removed" if now is None else "changed"

@@ -73,6 +73,7 @@ class RoutedCalls:
         exchange, wire_format = account.exchange, account.wire_format
         response = await self._engine.handle(request, sent=account.sending)
         account.answered(response.decision)
+        account.tokens = response.tokens
         trace = None
         if request.endpoint == "create" and response.status < _ERROR:
             trace = account.answer = AnswerTrace(wire_format, dict(response.headers))
@@ -100,12 +101,15 @@ class RoutedCalls:
         """Return the headers that tell a caller what was decided."""
         if decision is None:
             return []
-        headers = [
-            ("x-switchyard-route", decision.route),
-            ("x-switchyard-target", decision.target),
-            ("x-switchyard-reason", decision.reason.code),
-            ("x-model-router-selected-model", self._engine.policy.targets[decision.target].id),
-        ]
+        headers = [("x-switchyard-route", decision.route)]
+        if not self._engine.runtimes[decision.route].answers:
+            # Of an answer that a router wrote, no one target is the source.
+            target = self._engine.policy.targets[decision.target]
+            headers += [
+                ("x-switchyard-target", decision.target),
+                ("x-switchyard-reason", decision.reason.code),
+                ("x-model-router-selected-model", target.id),
+            ]
         if decision.phase:
             headers.append(("x-switchyard-phase", decision.phase))
         if decision.warnings:

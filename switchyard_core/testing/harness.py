@@ -18,6 +18,7 @@ from switchyard_core.errors import PolicyError, RequestError, UpstreamError
 from switchyard_core.hookspecs import PROJECT
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.policy import Policy, load_policy, load_policy_text
+from switchyard_core.replay import Replay
 from switchyard_core.request import Request
 from switchyard_core.rewrites import RewriteReport
 from switchyard_core.testing.upstream import FakeReply, FakeUpstream
@@ -102,6 +103,7 @@ class Harness:
         seed: Seed of the routers' randomness.
         now: Seconds since the epoch, for routers.
         upstream: The provider, in place of one with ``replies``.
+        replay: Recorded calls to answer from, or a folder to record the provider's answers to.
 
     Attributes:
         engine: What decides, rewrites and calls.
@@ -129,6 +131,7 @@ class Harness:
         seed: int = 0,
         now: float = NOW,
         upstream: FakeUpstream | None = None,
+        replay: Replay | None = None,
     ) -> None:
         registry = registry_of(plugins, installed=installed)
         self.upstream = upstream if upstream is not None else FakeUpstream(*replies)
@@ -138,7 +141,7 @@ class Harness:
         self.engine = Engine(
             self.policy,
             registry,
-            upstreams=Upstreams(self.policy.clients, lambda _client: self.upstream),
+            upstreams=Upstreams(self.policy.clients, lambda _client: self.upstream, replay=replay),
             environ={key: "test-key" for key in keys if key is not None},
             random=self.random,
             clock=lambda: now,

@@ -31,6 +31,8 @@ class Outgoing:
         model: Model id as the provider knows it.
         method: HTTP method, upper case.
         query: Query string as the caller sent it, without ``?``.
+        route: Name of the route that it is for, ``""`` for none.
+        role: What the call is for, one word, such as a phase; ``""`` when nobody says.
     """
 
     wire_format: WireFormat
@@ -43,6 +45,9 @@ class Outgoing:
     model: str
     method: str = "POST"
     query: str = ""
+    # For logs and the names of recordings: no provider gets them.
+    route: str = ""
+    role: str = ""
 
 
 class UpstreamResponse:

@@ -1,8 +1,8 @@
 """The JSON Schema of a policy file, for editors and for other tools' checks.
 
 The schema knows what is installed: route types with their options, rule sets, latch stores,
-labels, rewrites. It says less than ``switchyard check``, which alone knows whether a named
-target exists; what the schema refuses, the check refuses too.
+plan stores, tools, labels, rewrites. It says less than ``switchyard check``, which alone knows
+whether a named target exists; what the schema refuses, the check refuses too.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from switchyard_core.policy.schema import (
     HousekeepingModel,
     IdentityModel,
     PriceModel,
+    ReplayModel,
     RouteModel,
     TargetModel,
     TopModel,
@@ -68,9 +69,14 @@ def policy_schema(registry: PluginRegistry) -> dict[str, Any]:
     for key, (name, model) in tables.items():
         schema.define(name, schema.of(name, model))
         root["properties"][key] |= {"additionalProperties": _to(name)}
-    for name, single in (("identity", IdentityModel), ("housekeeping", HousekeepingModel)):
+    for name, single in (
+        ("identity", IdentityModel),
+        ("housekeeping", HousekeepingModel),
+        ("replay", ReplayModel),
+    ):
         schema.define(name, schema.of(name, single))
     root["properties"]["identity"] |= _to("identity")
+    root["properties"]["replay"] |= _to("replay")
     root["properties"]["housekeeping"] |= {"items": _to("housekeeping")}
     root["properties"]["routes"] |= {"additionalProperties": _to("route")}
     schema.define("route", _route(schema, registry))
@@ -93,6 +99,8 @@ def _names(registry: PluginRegistry) -> Mapping[str, Mapping[str, Any]]:
     return {
         "label": {"enum": list(LABELS)},
         "latch_store": _one_of(registry.latch_stores),
+        "plan_store": _one_of(registry.plan_stores),
+        "tool": _one_of(registry.tools),
         # The policy's own rule sets have any name; an editor proposes the packs.
         "rule_set": {"anyOf": [_one_of(registry.rule_sets), {"type": "string"}]},
         "route": {},

@@ -23,7 +23,8 @@ ROOT = Path(__file__).parents[2]
 
 
 def _codes_in_source() -> set[str]:
-    texts = (path.read_text() for path in (ROOT / "switchyard_core").rglob("*.py"))
+    folders = (ROOT / "switchyard_core", ROOT / "plugins")
+    texts = (path.read_text() for folder in folders for path in folder.rglob("*.py"))
     return {code for text in texts for code in re.findall(r'"(SY\d{3})"', text)}
 
 

@@ -64,7 +64,8 @@ None.
 
 ## Exceptions
 
-Targets in a list may repeat: one of them is often named again as the default.
+Targets in a list may repeat: one of them is often named again as the default. A route that
+answers by itself may give one model several parts to play.
 """
 
 from __future__ import annotations
@@ -92,6 +93,8 @@ class SameModelOnBothSides(Rule):
     def check(self, policy: Policy) -> Iterator[Finding]:
         """Yield the findings of one policy."""
         for name, route in policy.routes.items():
+            if route.type.kind == "answers":
+                continue
             seen: dict[tuple[str, str], str] = {}
             raw = policy.document.values["routes"][name]
             for named in references(route.type.options, raw, ("routes", name)):

@@ -1,8 +1,8 @@
 """Whether a stream ended as it should, told without touching its bytes.
 
-Only watched where it matters: when a slot is freed after a success. A provider may open a
-stream with 200 and then send an error event, or stop; the client retries such a request, and
-the retry must find its session as it was.
+Only watched where it matters: when a slot is freed after a success, and when a stream is
+recorded. A provider may open a stream with 200 and then send an error event, or stop; the
+client retries such a request, and the retry must find its session as it was.
 """
 
 from __future__ import annotations
@@ -62,3 +62,8 @@ class StreamWatch:
     def succeeded(self) -> bool:
         """Whether the stream reached its end without an error event."""
         return self._ended and not self._failed
+
+    @property
+    def failed(self) -> bool:
+        """Whether an error event passed by."""
+        return self._failed

@@ -1,0 +1,26 @@
+"""Reading single members of a caller's body."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from switchyard_core import JsonTextError, Request, RequestError
+
+__all__ = ["member"]
+
+
+def member(request: Request, key: str) -> Any:
+    """Return the value of a top-level member, ``None`` when it is absent or null.
+
+    Raises:
+        RequestError: 400 ``invalid_json``: the body or the value is no JSON that can be read.
+    """
+    try:
+        return request.fields.value(key)
+    except JsonTextError as error:
+        raise RequestError(
+            message=f"`{key}` is no JSON that can be read: {error}",
+            code="invalid_json",
+            param=key,
+            headers={"x-should-retry": "false"},
+        ) from None

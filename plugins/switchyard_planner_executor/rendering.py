@@ -1,0 +1,229 @@
+"""A run told to the caller: its events become sections of text and one machine-readable object."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from switchyard_core import (
+    Announced,
+    AnswerEvent,
+    DecisionWarning,
+    Extension,
+    Finished,
+    Progress,
+    SectionFinished,
+    SectionStarted,
+    TextDelta,
+    Usage,
+)
+from switchyard_planner_executor.estimate import Estimate
+from switchyard_planner_executor.events import (
+    ApprovalRequired,
+    PlanCreated,
+    Replanned,
+    RunEvent,
+    RunFinished,
+    StepFailed,
+    StepFinished,
+    as_json,
+    usage_json,
+)
+from switchyard_planner_executor.plan import Plan
+from switchyard_planner_executor.run import PlanRun
+
+__all__ = ["Narrator", "plan_text"]
+
+
+class Narrator:
+    """Turns the events of one run into those of an answer.
+
+    Args:
+        run: The run; read when it ends.
+        waits: Whether the plan that is shown waits for approval.
+        last_step: Whether the text is the last step's alone.
+        warnings: What the caller should know besides what the run says.
+    """
+
+    def __init__(
+        self,
+        run: PlanRun,
+        *,
+        waits: bool,
+        last_step: bool,
+        warnings: tuple[DecisionWarning, ...] = (),
+    ) -> None:
+        self._run = run
+        self._waits = waits
+        self._last_step = last_step
+        self._warnings = warnings
+        self._told = 0
+        self._shown: Estimate | None = None
+
+    def tell(self, event: RunEvent) -> Iterator[AnswerEvent]:
+        """Yield what one event of the run becomes."""
+        if isinstance(event, PlanCreated):
+            yield from self._announce(event)
+        yield Progress(as_json(event))
+        if isinstance(event, PlanCreated):
+            self._shown = event.estimate
+            yield from self._section("plan", "Plan", plan_text(event.plan, event.estimate))
+        elif isinstance(event, ApprovalRequired):
+            yield from self._section("approval", "Approval", _how_to_go_on(event))
+        elif isinstance(event, Replanned):
+            yield from self._section("plan", "New plan", plan_text(event.plan, event.estimate))
+        elif isinstance(event, StepFinished):
+            yield from self._step(event.step, event.result or "(no text)")
+        elif isinstance(event, StepFailed):
+            yield from self._step(event.step, f"This step failed: {self._error(event)}")
+        elif isinstance(event, RunFinished):
+            yield from self._finish(event)
+
+    def _announce(self, event: PlanCreated) -> Iterator[AnswerEvent]:
+        facts = {"plan-id": event.plan_id, "plan-digest": event.digest}
+        yield Announced(phase="planned" if self._waits else "running", facts=facts)
+        yield from self._warn()
+
+    def _warn(self) -> Iterator[AnswerEvent]:
+        """Announce the warnings that were not announced yet."""
+        warnings = (*self._warnings, *self._run.warnings)
+        if len(warnings) > self._told:
+            yield Announced(warnings=warnings[self._told :])
+            self._told = len(warnings)
+
+    def _error(self, event: StepFailed) -> str:
+        # A re-plan that failed as well adds to the record, not to the event.
+        return event.error if event.error.endswith(".") else f"{event.error}."
+
+    def _step(self, number: int, text: str) -> Iterator[AnswerEvent]:
+        action = next(r.step.action for r in self._run.records if r.step.step == number)
+        heading = f"## Step {number}: {action}"
+        yield from self._section("step", heading, f"{heading}\n\n{text}")
+
+    def _section(self, kind: str, title: str, text: str) -> Iterator[AnswerEvent]:
+        if self._last_step and not self._waits and kind != "approval":
+            return
+        yield SectionStarted(kind=kind, title=title)
+        yield TextDelta(text)
+        yield SectionFinished()
+
+    def _finish(self, event: RunFinished) -> Iterator[AnswerEvent]:
+        run = self._run
+        closing = self._closing(event)
+        if closing:
+            yield from self._section("summary", "Summary", closing)
+        if self._last_step and not self._waits and event.status != "planned":
+            yield SectionStarted(kind="step", title="Result")
+            yield TextDelta(self._last_text() or closing)
+            yield SectionFinished()
+        yield from self._warn()
+        if run.plan is not None:
+            done = sum(record.status == "completed" for record in run.records)
+            yield Announced(facts={"steps": f"{done}/{len(run.plan.steps)}"})
+        yield Extension(self._extension(event))
+        yield Usage(event.planner + event.executor)
+        yield Finished(event.status)
+
+    def _last_text(self) -> str:
+        for record in reversed(self._run.records):
+            if record.status == "completed":
+                return record.result
+            if record.status == "failed":
+                return f"Step {record.step.step} failed: {record.error}"
+        return ""
+
+    def _closing(self, event: RunFinished) -> str:
+        run = self._run
+        if event.status == "rejected":
+            return "The plan was rejected: nothing of it ran."
+        if run.plan is None or event.status == "planned":
+            return ""
+        lines = []
+        if not run.plan.steps:
+            lines.append("The plan has no steps.")
+        ran = {record.step.step for record in run.records}
+        left = [str(step.step) for step in run.plan.steps if step.step not in ran]
+        if left:
+            lines.append(f"Not run: step{'s' * (len(left) > 1)} {', '.join(left)}.")
+        if event.reason and event.reason != "step_failed":
+            lines.append(f"The run ended early: {_REASONS.get(event.reason, event.reason)}.")
+        if self._shown is not None and event.calls:
+            lines.append(
+                f"Took {event.calls} executor calls (expected {self._shown.calls.expected}), "
+                f"{event.executor.input_tokens} input tokens (expected "
+                f"{self._shown.input_tokens.expected}), {event.executor.output_tokens} output "
+                f"tokens (expected {self._shown.output_tokens.expected})."
+            )
+        return "\n\n".join(lines)
+
+    def _extension(self, event: RunFinished) -> dict[str, Any]:
+        run = self._run
+        plan = run.plan
+        records = {record.step.step: record.as_json() for record in run.records}
+        steps = (
+            []
+            if plan is None
+            else [records.get(step.step) or _not_run(step.step) for step in plan.steps]
+        )
+        actual = {
+            "calls": event.calls,
+            "input_tokens": event.executor.input_tokens,
+            "output_tokens": event.executor.output_tokens,
+        }
+        estimate = self._shown.as_json() if self._shown is not None else None
+        return {
+            "plan_id": run.plan_id,
+            "plan_digest": run.digest,
+            "status": event.status,
+            **({"reason": event.reason} if event.reason else {}),
+            "plan": plan.model_dump(mode="json") if plan is not None else None,
+            "steps": steps,
+            "estimate": None if estimate is None else {**estimate, "actual": actual},
+            "usage": {
+                "planner": usage_json(event.planner),
+                "executor": usage_json(event.executor),
+            },
+            "warnings": [
+                {"code": warning.code, "detail": warning.detail}
+                for warning in (*self._warnings, *run.warnings)
+            ],
+        }
+
+
+_REASONS = {
+    "replans_used_up": "the plan was replaced as often as `max_replans` allows",
+    "run_timeout": "it took longer than `run_timeout_s` allows",
+    "plan_unusable": "the planner's new plan for the rest could not be used",
+    "planner_failed": "the planner could not be asked for a new plan",
+}
+
+
+def _not_run(number: int) -> dict[str, Any]:
+    return {
+        "step": number,
+        "status": "not_run",
+        "result": "",
+        "error": None,
+        "tool_calls": [],
+        "usage": {"input_tokens": 0, "output_tokens": 0, "cached_tokens": 0},
+        "ms": 0.0,
+    }
+
+
+def plan_text(plan: Plan, estimate: Estimate) -> str:
+    """Return a plan for people: goal, every action with its query, what it would take."""
+    lines = [f"Plan: {plan.goal}", ""]
+    for step in plan.steps:
+        query = f" (search: {step.query})" if step.query is not None else ""
+        lines.append(f"{step.step}. {step.action}{query}")
+    if not plan.steps:
+        lines.append("The plan has no steps.")
+    return "\n".join([*lines, "", estimate.as_line()])
+
+
+def _how_to_go_on(event: ApprovalRequired) -> str:
+    return (
+        "Nothing of this plan has run. To run it, send a request with the header "
+        f"`x-switchyard-plan: approve {event.plan_id} {event.digest}`; `reject {event.plan_id}` "
+        f"drops it, `revise {event.plan_id}` makes another one from what your message says."
+    )

@@ -1,0 +1,444 @@
+"""A run: a plan is made, shown, and worked through one step at a time.
+
+There is one implementation. The route, ``switchyard plan`` and a library call use this object.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from switchyard_core import (
+    AskError,
+    Conversation,
+    DecisionWarning,
+    ModelCall,
+    ModelReply,
+    ModelUsage,
+    RequestedCall,
+    RouteContext,
+    ToolSpec,
+    Transcript,
+    UserMessage,
+)
+from switchyard_planner_executor.caller import CallerSettings
+from switchyard_planner_executor.estimate import Basis, Estimate, estimate
+from switchyard_planner_executor.events import (
+    ApprovalRequired,
+    PlanCreated,
+    Replanned,
+    RunEvent,
+    RunFinished,
+    StepFailed,
+    StepFinished,
+    StepStarted,
+    StepText,
+    ToolCalled,
+    ToolReturned,
+    usage_json,
+)
+from switchyard_planner_executor.modes import get_mode
+from switchyard_planner_executor.options import PlannerExecutorOptions
+from switchyard_planner_executor.plan import Plan, PlanStep, plan_digest
+from switchyard_planner_executor.planner import Planner
+from switchyard_planner_executor.reading import PlanError, ReadPlan
+from switchyard_planner_executor.records import StepRecord
+from switchyard_planner_executor.wording import (
+    BLOCKED_TOOL,
+    blocked_tool,
+    executor_instructions,
+    step_text,
+)
+
+__all__ = ["PlanRun"]
+
+_T = TypeVar("_T")
+
+
+class _StepFailure(Exception):  # noqa: N818  # a step's end, not an error of ours
+    """Ends a step without a result."""
+
+    def __init__(self, code: str, error: str) -> None:
+        self.code = code
+        self.error = error
+        super().__init__(error)
+
+
+class PlanRun:
+    """One plan, from the request to the last result.
+
+    Args:
+        options: Options of the route.
+        context: What the route is given: ``ask``, ``tools``, ``targets`` and ``clock`` are used.
+        plan_id: Id of the plan; ``""`` makes a new one.
+        settings: What the caller sets for the executor.
+        instructions: The caller's instructions for the executor, ``""`` for none.
+
+    Raises:
+        UnknownModeError: The mode is none of the known ones.
+    """
+
+    def __init__(
+        self,
+        options: PlannerExecutorOptions,
+        context: RouteContext,
+        *,
+        plan_id: str = "",
+        settings: CallerSettings | None = None,
+        instructions: str = "",
+    ) -> None:
+        self.options = options
+        self.mode = get_mode(options.mode)
+        self.plan_id = plan_id or context.new_id("plan")
+        self.plan: Plan | None = None
+        self.records: list[StepRecord] = []
+        self.warnings: list[DecisionWarning] = []
+        self.status = "planned"
+        self.reason = ""
+        self.executor_usage = ModelUsage()
+        self.calls = 0
+        self.replans = 0
+        self._context = context
+        self._settings = settings if settings is not None else CallerSettings()
+        self._told = instructions
+        self.planner = Planner(
+            options=options,
+            wire_format=context.targets[options.planner_target].wire_format,
+            ask=context.ask,
+            searchable=options.hinted_tool is not None,
+        )
+        self._executor = context.targets[options.executor_target]
+        self._transcript = Transcript(self._executor.wire_format)
+
+    # --- what it knows -------------------------------------------------------------------
+
+    @property
+    def results(self) -> list[str]:
+        """The results of the finished steps, in order."""
+        return [record.result for record in self.records if record.status == "completed"]
+
+    @property
+    def digest(self) -> str:
+        """Digest of the plan and of what it would be run with; ``""`` without a plan."""
+        if self.plan is None:
+            return ""
+        return plan_digest(
+            self.plan,
+            route_id=self._context.route,
+            mode=self.mode,
+            tools=self.options.tools,
+            executor_target=self.options.executor_target,
+        )
+
+    @property
+    def estimate(self) -> Estimate:
+        """What running the steps that are left would take."""
+        left, options = self._left(), self.options
+        basis = Basis(
+            # What was said in this run is sent again with each call.
+            instructions=self._instructions() + self._transcript.dumps() * bool(self.records),
+            step_texts=[self._step_text(step) for step in left],
+            tools=self._tools(),
+            output_tokens=options.estimate_output_tokens,
+            max_tool_rounds=options.max_tool_rounds,
+            max_tool_output_chars=options.max_tool_output_chars,
+            target=options.executor_target,
+            model=self._executor.id,
+            price=self._executor.price,
+        )
+        return estimate(self._made.model_copy(update={"steps": tuple(left)}), basis)
+
+    @property
+    def _made(self) -> Plan:
+        if self.plan is None:
+            msg = "there is no plan yet: call make_plan or use_plan first"
+            raise RuntimeError(msg)
+        return self.plan
+
+    def _left(self) -> list[PlanStep]:
+        ran = {record.step.step for record in self.records}
+        return [step for step in self._made.steps if step.step not in ran]
+
+    # --- the plan ------------------------------------------------------------------------
+
+    async def make_plan(
+        self, request: str | UserMessage, history: Conversation | None = None
+    ) -> Plan:
+        """Ask the planner for a plan and keep it.
+
+        Args:
+            request: What the user wants; all that the planner sees, unless:
+            history: The conversation before it.
+
+        Raises:
+            PlanError: The reply is no plan; carries reason and text.
+            AskError: The planner's provider gave no answer.
+            RequestError: The planner took too long.
+        """
+        user = UserMessage(text=request) if isinstance(request, str) else request
+        return self._take(await self.planner.plan(user, history))
+
+    async def revise_plan(self, request: UserMessage, plan: Plan, feedback: str) -> Plan:
+        """Ask the planner for another plan; raises like :meth:`make_plan`."""
+        return self._take(await self.planner.revise(request, plan, feedback))
+
+    def use_plan(self, found: Plan | ReadPlan) -> Plan:
+        """Keep a plan that was made elsewhere."""
+        return self._take(found if isinstance(found, ReadPlan) else ReadPlan(plan=found))
+
+    def _take(self, found: ReadPlan) -> Plan:
+        self.plan = found.plan
+        self.warnings += found.warnings
+        if not found.plan.steps:
+            self.warnings.append(DecisionWarning(code="plan_empty", detail="the plan has no steps"))
+        return found.plan
+
+    def created(self) -> PlanCreated:
+        """Return the event that shows the plan."""
+        return PlanCreated(
+            plan_id=self.plan_id,
+            digest=self.digest,
+            plan=self._made,
+            estimate=self.estimate,
+            warnings=tuple(dict.fromkeys(warning.code for warning in self.warnings)),
+        )
+
+    # --- the steps -----------------------------------------------------------------------
+
+    async def execute(self) -> AsyncGenerator[RunEvent]:
+        """Run the steps that are left, in order, and yield what happens.
+
+        The plan is frozen: results never change it, but for ``mode = "replan"`` after a failed
+        step. Ends with :class:`RunFinished`; closing it early cancels the call that runs.
+        """
+        self.status = "running"
+        end = asyncio.get_running_loop().time() + self.options.run_timeout_s
+        while self.status == "running":
+            left = self._left()
+            if not left:
+                break
+            async for event in self._step(left[0], end):
+                yield event
+            if self.records[-1].status == "failed":
+                async for event in self._after_failure(self.records[-1]):
+                    yield event
+        if self.status == "running":
+            bad = any(r.status == "failed" and not r.replanned for r in self.records)
+            self.status = "failed" if bad else "completed"
+            self.reason = "step_failed" if bad else ""
+        yield self.finished()
+
+    def finished(self) -> RunFinished:
+        """Return the event that ends the log."""
+        return RunFinished(
+            status=self.status,
+            reason=self.reason,
+            planner=self.planner.usage,
+            executor=self.executor_usage,
+            calls=self.calls,
+        )
+
+    def fail(self, reason: str) -> None:
+        """Note that the run ended early."""
+        self.status, self.reason = "failed", reason
+
+    async def _after_failure(self, record: StepRecord) -> AsyncGenerator[RunEvent]:
+        """Decide how a run goes on after a failed step."""
+        if record.code == "run_timeout":
+            self.fail("run_timeout")
+        elif self.mode != "replan":
+            if self.options.on_step_error == "stop":
+                self.fail("step_failed")
+        elif self.replans >= self.options.max_replans:
+            self.fail("replans_used_up")
+        else:
+            async for event in self._replan(record):
+                yield event
+
+    async def _replan(self, record: StepRecord) -> AsyncGenerator[RunEvent]:
+        made, first = self._made, record.step.step + 1
+        self.replans += 1
+        try:
+            found = await self.planner.replan(made, self.records, first)
+        except PlanError as error:
+            self.fail("plan_unusable")
+            record.error += f" A new plan for the rest was unusable: {error.reason}."
+            return
+        except AskError as error:
+            self.fail("planner_failed")
+            record.error += f" The planner could not be asked again: {error.message}."
+            return
+        record.replanned = True
+        ran = tuple(each.step for each in self.records)
+        plan = made.model_copy(update={"steps": (*ran, *found.plan.steps)})
+        self._take(ReadPlan(plan=plan, warnings=found.warnings))
+        yield Replanned(
+            plan_id=self.plan_id,
+            digest=self.digest,
+            plan=self._made,
+            why=record.code,
+            estimate=self.estimate,
+        )
+        if self.options.approval != "none" and self.options.replan_approval == "again":
+            self.status = "planned"
+            yield ApprovalRequired(plan_id=self.plan_id, digest=self.digest)
+
+    async def _step(self, step: PlanStep, end: float) -> AsyncGenerator[RunEvent]:
+        record = StepRecord(step=step)
+        self.records.append(record)
+        start = self._context.clock()
+        yield StepStarted(step=step.step, action=step.action, query=step.query)
+        self._transcript.user(self._step_text(step))
+        limit = asyncio.get_running_loop().time() + self.options.step_timeout_s
+        try:
+            reply: ModelReply | None = None
+            for left in range(self.options.max_tool_rounds, -1, -1):
+                reply = await self._ask(record, limit, end)
+                if not reply.calls:
+                    break
+                self._check_calls(reply.calls, left)
+                for call in reply.calls:
+                    yield ToolCalled(step=step.step, name=call.name, arguments=call.arguments)
+                outputs = await self._within(self._run_tools(reply.calls), limit, end)
+                self._transcript.reply(reply)
+                self._transcript.results(outputs)
+                for output in outputs:
+                    record.note_tool(output)
+                    yield ToolReturned(
+                        step=step.step,
+                        name=output.call.name,
+                        ok=output.ok,
+                        ms=output.ms,
+                        error=output.error,
+                    )
+            if reply is None:
+                raise AssertionError  # max_tool_rounds is 0 or more, so there was a call
+            self._conclude(record, reply)
+        except _StepFailure as failure:
+            record.status, record.code, record.error = "failed", failure.code, failure.error
+        record.ms = (self._context.clock() - start) * 1000
+        if record.status == "failed":
+            yield StepFailed(
+                step=step.step, code=record.code, error=record.error, usage=record.usage
+            )
+            return
+        yield StepText(step=step.step, delta=record.result)
+        yield StepFinished(step=step.step, result=record.result, usage=record.usage)
+
+    def _check_calls(self, calls: Sequence[RequestedCall], left: int) -> None:
+        """End the step if the executor gives it up, or has had its rounds."""
+        for call in calls:
+            if call.name == BLOCKED_TOOL and self.mode == "replan":
+                raise _StepFailure("blocked", _reason_of(call))
+        if not left:
+            raise _StepFailure(
+                "tool_rounds",
+                f"it asked for tools more than {self.options.max_tool_rounds} times "
+                "(`max_tool_rounds`)",
+            )
+
+    def _conclude(self, record: StepRecord, reply: ModelReply) -> None:
+        text = reply.text.strip()
+        step = record.step.step
+        if reply.truncated:
+            if not text:
+                raise _StepFailure("truncated", "its answer was cut before it said anything")
+            self._warn("step_truncated", f"the result of step {step} was cut at a token limit")
+        elif not text:
+            self._warn("step_empty", f"the executor said nothing in step {step}")
+        self._transcript.reply(reply)
+        record.result = text
+        record.status = "completed"
+
+    def _warn(self, code: str, detail: str) -> None:
+        self.warnings.append(DecisionWarning(code=code, detail=detail))
+
+    async def _ask(self, record: StepRecord, limit: float, end: float) -> ModelReply:
+        options = self.options
+        call = ModelCall(
+            instructions=self._instructions(),
+            items=self._transcript.items,
+            tools=self._tools(),
+            max_output_tokens=self._settings.max_output_tokens or options.executor_max_tokens,
+            sampling=self._settings.sampling,
+            keep_reasoning=True,
+            role="executor",
+        )
+        self.calls += 1
+        try:
+            reply = await self._within(self._context.ask(options.executor_target, call), limit, end)
+        except AskError as error:
+            raise _StepFailure("upstream", error.message) from error
+        record.usage += reply.usage
+        self.executor_usage += reply.usage
+        if reply.refusal:
+            raise _StepFailure("refused", f"the executor refused: {reply.refusal}")
+        return reply
+
+    async def _run_tools(self, calls: Sequence[RequestedCall]) -> Sequence[Any]:
+        limit = self.options.max_tool_output_chars
+        return await self._context.tools.run(calls, max_output_chars=limit)
+
+    async def _within(self, doing: Awaitable[_T], limit: float, end: float) -> _T:
+        """Await something as long as the step and the run have time."""
+        try:
+            async with asyncio.timeout_at(min(limit, end)):
+                return await doing
+        except TimeoutError:
+            if end <= limit:
+                text = f"the run took longer than {self.options.run_timeout_s:g} s"
+                raise _StepFailure("run_timeout", text) from None
+            text = f"it took longer than {self.options.step_timeout_s:g} s"
+            raise _StepFailure("timeout", text) from None
+
+    # --- what the executor is told -------------------------------------------------------
+
+    def _instructions(self) -> str:
+        parts = (executor_instructions(self.options.executor_prompt), self._told)
+        return "\n\n".join(part for part in parts if part)
+
+    def _tools(self) -> tuple[ToolSpec, ...]:
+        specs = self._context.tools.specs
+        return specs if self.mode != "replan" else (*specs, blocked_tool())
+
+    def _step_text(self, step: PlanStep) -> str:
+        return step_text(step, query_tool=self.options.hinted_tool)
+
+    # --- a run that waits ----------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """Return what a run that waits for approval has done, as plain data."""
+        return {
+            "plan": self._made.model_dump(mode="json"),
+            "records": [
+                {**record.as_json(), "replanned": record.replanned} for record in self.records
+            ],
+            "transcript": self._transcript.dumps(),
+            "planner": usage_json(self.planner.usage),
+            "executor": usage_json(self.executor_usage),
+            "calls": self.calls,
+            "replans": self.replans,
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from what :meth:`state` gave."""
+        self.plan = Plan.model_validate_json(json.dumps(state["plan"]))
+        steps = {step.step: step for step in self.plan.steps}
+        self.records = [
+            StepRecord.from_json(steps[data["step"]], data, replanned=data["replanned"])
+            for data in state["records"]
+        ]
+        self._transcript = Transcript.loads(self._executor.wire_format, state["transcript"])
+        self.planner.usage = ModelUsage(**state["planner"])
+        self.executor_usage = ModelUsage(**state["executor"])
+        self.calls, self.replans = state["calls"], state["replans"]
+
+
+def _reason_of(call: RequestedCall) -> str:
+    try:
+        reason = json.loads(call.arguments)["reason"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        reason = None
+    return reason if isinstance(reason, str) and reason.strip() else "it cannot be done"

@@ -1,0 +1,60 @@
+"""JSON as its standard has it: no key twice, no NaN, and no text that brings the reader down."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any, NoReturn
+
+__all__ = ["NotJsonError", "RepeatedKeyError", "loads"]
+
+
+class NotJsonError(ValueError):
+    """A text is not JSON; the message says why and where."""
+
+
+class RepeatedKeyError(ValueError):
+    """An object has a key twice, so that readers may disagree about what it says.
+
+    Args:
+        key: The key.
+    """
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+        super().__init__(f"the key `{key}` stands twice in one object")
+
+
+def loads(text: str | bytes) -> Any:
+    """Return what a JSON text says.
+
+    Raises:
+        NotJsonError: It is not JSON, holds NaN or an infinity, or is nested too deeply.
+        RepeatedKeyError: An object has a key twice.
+    """
+    try:
+        if isinstance(text, bytes):
+            text = text.decode("utf-8")
+        return json.loads(text, object_pairs_hook=_members, parse_constant=_no_number)
+    except RepeatedKeyError:
+        raise
+    except RecursionError:
+        msg = "nested too deeply"
+    except json.JSONDecodeError as error:
+        msg = f"{error.msg[:1].lower()}{error.msg[1:]} in line {error.lineno}, column {error.colno}"
+    except ValueError as error:
+        msg = str(error)
+    raise NotJsonError(msg)
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        counts = Counter(key for key, _ in pairs)
+        raise RepeatedKeyError(counts.most_common(1)[0][0])
+    return found
+
+
+def _no_number(word: str) -> NoReturn:
+    msg = f"{word} is no number of JSON"
+    raise ValueError(msg)

@@ -1,0 +1,81 @@
+"""The options ``--record`` and ``--replay``, for every command that calls models."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from switchyard_core.replay import Replay
+
+__all__ = ["replay_options", "unused_note"]
+
+_FOLDER = click.Path(file_okay=False, path_type=Path)
+
+
+def replay_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command ``--record DIR`` and ``--replay DIR``, and a keyword argument ``replay``.
+
+    Use it as the decorators of click are used; commands of plugins may use it too. ``replay`` is
+    a :class:`~switchyard_core.Replay`, or ``None`` when neither option is given: hand it to
+    ``Switchyard.from_policy``. Both options at once, and a folder that cannot be used, end the
+    command with exit code 2.
+
+    Args:
+        command: The function of the command.
+    """
+
+    @click.option(
+        "--replay",
+        "replay_folder",
+        type=_FOLDER,
+        metavar="DIR",
+        help="Answer every call to a model from the recordings in a folder; no network, no key.",
+    )
+    @click.option(
+        "--record",
+        "record_folder",
+        type=_FOLDER,
+        metavar="DIR",
+        help="Record calls to models in a folder; those recorded before are not sent.",
+    )
+    @functools.wraps(command)
+    def with_replay(
+        *arguments: Any, record_folder: Path | None, replay_folder: Path | None, **named: Any
+    ) -> Any:
+        return command(*arguments, replay=_replay(record_folder, replay_folder), **named)
+
+    return with_replay
+
+
+def unused_note(replay: Replay | None) -> str:
+    """Return what to say at the end about recordings that nothing asked for, ``""`` for nothing.
+
+    Args:
+        replay: What was used.
+    """
+    unused = replay.unused() if replay is not None else ()
+    if not unused:
+        return ""
+    word = "recording was" if len(unused) == 1 else "recordings were"
+    return "\n".join([f"{len(unused)} {word} not used:", *(f"  {path}" for path in unused)])
+
+
+def _replay(record: Path | None, replay: Path | None) -> Replay | None:
+    from switchyard_core.errors import ReplayError
+    from switchyard_core.replay import Replay
+
+    if record is not None and replay is not None:
+        raise click.UsageError("--record and --replay exclude each other: give one of them")
+    folder = record if record is not None else replay
+    if folder is None:
+        return None
+    advice = f"record it by running this with `--record {folder}`"
+    try:
+        return Replay(folder, "replay" if record is None else "record", advice=advice)
+    except ReplayError as error:
+        raise click.UsageError(error.message) from error

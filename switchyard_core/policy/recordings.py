@@ -1,0 +1,72 @@
+"""Resolves ``[replay]``: which fields of a body tell one recorded call from another."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import tomli
+
+from switchyard_core.policy.draft import Draft
+from switchyard_core.policy.model import ReplaySettings
+from switchyard_core.policy.positions import Location
+from switchyard_core.policy.schema import KEY_FIELD, ReplayModel
+from switchyard_core.policy.secrets import shown
+
+__all__ = ["default_key_fields", "resolve_replay"]
+
+#: How near a name must be to a known one to count as that one misspelt.
+_NEAR = 0.8
+
+
+@cache
+def _table() -> Mapping[str, Any]:
+    text = files("switchyard_core.policy").joinpath("key_fields.toml").read_text(encoding="utf-8")
+    return tomli.loads(text)
+
+
+def default_key_fields() -> tuple[str, ...]:
+    """Return the fields that count when nothing else is said, in the order of the data file."""
+    return tuple(_table()["default"])
+
+
+def resolve_replay(draft: Draft) -> ReplaySettings:
+    """Return what ``[replay]`` says; wrong fields are reported."""
+    raw = draft.document.values.get("replay")
+    if not isinstance(raw, dict):
+        return ReplaySettings()
+    model = draft.validated(("replay",), ReplayModel, raw)
+    fields = raw.get("key_fields")
+    if not isinstance(fields, list):
+        return ReplaySettings()
+    location: Location = ("replay", "key_fields")
+    if not fields:
+        draft.report(
+            "SY114",
+            "without any field every call would be the same",
+            location,
+            fix="list at least `model` and the fields of the conversation, or remove the key",
+        )
+    for index, name in enumerate(fields):
+        if isinstance(name, str):
+            _check_field(draft, (*location, index), name, fields[:index])
+    return ReplaySettings(key_fields=model.key_fields if model is not None else None)
+
+
+def _check_field(draft: Draft, location: Location, name: str, before: list[Any]) -> None:
+    known = [*_table()["default"], *_table()["known"]]
+    near = difflib.get_close_matches(name, known, n=1, cutoff=_NEAR)
+    if name in before:
+        message, fix = f"`{shown(name)}` is listed twice", "remove one of them"
+    elif not KEY_FIELD.fullmatch(name):
+        message = f"`{shown(name)}` is not the name of a field of a body"
+        fix = "write a key, or keys with points between them, such as `text.format`"
+    elif name not in known and near:
+        # Another field of a provider's own is fine; a misspelt one would never tell calls apart.
+        message, fix = f"unknown field `{shown(name)}`", f"did you mean `{near[0]}`?"
+    else:
+        return
+    draft.report("SY114", message, location, fix=fix)

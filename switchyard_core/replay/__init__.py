@@ -1,0 +1,11 @@
+"""Model calls recorded in a folder and served from it, for every router.
+
+It stands around the interface to providers, so it sees what is really sent: prompts,
+rewritten histories and a router's own questions, in all wire formats.
+"""
+
+from switchyard_core.replay.folder import recording_files
+from switchyard_core.replay.session import Mode, Replay
+from switchyard_core.replay.wrapping import ReplayTransport, ReplayUpstream
+
+__all__ = ["Mode", "Replay", "ReplayTransport", "ReplayUpstream", "recording_files"]

@@ -1,0 +1,180 @@
+"""The tools of one route: runs the calls of a reply together and says what came of each."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+
+from pydantic import BaseModel, ValidationError
+
+from switchyard_core.asking import RequestedCall, ToolOutput, ToolSpec
+from switchyard_core.declarations import Tool
+from switchyard_core.tools import wording
+from switchyard_core.tools.describing import spec_of
+from switchyard_core.tools.work import Result, is_async, work
+
+__all__ = ["MAX_OUTPUT_CHARS", "Toolbox"]
+
+#: Most characters of one tool's output unless a router says otherwise.
+MAX_OUTPUT_CHARS = 20_000
+#: Most calls of one reply that run at the same time; the others wait for one of these.
+MAX_AT_ONCE = 32
+#: Seconds that the end of a host waits for tools with side effects.
+GRACE_S = 10.0
+
+_LOG = logging.getLogger("switchyard")
+
+
+class Toolbox:
+    """The tools of one route.
+
+    Args:
+        tools: By name.
+        note: Called with the name of the tool and ``ok`` or the error's word after each call; an
+            unknown tool's name is ``""``.
+    """
+
+    def __init__(
+        self,
+        tools: Mapping[str, Tool] = MappingProxyType({}),
+        note: Callable[[str, str], None] | None = None,
+    ) -> None:
+        self.tools = tools
+        self._note = note
+        # Calls that go on without anybody waiting for them; the loop holds tasks weakly.
+        self._left: dict[asyncio.Task[Result], Tool] = {}
+
+    @property
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """The tools as models are told of them, in the policy's order."""
+        return tuple(spec_of(tool) for tool in self.tools.values())
+
+    async def run(
+        self, calls: Sequence[RequestedCall], *, max_output_chars: int = MAX_OUTPUT_CHARS
+    ) -> tuple[ToolOutput, ...]:
+        """Run the calls of one reply together; results in call order.
+
+        A cancelled run ends its calls, but for tools with side effects and for threads: these
+        are allowed to finish, and the log says so. A call that takes too long is treated alike.
+
+        Args:
+            calls: What the model asks for.
+            max_output_chars: Longer output is cut, and says so.
+        """
+        slots = asyncio.Semaphore(MAX_AT_ONCE)
+
+        async def one(call: RequestedCall) -> ToolOutput:
+            async with slots:
+                return await self._one(call, max_output_chars)
+
+        return tuple(await asyncio.gather(*(one(call) for call in calls)))
+
+    async def settle(self) -> None:
+        """Wait for the tools with side effects that outlived their run or their time.
+
+        For hosts that are about to end their event loop; the wait is a limited one.
+        """
+        waiting = [task for task, tool in self._left.items() if tool.side_effects]
+        if waiting:
+            await asyncio.wait(waiting, timeout=GRACE_S)
+
+    async def _one(self, call: RequestedCall, most: int) -> ToolOutput:
+        start = time.monotonic()
+        tool = self.tools.get(call.name)
+        if tool is None:
+            result = Result(text=wording.unknown(call.name, self.tools), error="unknown")
+        else:
+            arguments = _arguments(tool, call.arguments)
+            result = (
+                arguments if isinstance(arguments, Result) else await self._call(tool, arguments)
+            )
+        self._count(tool, result)
+        return ToolOutput(
+            call=call,
+            text=wording.cut(result.text, max(most, 0)),
+            ok=not result.error,
+            error=result.error,
+            ms=(time.monotonic() - start) * 1000,
+        )
+
+    async def _call(self, tool: Tool, arguments: BaseModel) -> Result:
+        """Return what a tool says, or that it took too long."""
+        begun = asyncio.Event()
+
+        async def working() -> Result:
+            begun.set()
+            return await work(tool, arguments)
+
+        task = asyncio.create_task(working())
+        try:
+            # Not `wait_for`: that waits on for a tool that does not let itself be cancelled.
+            await asyncio.wait({task}, timeout=tool.timeout_s)
+        except asyncio.CancelledError:
+            if begun.is_set() and _goes_on(tool):
+                _LOG.warning("tool `%s` goes on, though its run was cancelled", tool.name)
+                task.add_done_callback(lambda done: self._outlived(tool, done, counted=False))
+            else:
+                task.cancel()
+            self._leave(task, tool)
+            raise
+        if task.done() and not task.cancelled():
+            return task.result()
+        goes_on = _goes_on(tool)
+        _LOG.warning(
+            "tool `%s` gave no result within %g s%s",
+            tool.name,
+            tool.timeout_s,
+            "; it goes on" if goes_on else "",
+        )
+        if goes_on:
+            task.add_done_callback(lambda done: self._outlived(tool, done, counted=True))
+        else:
+            task.cancel()
+        self._leave(task, tool)
+        return Result(
+            text=wording.late(tool.name, tool.timeout_s, goes_on=goes_on), error="timeout"
+        )
+
+    def _leave(self, task: asyncio.Task[Result], tool: Tool) -> None:
+        self._left[task] = tool
+        task.add_done_callback(self._left.pop)
+
+    def _outlived(self, tool: Tool, task: asyncio.Task[Result], *, counted: bool) -> None:
+        """Report the end of a call that nobody waited for."""
+        if task.cancelled():
+            return
+        result = task.result()
+        _LOG.info("tool `%s` ended after its run: %s", tool.name, result.error or "ok")
+        if not counted:
+            self._count(tool, result)
+
+    def _count(self, tool: Tool | None, result: Result) -> None:
+        if tool is None or result.error == "arguments":
+            _LOG.info("a call of a model cannot be run: %s", result.text.partition("\n")[0])
+        if self._note is not None:
+            self._note(tool.name if tool is not None else "", result.error or "ok")
+
+
+def _goes_on(tool: Tool) -> bool:
+    """Return whether a call is not to be, or cannot be, ended halfway."""
+    return tool.side_effects or not is_async(tool.function)
+
+
+def _arguments(tool: Tool, text: str) -> BaseModel | Result:
+    """Return a call's arguments, or what is wrong with them."""
+    try:
+        # Some providers send nothing for a call without arguments.
+        return tool.parameters.model_validate_json(text if text.strip() else "{}")
+    except ValidationError as error:
+        return Result(text=wording.invalid(tool.name, tool.parameters, error), error="arguments")
+    except UnicodeEncodeError:
+        return Result(
+            text=f"error: the arguments of `{tool.name}` are not valid\nnot JSON: no Unicode text",
+            error="arguments",
+        )
+    except BaseException as error:  # noqa: BLE001 - a validator of a plugin may raise anything
+        _LOG.error("tool `%s` cannot read its arguments", tool.name, exc_info=error)
+        return Result(text=wording.failed(tool.name, error), error="exception")
