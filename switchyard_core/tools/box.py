@@ -170,11 +170,6 @@ def _arguments(tool: Tool, text: str) -> BaseModel | Result:
         return tool.parameters.model_validate_json(text if text.strip() else "{}")
     except ValidationError as error:
         return Result(text=wording.invalid(tool.name, tool.parameters, error), error="arguments")
-    except UnicodeEncodeError:
-        return Result(
-            text=f"error: the arguments of `{tool.name}` are not valid\nnot JSON: no Unicode text",
-            error="arguments",
-        )
     except BaseException as error:  # noqa: BLE001 - a validator of a plugin may raise anything
         _LOG.error("tool `%s` cannot read its arguments", tool.name, exc_info=error)
         return Result(text=wording.failed(tool.name, error), error="exception")
