@@ -117,7 +117,7 @@ def test_body_says_what_to_do(asked: Make, body: dict[str, Any], intent: object)
         ({**APPROVE, "approval": "always"}, "switchyard.approval"),
         ({"approval": "none"}, "switchyard.approval"),
         ({"approval": True}, "switchyard.approval"),
-        ({"aprove": {}}, "switchyard.aprove"),
+        ({"confirm": {}}, "switchyard.confirm"),
     ],
 )
 def test_body_that_says_it_otherwise_is_refused(asked: Make, body: Any, param: str) -> None:
