@@ -96,11 +96,11 @@ def compose(
 
 
 def left_out_sampling(wire_format: WireFormat, sampling: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the names of the sampling settings that a wire format has no place for.
+    """Return the names of the sampling settings that a call in a wire format leaves out.
 
     Args:
         wire_format: Wire format of the target.
-        sampling: As in :attr:`~switchyard_core.ModelCall.sampling`; ``None`` stands for absent.
+        sampling: As in ``ModelCall.sampling``; a value of ``None`` stands for absent.
     """
     places = _SAMPLING[wire_format]
     return tuple(

@@ -191,6 +191,20 @@ def test_reply_that_says_nothing_adds_nothing_that_is_refused(wire_format):
 
 
 @each_format
+def test_transcript_can_be_kept_as_text_and_goes_back_to_the_byte(wire_format):
+    transcript = Transcript(wire_format)
+    transcript.user("Step 1 ✓\ud83d")
+    reply = read_reply(wire_format, answer(wire_format))
+    transcript.reply(reply)
+    transcript.results(outputs(reply))
+
+    kept = Transcript.loads(wire_format, transcript.dumps())
+
+    assert kept.items == transcript.items
+    assert sent(kept) == sent(transcript)
+
+
+@each_format
 def test_items_of_a_transcript_are_a_copy(wire_format):
     start = [{"role": "user", "content": "hello"}]
     transcript = Transcript(wire_format, start)
