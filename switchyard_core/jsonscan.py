@@ -149,7 +149,7 @@ def _syntax_message(data: bytes) -> str:
         return "the body starts with a byte order mark; send plain UTF-8"
     try:
         text = data.decode("utf-8")
-        json.loads(text, parse_constant=_refuse_constant)
+        json.loads(text, parse_int=_integer, parse_constant=_refuse_constant)
     except UnicodeDecodeError as error:
         return f"not UTF-8: invalid byte at offset {error.start}"
     except RecursionError:
