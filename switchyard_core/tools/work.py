@@ -75,8 +75,8 @@ async def _in_thread(
 ) -> tuple[Any, None] | tuple[None, BaseException]:
     """Run a function in a thread of its own, with this task's context variables.
 
-    Not in the loop's pool: a few threads that hang would hold up every later call. The end of
-    the process waits only for tools that change something.
+    Not in the loop's pool: a few threads that hang would hold up every later call, and the end
+    of the process.
 
     Returns:
         What it returned, or what it raised: a future and a coroutine refuse some errors.
@@ -100,7 +100,7 @@ async def _in_thread(
         except RuntimeError:
             _LOG.warning("tool `%s` ended after its event loop", tool.name)
 
-    threading.Thread(target=run, name=f"tool {tool.name}", daemon=not tool.side_effects).start()
+    threading.Thread(target=run, name=f"tool {tool.name}", daemon=True).start()
     outcome: tuple[Any, None] | tuple[None, BaseException] = await done
     return outcome
 

@@ -118,6 +118,34 @@ async def test_reload_goes_on_with_plans_and_counters_and_has_the_new_limits():
     assert runtime.tool_calls == {("greet", "ok"): 2}
 
 
+async def test_reload_settles_calls_that_began_before_it():
+    go, written = asyncio.Event(), []
+
+    async def write(arguments):
+        await go.wait()
+        written.append("done")
+
+    slow = Tool(
+        name="write",
+        description="d",
+        parameters=Nothing,
+        function=write,
+        side_effects=True,
+        timeout_s=0.01,
+    )
+    before = Harness(POLICY + 'tools = ["write"]\n', plugins=[ToolRoutePlugin(slow)]).engine
+    (output,) = await before.runtimes["main"].tools.run([call("write")])
+    after = successor(before, POLICY)
+    closing = asyncio.create_task(after.runtimes["main"].tools.settle())
+    await asyncio.sleep(0)
+    go.set()
+    await closing
+
+    assert output.error == "timeout"
+    assert written == ["done"]
+    assert after.runtimes["main"].tools.specs == ()
+
+
 class OtherStore:
     @hookimpl
     def switchyard_plan_stores(self):

@@ -562,6 +562,30 @@ def test_thread_that_outlives_its_loop_is_only_logged(caplog):
     assert "tool `wait` ended after its event loop" in caplog.text
 
 
+async def test_settling_waits_only_so_long_and_for_nothing_without_side_effects(monkeypatch):
+    monkeypatch.setattr("switchyard_core.tools.box.GRACE_S", 0.01)
+    go = asyncio.Event()
+
+    async def wait(arguments):
+        await go.wait()
+
+    def look(arguments):
+        block.wait()
+
+    block = threading.Event()
+    writes, reads = Box(wait, timeout_s=0.01, side_effects=True), Box(look, timeout_s=0.01)
+    assert (await writes.one("wait")).error == (await reads.one("look")).error == "timeout"
+    (left,) = writes.box._left
+
+    await writes.box.settle()
+    await reads.box.settle()
+
+    assert not left.done()
+    block.set()
+    go.set()
+    await left
+
+
 # --- always ---------------------------------------------------------------------------------------
 
 
