@@ -114,6 +114,16 @@ def test_image_without_a_text_stands_alone(wire_format):
     assert len(item["content"]) == 1
 
 
+@pytest.mark.parametrize(
+    ("wire_format", "sent"),
+    [("openai_chat", 1.5), ("openai_responses", 1.5), ("anthropic_messages", 1.0)],
+)
+def test_temperature_is_what_the_format_takes_at_most(wire_format, sent):
+    made = body(wire_format, ModelCall(text="x", sampling={"temperature": 1.5}))
+
+    assert made["temperature"] == sent
+
+
 @each_format
 def test_sampling_goes_where_the_format_has_a_place_for_it(wire_format):
     made = body(wire_format, ModelCall(text="x", sampling=SAMPLING))

@@ -258,4 +258,4 @@ def test_number_that_nobody_can_read_is_refused(wire_format: Any) -> None:
 
     with pytest.raises(RequestError) as caught:
         caller_settings(Request(wire_format=wire_format, body=body))
-    assert (caught.value.code, caught.value.param) == ("invalid_json", "temperature")
+    assert (caught.value.code, caught.value.param) == ("invalid_type", "temperature")
