@@ -19,7 +19,7 @@ from switchyard_core.replay.bodies import (
     loaded_chunk,
 )
 
-TREE = {"id": "x", "text": "ü – “q”", "list": [1, 2.5, None], "empty": {}}
+TREE = {"id": "x", "text": "ü \u2014 q", "list": [1, 2.5, None], "empty": {}}
 
 
 @given(st.binary() | st.text().map(str.encode))
