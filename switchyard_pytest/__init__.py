@@ -25,8 +25,6 @@ __all__ = [
     "body_snapshot",
     "fake_upstream",
     "model_replay",
-    "pytest_addoption",
-    "pytest_configure",
     "switchyard_harness",
 ]
 

@@ -56,7 +56,8 @@ class AskRouter:
         return self.decision(reply.text)
 
     async def next(self, request, failed, failure: Failure, context):
-        return self.decision("tried again")
+        msg = "a router is asked for another try though there is none to make"
+        raise AssertionError(msg)
 
     def decision(self, detail):
         return Decision(target=self.options.target, reason=Reason(code="asked", detail=detail))

@@ -42,7 +42,7 @@ OTHERS = [
 ]
 SHIPPED = ROOT / "policies" / "switchyard.schema.json"
 
-CORE_TABLES = ("client", "target", "identity", "housekeeping", "price", "rule_set")
+CORE_TABLES = ("client", "target", "identity", "housekeeping", "price", "replay", "rule_set")
 
 FULL = """\
 schema_version = 1
@@ -103,6 +103,9 @@ in = ["title", 1]
 as_of = 2026-01-01
 input = 1
 output = 2.5
+
+[replay]
+key_fields = ["model", "text.format"]
 """
 
 
