@@ -149,10 +149,10 @@ class Narrator:
             lines.append(f"The run ended early: {_REASONS.get(event.reason, event.reason)}.")
         if self._shown is not None and event.calls:
             lines.append(
-                f"Took {event.calls} executor calls (expected {self._shown.calls.expected}), "
-                f"{event.executor.input_tokens} input tokens (expected "
-                f"{self._shown.input_tokens.expected}), {event.executor.output_tokens} output "
-                f"tokens (expected {self._shown.output_tokens.expected})."
+                f"Took {event.calls:,} model calls (expected {self._shown.calls.expected:,}), "
+                f"{event.executor.input_tokens:,} input tokens (expected "
+                f"{self._shown.input_tokens.expected:,}), {event.executor.output_tokens:,} output "
+                f"tokens (expected {self._shown.output_tokens.expected:,})."
             )
         return "\n\n".join(lines)
 

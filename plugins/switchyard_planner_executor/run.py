@@ -18,6 +18,7 @@ from switchyard_core import (
     ModelReply,
     ModelUsage,
     RequestedCall,
+    RequestError,
     RouteContext,
     ToolSpec,
     Transcript,
@@ -267,7 +268,7 @@ class PlanRun:
             self.fail("plan_unusable")
             record.error += f" A new plan for the rest was unusable: {error.reason}."
             return
-        except AskError as error:
+        except (AskError, RequestError) as error:
             self.fail("planner_failed")
             record.error += f" The planner could not be asked again: {error.message}."
             return
@@ -370,7 +371,9 @@ class PlanRun:
         self.calls += 1
         try:
             reply = await self._within(self._context.ask(options.executor_target, call), limit, end)
-        except AskError as error:
+        except (AskError, RequestError) as error:
+            # A call that is refused on our side, such as for a missing key, is no other thing to
+            # the caller: the plan is shown already, and no step that ran may run again.
             raise _StepFailure("upstream", error.message) from error
         record.usage += reply.usage
         self.executor_usage += reply.usage
