@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import count
 from typing import Any
 
@@ -26,6 +27,7 @@ from switchyard_core import (
 )
 from switchyard_core.engine import Engine, Upstreams
 from switchyard_core.formats import format_of
+from switchyard_core.plugins import PluginRegistry
 from switchyard_core.policy import Client, load_policy_text
 from switchyard_core.testing import FakeReply, registry_of
 from switchyard_core.upstream.base import UpstreamResponse
@@ -92,6 +94,7 @@ def policy(
     planner_options: str = "",
     executor_options: str = "",
     top: str = "",
+    tools: str = '["search_products"]',
 ) -> str:
     """Return a policy with one route, whose targets speak the formats."""
     return f"""
@@ -125,7 +128,7 @@ id = "{ROUTE}"
 type = "planner_executor"
 planner_target = "planner"
 executor_target = "executor"
-tools = ["search_products"]
+tools = {tools}
 {options}
 """
 
@@ -307,6 +310,11 @@ class Answer:
         return error
 
 
+@cache
+def _registry() -> PluginRegistry:
+    return registry_of(PLUGINS)
+
+
 class Shop:
     """The policy above with its providers.
 
@@ -340,7 +348,7 @@ class Shop:
         **settings: Any,
     ) -> None:
         self.provider = Provider(script_of(plans, turns, faults), before, instead)
-        registry = registry_of((*PLUGINS, *plugins))
+        registry = _registry() if not plugins else registry_of((*PLUGINS, *plugins))
         text = policy(executor, planner, **settings)
         if one_target:
             text = text.replace('executor_target = "executor"', 'executor_target = "planner"')
