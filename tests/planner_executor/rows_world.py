@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -34,6 +35,9 @@ from switchyard_core.upstream.base import UpstreamResponse
 from switchyard_core.upstream.scripted import Script, ScriptedUpstream
 
 NOW = 1_700_000_000.0
+#: What the providers of the shipped policy say in its recordings: a plan of four steps.
+SCRIPT = Path(__file__).parents[2] / "policies/recordings/planner_executor.script.json"
+ASKED = "help me put together a birthday gift for someone who likes photography under $200"
 ROUTE = "team/shop"
 PLANNER, EXECUTOR = "provider/planner-model", "provider/executor-model"
 PLUGINS = (switchyard_planner_executor, switchyard_demo_catalog)
@@ -425,6 +429,19 @@ class Shop:
         return Answer(wire_format=caller, status=response.status, headers=found, body=answer)
 
 
+def recorded(target: WireFormat = "openai_responses", **settings: Any) -> Shop:
+    """Return a shop that plays the replies behind the shipped recordings."""
+    planner, executor = json.loads(SCRIPT.read_text("utf-8"))["scripts"]
+    return Shop(
+        target,
+        plans=planner["turns"],
+        turns=executor["turns"],
+        options="estimate_output_tokens = 80",
+        top='[prices."provider/executor-model"]\nas_of = 2026-11-01\ninput = 0.25\noutput = 1.0',
+        **settings,
+    )
+
+
 def history_of(body: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the conversation of a body that went out, without its instructions."""
     items = body.get("input", body.get("messages"))
@@ -442,6 +459,7 @@ def instructions_of(body: Mapping[str, Any]) -> str:
 
 
 __all__ = [
+    "ASKED",
     "EXECUTOR",
     "GOAL",
     "NOW",
@@ -462,5 +480,6 @@ __all__ = [
     "plan_json",
     "planned",
     "policy",
+    "recorded",
     "script_of",
 ]
