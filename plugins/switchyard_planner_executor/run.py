@@ -143,6 +143,7 @@ class PlanRun:
             step_texts=[self._step_text(step) for step in left],
             tools=self._tools(),
             output_tokens=options.estimate_output_tokens,
+            max_output_tokens=options.executor_max_tokens,
             max_tool_rounds=options.max_tool_rounds,
             max_tool_output_chars=options.max_tool_output_chars,
             target=options.executor_target,

@@ -56,7 +56,7 @@ _MAX_BODY = 64 * 1024 * 1024
     default=_MAX_BODY,
     show_default=True,
     type=click.IntRange(1),
-    help="Most bytes of a request's body.",
+    help="Most bytes of a body.",
 )
 @click.option("--api-key-env", metavar="VAR", help="Variable with the key that callers must send.")
 @click.option("--insecure", is_flag=True, help="Listen beyond loopback without a key.")
