@@ -8,7 +8,9 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -26,12 +28,16 @@ from switchyard_core import (
 )
 from switchyard_core.engine import Engine, Upstreams
 from switchyard_core.formats import format_of
+from switchyard_core.plugins import PluginRegistry
 from switchyard_core.policy import Client, load_policy_text
 from switchyard_core.testing import FakeReply, registry_of
 from switchyard_core.upstream.base import UpstreamResponse
 from switchyard_core.upstream.scripted import Script, ScriptedUpstream
 
 NOW = 1_700_000_000.0
+#: What the providers of the shipped policy say in its recordings: a plan of four steps.
+SCRIPT = Path(__file__).parents[2] / "policies/recordings/planner_executor.script.json"
+ASKED = "help me put together a birthday gift for someone who likes photography under $200"
 ROUTE = "team/shop"
 PLANNER, EXECUTOR = "provider/planner-model", "provider/executor-model"
 PLUGINS = (switchyard_planner_executor, switchyard_demo_catalog)
@@ -92,6 +98,7 @@ def policy(
     planner_options: str = "",
     executor_options: str = "",
     top: str = "",
+    tools: str = '["search_products"]',
 ) -> str:
     """Return a policy with one route, whose targets speak the formats."""
     return f"""
@@ -125,7 +132,7 @@ id = "{ROUTE}"
 type = "planner_executor"
 planner_target = "planner"
 executor_target = "executor"
-tools = ["search_products"]
+tools = {tools}
 {options}
 """
 
@@ -307,6 +314,11 @@ class Answer:
         return error
 
 
+@cache
+def _registry() -> PluginRegistry:
+    return registry_of(PLUGINS)
+
+
 class Shop:
     """The policy above with its providers.
 
@@ -340,7 +352,7 @@ class Shop:
         **settings: Any,
     ) -> None:
         self.provider = Provider(script_of(plans, turns, faults), before, instead)
-        registry = registry_of((*PLUGINS, *plugins))
+        registry = _registry() if not plugins else registry_of((*PLUGINS, *plugins))
         text = policy(executor, planner, **settings)
         if one_target:
             text = text.replace('executor_target = "executor"', 'executor_target = "planner"')
@@ -417,6 +429,19 @@ class Shop:
         return Answer(wire_format=caller, status=response.status, headers=found, body=answer)
 
 
+def recorded(target: WireFormat = "openai_responses", **settings: Any) -> Shop:
+    """Return a shop that plays the replies behind the shipped recordings."""
+    planner, executor = json.loads(SCRIPT.read_text("utf-8"))["scripts"]
+    return Shop(
+        target,
+        plans=planner["turns"],
+        turns=executor["turns"],
+        options="estimate_output_tokens = 80",
+        top='[prices."provider/executor-model"]\nas_of = 2026-11-01\ninput = 0.25\noutput = 1.0',
+        **settings,
+    )
+
+
 def history_of(body: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the conversation of a body that went out, without its instructions."""
     items = body.get("input", body.get("messages"))
@@ -434,6 +459,7 @@ def instructions_of(body: Mapping[str, Any]) -> str:
 
 
 __all__ = [
+    "ASKED",
     "EXECUTOR",
     "GOAL",
     "NOW",
@@ -454,5 +480,6 @@ __all__ = [
     "plan_json",
     "planned",
     "policy",
+    "recorded",
     "script_of",
 ]

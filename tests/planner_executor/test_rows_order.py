@@ -15,6 +15,7 @@ from switchyard_core import WIRE_FORMATS, Request, SectionFinished, SectionStart
 from switchyard_core.cli import cli
 from switchyard_planner_executor import Plan, PlannerExecutorOptions, PlanRun, UnknownModeError
 from tests.planner_executor.rows_world import (
+    ASKED,
     GOAL,
     REQUEST,
     STEPS,
@@ -27,7 +28,6 @@ from tests.planner_executor.rows_world import (
 )
 
 ROOT = Path(__file__).parents[2]
-ASKED = "help me put together a birthday gift for someone who likes photography under $200"
 
 every_target = pytest.mark.parametrize("target", WIRE_FORMATS)
 every_caller = pytest.mark.parametrize("caller", WIRE_FORMATS)

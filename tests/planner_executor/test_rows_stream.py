@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import anthropic
@@ -13,10 +11,8 @@ import openai
 import pytest
 
 from switchyard_core import WIRE_FORMATS, Outgoing
-from tests.planner_executor.rows_world import REQUEST, ROUTE, STEPS, TURNS, Shop, planned
+from tests.planner_executor.rows_world import REQUEST, ROUTE, STEPS, TURNS, Shop, planned, recorded
 from tests.sdk.stand import Port, listening
-
-SCRIPT = Path(__file__).parents[2] / "policies/recordings/planner_executor.script.json"
 
 every_caller = pytest.mark.parametrize("caller", WIRE_FORMATS)
 either_client = pytest.mark.parametrize("blocking", [True, False], ids=["blocking", "async"])
@@ -192,18 +188,6 @@ async def test_usage_is_the_sum_of_all_calls(port, caller):
     halves = extension["usage"]
     assert (halves["planner"]["input_tokens"], halves["executor"]["input_tokens"]) == (50, 1000)
     assert sum(step["usage"]["output_tokens"] for step in extension["steps"]) == 100
-
-
-def recorded(**settings: Any) -> Shop:
-    """Return a shop that plays the replies behind the shipped recordings."""
-    planner, executor = json.loads(SCRIPT.read_text("utf-8"))["scripts"]
-    return Shop(
-        plans=planner["turns"],
-        turns=executor["turns"],
-        options="estimate_output_tokens = 80",
-        top='[prices."provider/executor-model"]\nas_of = 2026-11-01\ninput = 0.25\noutput = 1.0',
-        **settings,
-    )
 
 
 async def test_whole_text_reads_well_and_alike_in_every_format(port, snapshot):
