@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import signal
 import sys
 from collections.abc import AsyncGenerator, Mapping
 from pathlib import Path
@@ -38,6 +39,8 @@ __all__ = ["command"]
 
 _DONE, _FAILED, _UNUSABLE, _NOT_APPROVED, _INTERRUPTED = 0, 1, 2, 3, 130
 _TYPE = "planner_executor"
+#: What a route says of a plan of the caller's, which here is a file.
+_PLAN_FILE = frozenset({"plan_invalid", "caller_plans_off"})
 
 
 class _CannotRun(Exception):  # noqa: N818  # ends the command with a message
@@ -115,7 +118,9 @@ def command(  # noqa: PLR0913, PLR0917  # one per option
     except ReplayError as error:
         _stop(ctx, error.message, _UNUSABLE)
     except (RequestError, UpstreamError) as error:
-        _stop(ctx, _told(error), _FAILED)
+        unusable = isinstance(error, RequestError) and error.code in _PLAN_FILE
+        where = f"{source}: " * unusable
+        _stop(ctx, where + _told(error), _UNUSABLE if unusable else _FAILED)
     except KeyboardInterrupt:
         printer.interrupted()
         code = _INTERRUPTED
@@ -140,10 +145,13 @@ class _Session:
     ) -> None:
         self._yard = yard
         self._printer = printer
-        self._route_id = _route(yard, route_id)
+        self._route = _route(yard, route_id)
         self._plan = plan
         self._save = save
-        self._text = text or (str(plan.get("goal", "")) if plan is not None else "")
+        self._text = text
+        if plan is not None and not text.strip():
+            # Only shown: a plan file without a goal is the route's to refuse.
+            self._text = str(plan.get("goal") or "(a plan from a file)")
         if not self._text.strip():
             msg = 'say what you want: switchyard plan POLICY "..."'
             raise _CannotRun(msg)
@@ -159,9 +167,10 @@ class _Session:
         self._printer.request(self._text)
         try:
             found = await self._send(wants)
-            if found["status"] == "planned" and not plan_only:
-                if not (yes or (asks and self._agreed())):
-                    self._printer.waits(found)
+            # More than once where a new plan of the rest waits for approval as well.
+            while found["status"] == "planned" and not plan_only:
+                if not (yes or (asks and _agreed())):
+                    self._printer.waits(found, self._advice())
                     return _NOT_APPROVED
                 keys = ("plan_id", "plan_digest")
                 found = await self._send({"approve": {key: found[key] for key in keys}})
@@ -170,13 +179,20 @@ class _Session:
         self._printer.finished(found)
         return _FAILED if found["status"] == "failed" else _DONE
 
-    def _agreed(self) -> bool:
-        return click.confirm("Run this plan?", default=False, err=True)
+    def _advice(self) -> str:
+        """Return how to go on with a plan that waits; it is gone when the command ends."""
+        advice = "Run the command again with --yes: a plan is made and run without a question."
+        options: Any = self._route.options
+        if options.approval == "always" and not options.allow_caller_plans:
+            return advice
+        if self._save is None:
+            return f"{advice} To look at a plan first, add --plan-only --save FILE."
+        return f"{advice} To run this very plan: --from {self._save} --yes."
 
     async def _send(self, wants: Mapping[str, Any]) -> dict[str, Any]:
         """Ask the route and print what happens; return the machine-readable part."""
         body: dict[str, Any] = {
-            "model": self._route_id,
+            "model": self._route.id,
             "messages": [{"role": "user", "content": self._text}],
         }
         if wants:
@@ -208,6 +224,24 @@ class _Session:
             raise _CannotRun(msg) from None
 
 
+def _agreed() -> bool:
+    """Return whether the user at the terminal wants the plan to run.
+
+    Raises:
+        KeyboardInterrupt: The user stopped the command.
+    """
+    # The event loop's own handler would only take note of Ctrl-C and wait on for the line.
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return click.confirm("Run this plan?", default=False, err=True)
+    except click.Abort as error:
+        if isinstance(error.__context__, KeyboardInterrupt):
+            raise KeyboardInterrupt from None
+        return False
+    finally:
+        signal.signal(signal.SIGINT, handler)
+
+
 def _yard(ctx: click.Context, policy: Path, replay: Replay | None) -> Switchyard:
     registry = ctx.find_root().obj
     return Switchyard.from_policy(
@@ -217,8 +251,8 @@ def _yard(ctx: click.Context, policy: Path, replay: Replay | None) -> Switchyard
     )
 
 
-def _route(yard: Switchyard, wanted: str | None) -> str:
-    """Return the id of the route to ask."""
+def _route(yard: Switchyard, wanted: str | None) -> Any:
+    """Return the route to ask."""
     routes = [r for r in yard.policy.routes.values() if r.type.name == _TYPE]
     known = ", ".join(f"`{route.id}`" for route in routes)
     if not routes:
@@ -226,12 +260,12 @@ def _route(yard: Switchyard, wanted: str | None) -> str:
         raise _CannotRun(msg)
     if wanted is None:
         if len(routes) == 1:
-            return routes[0].id
+            return routes[0]
         msg = f"several routes can plan: {known}; say which with --route"
         raise _CannotRun(msg)
     for route in routes:
         if wanted in (route.id, route.name, *route.aliases):
-            return route.id
+            return route
     msg = f"no route of type `{_TYPE}` is called `{wanted}` (there are {known})"
     raise _CannotRun(msg)
 

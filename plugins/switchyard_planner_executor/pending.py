@@ -32,7 +32,7 @@ class Pending:
 
     Args:
         user: The request that the plan is for.
-        state: State of the run; see :meth:`PlanRun.state`.
+        state: State of the run; see function `saved.save`.
         prompt_digest: Digest of the planner's prompt.
         revisions: How often the plan was revised.
     """
@@ -131,18 +131,26 @@ class Desk:
         Raises:
             RequestError: 422 ``plan_not_pending``: another request was faster.
         """
-        claimed = record.with_(state=state)
+        # What a plan was made from is not needed any more once it is rejected.
+        data = b"" if state == "rejected" else record.data
+        claimed = record.with_(state=state, data=data)
         if not await self._store.swap(record, claimed):
             now = await self._store.get(record.plan_id)
             raise self._not_pending(now if now is not None else claimed)
         return claimed
 
     async def keep(self, record: PlanRecord, digest: str, pending: Pending) -> PlanRecord:
-        """Let a plan wait for approval; its time begins now."""
+        """Let a plan wait for approval; its time begins now.
+
+        Raises:
+            PlanCapacityError: Its place was taken meanwhile, and there is none.
+        """
         waiting = record.with_(
             state="planned", digest=digest, created_s=self._clock(), data=pending.to_bytes()
         )
-        await self._store.swap(record, waiting)
+        if not await self._store.swap(record, waiting):
+            # The planner took longer than plans are kept, and the place went to somebody else.
+            await self._store.add(waiting)
         return waiting
 
     async def settle(self, record: PlanRecord, state: PlanState) -> None:

@@ -29,7 +29,7 @@ from switchyard_planner_executor.wording import (
     revise_text,
 )
 
-__all__ = ["Planner"]
+__all__ = ["Planner", "must_have_tools"]
 
 _SCHEMA_NAME = "plan"
 _GATEWAY_TIMEOUT = 504
@@ -113,7 +113,7 @@ class Planner:
                     lenient=options.planner_output == "lenient",
                     first=first,
                 )
-                _must_have_tools(found.plan, reply, searchable=self.searchable)
+                must_have_tools(found.plan, reply.text, searchable=self.searchable)
             except PlanError as error:
                 if not left:
                     raise
@@ -163,13 +163,22 @@ class Planner:
         return ModelCall(items=told.items)
 
 
-def _must_have_tools(plan: Plan, reply: ModelReply, *, searchable: bool) -> None:
-    """Refuse a plan that wants a search where no tool is known for it."""
+def must_have_tools(plan: Plan, text: str, *, searchable: bool) -> None:
+    """Refuse a plan that wants a search where no tool is known for it.
+
+    Args:
+        plan: The plan.
+        text: What it was read from.
+        searchable: Whether a step may have a query at all.
+
+    Raises:
+        PlanError: ``schema``.
+    """
     wanting = [str(step.step) for step in plan.steps if step.query is not None]
     if wanting and not searchable:
         raise PlanError(
             "schema",
-            reply.text,
+            text,
             f"step {', '.join(wanting)} has a `query`, and the route names no tool for it: list "
             "one in `tools`, or say which of them in `query_tool`",
         )

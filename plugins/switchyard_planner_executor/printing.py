@@ -22,8 +22,8 @@ class Printer(Protocol):
         """Print something that happened."""
         ...
 
-    def waits(self, found: Mapping[str, Any]) -> None:
-        """Print how a plan that waits is run."""
+    def waits(self, found: Mapping[str, Any], advice: str) -> None:
+        """Print that a plan waits, and how it is run."""
         ...
 
     def finished(self, found: Mapping[str, Any]) -> None:
@@ -42,7 +42,6 @@ class _Text:
         self._out = out
         self._plan: Mapping[str, Any] | None = None
         self._ended: dict[int, str] = {}
-        self._texts: dict[int, str] = {}
 
     def request(self, text: str) -> None:
         self._say(f"Request: {text}")
@@ -74,6 +73,7 @@ class _Text:
         self._say("\n" + event["estimate"]["text"])
 
     def _on_step_started(self, event: Mapping[str, Any]) -> None:
+        self._ended[event["step"]] = "stopped"
         self._say(f"\nStep {event['step']}: {event['action']}")
 
     def _on_tool_returned(self, event: Mapping[str, Any]) -> None:
@@ -88,20 +88,25 @@ class _Text:
         self._ended[event["step"]] = "failed"
         self._say(f"  failed: {event['error']}")
 
-    def waits(self, found: Mapping[str, Any]) -> None:
-        self._say(
-            "\nNothing ran: the plan waits for approval. Run the command again with --yes, or save "
-            "the plan with --save and run it with --from and --yes."
-        )
-        del found
+    def waits(self, found: Mapping[str, Any], advice: str) -> None:
+        if self._ended:
+            self._say("\nThe new plan for the rest waits for approval: it was not run.")
+            self._closing(found)
+            return
+        self._say(f"\nNothing ran: the plan waits for approval. {advice}")
 
     def finished(self, found: Mapping[str, Any]) -> None:
-        if found["status"] == "planned":
+        if found["status"] == "planned" and not self._ended:
             self._say("\nNothing ran.")
             return
+        self._closing(found)
+
+    def _closing(self, found: Mapping[str, Any]) -> None:
         left = [s["step"] for s in found.get("steps", ()) if s["status"] == "not_run"]
         if left:
             self._say("\nNot run: " + ", ".join(f"step {number}" for number in left))
+        if found["status"] == "planned":
+            return
         planner, executor = found["usage"]["planner"], found["usage"]["executor"]
         actual, expected = found["estimate"]["actual"], found["estimate"]["calls"]["expected"]
         self._say(
@@ -132,7 +137,8 @@ class _Json:
     def event(self, event: Mapping[str, Any]) -> None:
         """Print nothing."""
 
-    def waits(self, found: Mapping[str, Any]) -> None:
+    def waits(self, found: Mapping[str, Any], advice: str) -> None:
+        del advice
         self.finished(found)
 
     def finished(self, found: Mapping[str, Any]) -> None:
@@ -154,7 +160,7 @@ class _JsonLines:
     def event(self, event: Mapping[str, Any]) -> None:
         print(json.dumps(event, ensure_ascii=False), file=self._out, flush=True)
 
-    def waits(self, found: Mapping[str, Any]) -> None:
+    def waits(self, found: Mapping[str, Any], advice: str) -> None:
         """Print nothing: the log has ended with the plan."""
 
     def finished(self, found: Mapping[str, Any]) -> None:

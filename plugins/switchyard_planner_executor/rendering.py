@@ -31,6 +31,7 @@ from switchyard_planner_executor.events import (
 )
 from switchyard_planner_executor.plan import Plan
 from switchyard_planner_executor.run import PlanRun
+from switchyard_planner_executor.saved import spent
 
 __all__ = ["Narrator", "plan_text"]
 
@@ -58,6 +59,10 @@ class Narrator:
         self._last_step = last_step
         self._warnings = warnings
         self._told = 0
+        # With `last_step` one section is open from the plan on: the headers of a stream and its
+        # signs of life must not wait for the last result.
+        self._quiet = last_step and not waits
+        self._replanned: Replanned | None = None
         self._shown: Estimate | None = None
 
     def tell(self, event: RunEvent) -> Iterator[AnswerEvent]:
@@ -68,9 +73,17 @@ class Narrator:
         if isinstance(event, PlanCreated):
             self._shown = event.estimate
             yield from self._section("plan", "Plan", plan_text(event.plan, event.estimate))
+            if self._quiet:
+                yield SectionStarted(kind="step", title="Result")
         elif isinstance(event, ApprovalRequired):
-            yield from self._section("approval", "Approval", _how_to_go_on(event))
+            text = _how_to_go_on(event, begun=bool(self._run.records))
+            if self._quiet:
+                new = self._replanned
+                shown = "" if new is None else f"{plan_text(new.plan, new.estimate)}\n\n"
+                yield TextDelta(f"{shown}{text}")
+            yield from self._section("approval", "Approval", text)
         elif isinstance(event, Replanned):
+            self._replanned = event
             yield from self._section("plan", "New plan", plan_text(event.plan, event.estimate))
         elif isinstance(event, StepFinished):
             yield from self._step(event.step, event.result or "(no text)")
@@ -101,7 +114,7 @@ class Narrator:
         yield from self._section("step", heading, f"{heading}\n\n{text}")
 
     def _section(self, kind: str, title: str, text: str) -> Iterator[AnswerEvent]:
-        if self._last_step and not self._waits and kind != "approval":
+        if self._quiet:
             return
         yield SectionStarted(kind=kind, title=title)
         yield TextDelta(text)
@@ -112,16 +125,18 @@ class Narrator:
         closing = self._closing(event)
         if closing:
             yield from self._section("summary", "Summary", closing)
-        if self._last_step and not self._waits and event.status != "planned":
-            yield SectionStarted(kind="step", title="Result")
-            yield TextDelta(self._last_text() or closing)
+        if self._quiet:
+            if event.status != "planned":
+                yield TextDelta(self._last_text() or closing)
             yield SectionFinished()
         yield from self._warn()
         if run.plan is not None:
             done = sum(record.status == "completed" for record in run.records)
             yield Announced(facts={"steps": f"{done}/{len(run.plan.steps)}"})
         yield Extension(self._extension(event))
-        yield Usage(event.planner + event.executor)
+        # What an earlier answer of the same plan stated is not stated again.
+        took = spent(run)
+        yield Usage(took.planner + took.executor)
         yield Finished(event.status)
 
     def _last_text(self) -> str:
@@ -135,7 +150,8 @@ class Narrator:
     def _closing(self, event: RunFinished) -> str:
         run = self._run
         if event.status == "rejected":
-            return "The plan was rejected: nothing of it ran."
+            rest = "no further step of it runs" if run.records else "nothing of it ran"
+            return f"The plan was rejected: {rest}."
         if run.plan is None or event.status == "planned":
             return ""
         lines = []
@@ -147,11 +163,12 @@ class Narrator:
             lines.append(f"Not run: step{'s' * (len(left) > 1)} {', '.join(left)}.")
         if event.reason and event.reason != "step_failed":
             lines.append(f"The run ended early: {_REASONS.get(event.reason, event.reason)}.")
-        if self._shown is not None and event.calls:
+        took = spent(run)
+        if self._shown is not None and took.calls:
             lines.append(
-                f"Took {event.calls:,} model calls (expected {self._shown.calls.expected:,}), "
-                f"{event.executor.input_tokens:,} input tokens (expected "
-                f"{self._shown.input_tokens.expected:,}), {event.executor.output_tokens:,} output "
+                f"Took {took.calls:,} model calls (expected {self._shown.calls.expected:,}), "
+                f"{took.executor.input_tokens:,} input tokens (expected "
+                f"{self._shown.input_tokens.expected:,}), {took.executor.output_tokens:,} output "
                 f"tokens (expected {self._shown.output_tokens.expected:,})."
             )
         return "\n\n".join(lines)
@@ -165,10 +182,12 @@ class Narrator:
             if plan is None
             else [records.get(step.step) or _not_run(step.step) for step in plan.steps]
         )
+        # Beside what was expected when this answer began: of a run that had waited, the rest.
+        took = spent(run)
         actual = {
-            "calls": event.calls,
-            "input_tokens": event.executor.input_tokens,
-            "output_tokens": event.executor.output_tokens,
+            "calls": took.calls,
+            "input_tokens": took.executor.input_tokens,
+            "output_tokens": took.executor.output_tokens,
         }
         estimate = self._shown.as_json() if self._shown is not None else None
         return {
@@ -195,6 +214,7 @@ _REASONS = {
     "run_timeout": "it took longer than `run_timeout_s` allows",
     "plan_unusable": "the planner's new plan for the rest could not be used",
     "planner_failed": "the planner could not be asked for a new plan",
+    "plan_too_costly": "the new plan for the rest may cost more than `max_cost_usd` allows",
 }
 
 
@@ -221,9 +241,15 @@ def plan_text(plan: Plan, estimate: Estimate) -> str:
     return "\n".join([*lines, "", estimate.as_line()])
 
 
-def _how_to_go_on(event: ApprovalRequired) -> str:
+def _how_to_go_on(event: ApprovalRequired, *, begun: bool) -> str:
+    approve = f"`x-switchyard-plan: approve {event.plan_id} {event.digest}`"
+    if begun:
+        return (
+            "Nothing of the new steps has run. To run them, send a request with the header "
+            f"{approve}; `reject {event.plan_id}` ends the run here."
+        )
     return (
-        "Nothing of this plan has run. To run it, send a request with the header "
-        f"`x-switchyard-plan: approve {event.plan_id} {event.digest}`; `reject {event.plan_id}` "
-        f"drops it, `revise {event.plan_id}` makes another one from what your message says."
+        f"Nothing of this plan has run. To run it, send a request with the header {approve}; "
+        f"`reject {event.plan_id}` drops it, `revise {event.plan_id}` makes another one from what "
+        "your message says."
     )

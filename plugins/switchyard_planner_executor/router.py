@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 from collections.abc import AsyncGenerator, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from switchyard_core import (
     AnswerEvent,
@@ -28,6 +29,7 @@ from switchyard_planner_executor.approval import (
     RunPlan,
     read_intent,
 )
+from switchyard_planner_executor.budget import is_dear, over_limit
 from switchyard_planner_executor.caller import (
     CallerSettings,
     caller_settings,
@@ -39,9 +41,11 @@ from switchyard_planner_executor.events import ApprovalRequired, RunFinished
 from switchyard_planner_executor.options import PlannerExecutorOptions
 from switchyard_planner_executor.pending import MAX_REVISIONS, Desk, Pending, changed
 from switchyard_planner_executor.plan import Plan
+from switchyard_planner_executor.planner import must_have_tools
 from switchyard_planner_executor.reading import PlanError, read_plan_value
 from switchyard_planner_executor.rendering import Narrator
 from switchyard_planner_executor.run import PlanRun
+from switchyard_planner_executor.saved import is_for, restore, save
 from switchyard_planner_executor.wording import planner_instructions
 
 __all__ = ["PlannerExecutorRouter"]
@@ -126,7 +130,7 @@ class PlannerExecutorRouter:
         if isinstance(intent, Fresh):
             events = self._fresh(request, context, caller, intent)
         elif isinstance(intent, RunPlan):
-            events = self._given(context, caller, intent)
+            events = self._given(request, context, caller, intent)
         else:
             events = self._decided(request, context, caller, intent)
         async with contextlib.aclosing(events):
@@ -146,8 +150,9 @@ class PlannerExecutorRouter:
             with _unusable():
                 await run.make_plan(request.user_message, history)
             _check_cost(run, options)
-            async for event in self._run(run, caller):
-                yield event
+            async with contextlib.aclosing(self._run(run, caller)) as events:
+                async for event in events:
+                    yield event
             return
         desk = Desk(context)
         record = await desk.reserve(run.plan_id)
@@ -155,22 +160,45 @@ class PlannerExecutorRouter:
             with _unusable():
                 await run.make_plan(request.user_message, history)
             _check_cost(run, options)
-            if gate or _is_dear(run, options):
-                record = await desk.keep(record, run.digest, self._pending(request, run))
-            else:
-                await desk.drop(record)
         except BaseException:
             await desk.drop(record)
             raise
-        if record.state == "planned":
+        pending = self._pending(request.user_message, run)
+        holds = gate or is_dear(run.estimate, options)
+        async with contextlib.aclosing(
+            self._placed(desk, record, pending, run, caller, holds=holds)
+        ) as events:
+            async for event in events:
+                yield event
+
+    async def _placed(
+        self,
+        desk: Desk,
+        record: PlanRecord,
+        pending: Pending,
+        run: PlanRun,
+        caller: _Caller,
+        *,
+        holds: bool,
+    ) -> AsyncGenerator[AnswerEvent]:
+        """Let a plan that has a place in the store wait there, or run it."""
+        if holds:
+            await desk.keep(record, run.digest, pending)
             for event in _waiting(run, caller):
                 yield event
             return
-        async for event in self._run(run, caller):
-            yield event
+        if _may_wait_later(self._options):
+            running = await desk.claim(record, "running")
+            events = self._approved(desk, running, pending, run, caller)
+        else:
+            await desk.drop(record)
+            events = self._run(run, caller)
+        async with contextlib.aclosing(events):
+            async for event in events:
+                yield event
 
     async def _given(
-        self, context: RouteContext, caller: _Caller, intent: RunPlan
+        self, request: Request, context: RouteContext, caller: _Caller, intent: RunPlan
     ) -> AsyncGenerator[AnswerEvent]:
         """Run a plan that the caller brings."""
         options = self._options
@@ -183,21 +211,31 @@ class PlannerExecutorRouter:
             )
         run = caller.run(options, context)
         try:
-            run.use_plan(read_plan_value(intent.value, max_steps=options.max_steps))
+            found = read_plan_value(intent.value, max_steps=options.max_steps)
+            searchable = options.hinted_tool is not None
+            must_have_tools(found.plan, json.dumps(intent.value), searchable=searchable)
+            run.use_plan(found)
         except PlanError as error:
             raise _refusal(error, status=400, code="plan_invalid") from error
         _check_cost(run, options)
-        if intent.hold or (options.approval == "over_cost" and _is_dear(run, options)):
-            desk = Desk(context)
-            record = await desk.reserve(run.plan_id)
-            await desk.keep(
-                record, run.digest, Pending(user=UserMessage(text=""), state=run.state())
-            )
-            for event in _waiting(run, caller):
-                yield event
+        holds = intent.hold or is_dear(run.estimate, options)
+        if not holds and not _may_wait_later(options):
+            async with contextlib.aclosing(self._run(run, caller)) as events:
+                async for event in events:
+                    yield event
             return
-        async for event in self._run(run, caller):
-            yield event
+        desk = Desk(context)
+        record = await desk.reserve(run.plan_id)
+        # A revision needs to know what the plan is for.
+        user = request.user_message
+        if not user.text.strip():
+            user = replace(user, text=found.plan.goal)
+        pending = self._pending(user, run)
+        async with contextlib.aclosing(
+            self._placed(desk, record, pending, run, caller, holds=holds)
+        ) as events:
+            async for event in events:
+                yield event
 
     # --- a plan that waits ---------------------------------------------------------------
 
@@ -212,7 +250,7 @@ class PlannerExecutorRouter:
         record = await desk.find(intent.plan_id)
         pending = Pending.from_bytes(record.data)
         run = caller.run(self._options, context, record.plan_id)
-        run.restore(pending.state)
+        restore(run, pending.state)
         if isinstance(intent, Reject):
             await desk.claim(record, "rejected")
             for event in _rejected(run, caller):
@@ -222,28 +260,29 @@ class PlannerExecutorRouter:
             for event in await self._revised(request, desk, record, pending, run, caller):
                 yield event
             return
-        _check_digest(intent, record, run)
+        _check_digest(intent, record, run, pending)
         _check_cost(run, self._options)
         record = await desk.claim(record, "running")
-        async for event in self._approved(desk, record, pending, run, caller):
-            yield event
+        run.approved = True
+        async with contextlib.aclosing(
+            self._approved(desk, record, pending, run, caller)
+        ) as events:
+            async for event in events:
+                yield event
 
     async def _approved(
         self, desk: Desk, record: PlanRecord, pending: Pending, run: PlanRun, caller: _Caller
     ) -> AsyncGenerator[AnswerEvent]:
-        """Run an approved plan; whatever happens, the store knows how it ended."""
+        """Run a plan that has a place; whatever happens, the store knows how it ended."""
+        # Only a new plan of the rest waits again, not one that nobody came to run.
+        run.status = "running"
         try:
-            async for event in self._run(run, caller):
-                yield event
+            async with contextlib.aclosing(self._run(run, caller)) as events:
+                async for event in events:
+                    yield event
         finally:
             if run.status == "planned":
-                again = Pending(
-                    user=pending.user,
-                    state=run.state(),
-                    prompt_digest=pending.prompt_digest,
-                    revisions=pending.revisions,
-                )
-                await desk.keep(record, run.digest, again)
+                await desk.keep(record, run.digest, replace(pending, state=save(run)))
             else:
                 await desk.settle(record, "completed" if run.status == "completed" else "failed")
 
@@ -282,7 +321,7 @@ class PlannerExecutorRouter:
             await desk.keep(claimed, record.digest, pending)
             raise
         await desk.keep(
-            claimed, run.digest, self._pending(request, run, pending.user, pending.revisions + 1)
+            claimed, run.digest, self._pending(pending.user, run, pending.revisions + 1)
         )
         return list(_waiting(run, caller))
 
@@ -299,13 +338,7 @@ class PlannerExecutorRouter:
                 for event in narrator.tell(happened):
                     yield event
 
-    def _pending(
-        self,
-        request: Request,
-        run: PlanRun,
-        user: UserMessage | None = None,
-        revisions: int = 0,
-    ) -> Pending:
+    def _pending(self, user: UserMessage, run: PlanRun, revisions: int = 0) -> Pending:
         options = self._options
         text = planner_instructions(
             options.planner_prompt,
@@ -313,8 +346,8 @@ class PlannerExecutorRouter:
             searchable=options.hinted_tool is not None,
         )
         return Pending(
-            user=user if user is not None else request.user_message,
-            state=run.state(),
+            user=user,
+            state=save(run),
             prompt_digest=hashlib.sha256(text.encode()).hexdigest(),
             revisions=revisions,
         )
@@ -347,13 +380,15 @@ def _rejected(run: PlanRun, caller: _Caller) -> list[AnswerEvent]:
     return list(narrator.tell(finished))
 
 
-def _check_digest(intent: Approve, record: PlanRecord, run: PlanRun) -> None:
+def _check_digest(intent: Approve, record: PlanRecord, run: PlanRun, pending: Pending) -> None:
     if intent.digest is not None and intent.digest != record.digest:
         raise changed(
             f"the plan `{record.plan_id}` is not the one that was approved: its digest is "
             "another one; look at it again"
         )
-    if run.digest != record.digest:
+    searches = any(step.query is not None for step in run.plan.steps) if run.plan else False
+    as_shown = run.digest == record.digest and is_for(pending.state, run.executor)
+    if not as_shown or (searches and run.options.hinted_tool is None):
         raise changed(
             f"what the plan `{record.plan_id}` would be run with has changed since it was shown "
             "(mode, tools or executor of the policy): ask for a new one"
@@ -362,11 +397,11 @@ def _check_digest(intent: Approve, record: PlanRecord, run: PlanRun) -> None:
 
 def _check_cost(run: PlanRun, options: PlannerExecutorOptions) -> None:
     """Refuse a plan that may cost more than the policy allows."""
-    cost, limit = run.estimate.cost_usd, options.max_cost_usd
-    if limit is None or cost is None or cost.high <= limit:
+    high = over_limit(run.estimate, options)
+    if high is None:
         return
     raise RequestError(
-        message=f"the plan may cost up to ${cost.high:.4f}, over the ${limit:g} of "
+        message=f"the plan may cost up to ${high:.4f}, over the ${options.max_cost_usd:g} of "
         "`max_cost_usd`; no step ran",
         code="plan_too_costly",
         headers={"x-should-retry": "false"},
@@ -374,10 +409,13 @@ def _check_cost(run: PlanRun, options: PlannerExecutorOptions) -> None:
     )
 
 
-def _is_dear(run: PlanRun, options: PlannerExecutorOptions) -> bool:
-    cost, limit = run.estimate.cost_usd, options.approval_over_usd
-    # Without a price nobody can say that it is cheap.
-    return cost is None or limit is None or cost.high > limit
+def _may_wait_later(options: PlannerExecutorOptions) -> bool:
+    """Return whether a run that begins at once may come to wait, at a new plan of the rest."""
+    return (
+        options.mode == "replan"
+        and options.approval != "none"
+        and options.replan_approval == "again"
+    )
 
 
 @contextlib.contextmanager

@@ -6,9 +6,9 @@ There is one implementation. The route, ``switchyard plan`` and a library call u
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
-from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import AsyncGenerator, Sequence
 
 from switchyard_core import (
     AskError,
@@ -20,11 +20,14 @@ from switchyard_core import (
     RequestedCall,
     RequestError,
     RouteContext,
+    ToolOutput,
     ToolSpec,
     Transcript,
     UserMessage,
 )
+from switchyard_planner_executor.budget import is_dear, over_limit
 from switchyard_planner_executor.caller import CallerSettings
+from switchyard_planner_executor.deadline import Deadline, StepFailure
 from switchyard_planner_executor.estimate import Basis, Estimate, estimate
 from switchyard_planner_executor.events import (
     ApprovalRequired,
@@ -38,7 +41,6 @@ from switchyard_planner_executor.events import (
     StepText,
     ToolCalled,
     ToolReturned,
-    usage_json,
 )
 from switchyard_planner_executor.modes import get_mode
 from switchyard_planner_executor.options import PlannerExecutorOptions
@@ -54,17 +56,6 @@ from switchyard_planner_executor.wording import (
 )
 
 __all__ = ["PlanRun"]
-
-_T = TypeVar("_T")
-
-
-class _StepFailure(Exception):  # noqa: N818  # a step's end, not an error of ours
-    """Ends a step without a result."""
-
-    def __init__(self, code: str, error: str) -> None:
-        self.code = code
-        self.error = error
-        super().__init__(error)
 
 
 class PlanRun:
@@ -101,6 +92,9 @@ class PlanRun:
         self.executor_usage = ModelUsage()
         self.calls = 0
         self.replans = 0
+        self.approved = False
+        #: What was spent before this request, when a run goes on that had waited.
+        self.restored: RunFinished | None = None
         self._context = context
         self._settings = settings if settings is not None else CallerSettings()
         self._told = instructions
@@ -110,8 +104,8 @@ class PlanRun:
             ask=context.ask,
             searchable=options.hinted_tool is not None,
         )
-        self._executor = context.targets[options.executor_target]
-        self._transcript = Transcript(self._executor.wire_format)
+        self.executor = context.targets[options.executor_target]
+        self.transcript = Transcript(self.executor.wire_format)
 
     # --- what it knows -------------------------------------------------------------------
 
@@ -139,7 +133,7 @@ class PlanRun:
         left, options = self._left(), self.options
         basis = Basis(
             # What was said in this run is sent again with each call.
-            instructions=self._instructions() + self._transcript.dumps() * bool(self.records),
+            instructions=self._instructions() + self.transcript.dumps() * bool(self.records),
             step_texts=[self._step_text(step) for step in left],
             tools=self._tools(),
             output_tokens=options.estimate_output_tokens,
@@ -147,8 +141,8 @@ class PlanRun:
             max_tool_rounds=options.max_tool_rounds,
             max_tool_output_chars=options.max_tool_output_chars,
             target=options.executor_target,
-            model=self._executor.id,
-            price=self._executor.price,
+            model=self.executor.id,
+            price=self.executor.price,
         )
         return estimate(self._made.model_copy(update={"steps": tuple(left)}), basis)
 
@@ -221,11 +215,14 @@ class PlanRun:
             left = self._left()
             if not left:
                 break
-            async for event in self._step(left[0], end):
-                yield event
-            if self.records[-1].status == "failed":
-                async for event in self._after_failure(self.records[-1]):
+            # Closed at once when this is: a call must not go on until somebody collects it.
+            async with contextlib.aclosing(self._step(left[0], end)) as events:
+                async for event in events:
                     yield event
+            if self.records[-1].status == "failed":
+                async with contextlib.aclosing(self._after_failure(self.records[-1])) as events:
+                    async for event in events:
+                        yield event
         if self.status == "running":
             bad = any(r.status == "failed" and not r.replanned for r in self.records)
             self.status = "failed" if bad else "completed"
@@ -256,8 +253,9 @@ class PlanRun:
         elif self.replans >= self.options.max_replans:
             self.fail("replans_used_up")
         else:
-            async for event in self._replan(record):
-                yield event
+            async with contextlib.aclosing(self._replan(record)) as events:
+                async for event in events:
+                    yield event
 
     async def _replan(self, record: StepRecord) -> AsyncGenerator[RunEvent]:
         made, first = self._made, record.step.step + 1
@@ -272,6 +270,10 @@ class PlanRun:
             self.fail("planner_failed")
             record.error += f" The planner could not be asked again: {error.message}."
             return
+        if not found.plan.steps:
+            self.fail("plan_unusable")
+            record.error += " A new plan for the rest was unusable: it has no steps."
+            return
         record.replanned = True
         ran = tuple(each.step for each in self.records)
         plan = made.model_copy(update={"steps": (*ran, *found.plan.steps)})
@@ -283,29 +285,38 @@ class PlanRun:
             why=record.code,
             estimate=self.estimate,
         )
-        if self.options.approval != "none" and self.options.replan_approval == "again":
+        if over_limit(self.estimate, self.options) is not None:
+            self.fail("plan_too_costly")
+        elif self._waits_again():
             self.status = "planned"
             yield ApprovalRequired(plan_id=self.plan_id, digest=self.digest)
+
+    def _waits_again(self) -> bool:
+        """Return whether a plan of the rest waits for approval as the first one did, or would."""
+        options = self.options
+        if options.replan_approval != "again" or options.approval == "none":
+            return False
+        return options.approval == "always" or self.approved or is_dear(self.estimate, options)
 
     async def _step(self, step: PlanStep, end: float) -> AsyncGenerator[RunEvent]:
         record = StepRecord(step=step)
         self.records.append(record)
         start = self._context.clock()
         yield StepStarted(step=step.step, action=step.action, query=step.query)
-        self._transcript.user(self._step_text(step))
-        limit = asyncio.get_running_loop().time() + self.options.step_timeout_s
+        self.transcript.user(self._step_text(step))
+        limit = self._deadline(end)
         try:
             reply: ModelReply | None = None
             for left in range(self.options.max_tool_rounds, -1, -1):
-                reply = await self._ask(record, limit, end)
+                reply = await self._ask(record, limit)
                 if not reply.calls:
                     break
                 self._check_calls(reply.calls, left)
                 for call in reply.calls:
                     yield ToolCalled(step=step.step, name=call.name, arguments=call.arguments)
-                outputs = await self._within(self._run_tools(reply.calls), limit, end)
-                self._transcript.reply(reply)
-                self._transcript.results(outputs)
+                outputs = await self._run_tools(record, reply.calls, limit)
+                self.transcript.reply(reply)
+                self.transcript.results(outputs)
                 for output in outputs:
                     record.note_tool(output)
                     yield ToolReturned(
@@ -318,7 +329,7 @@ class PlanRun:
             if reply is None:
                 raise AssertionError  # max_tool_rounds is 0 or more, so there was a call
             self._conclude(record, reply)
-        except _StepFailure as failure:
+        except StepFailure as failure:
             record.status, record.code, record.error = "failed", failure.code, failure.error
         record.ms = (self._context.clock() - start) * 1000
         if record.status == "failed":
@@ -333,9 +344,9 @@ class PlanRun:
         """End the step if the executor gives it up, or has had its rounds."""
         for call in calls:
             if call.name == BLOCKED_TOOL and self.mode == "replan":
-                raise _StepFailure("blocked", _reason_of(call))
+                raise StepFailure("blocked", _reason_of(call))
         if not left:
-            raise _StepFailure(
+            raise StepFailure(
                 "tool_rounds",
                 f"it asked for tools more than {self.options.max_tool_rounds} times "
                 "(`max_tool_rounds`)",
@@ -346,22 +357,31 @@ class PlanRun:
         step = record.step.step
         if reply.truncated:
             if not text:
-                raise _StepFailure("truncated", "its answer was cut before it said anything")
+                raise StepFailure("truncated", "its answer was cut before it said anything")
             self._warn("step_truncated", f"the result of step {step} was cut at a token limit")
         elif not text:
             self._warn("step_empty", f"the executor said nothing in step {step}")
-        self._transcript.reply(reply)
+        self.transcript.reply(reply)
         record.result = text
         record.status = "completed"
 
     def _warn(self, code: str, detail: str) -> None:
         self.warnings.append(DecisionWarning(code=code, detail=detail))
 
-    async def _ask(self, record: StepRecord, limit: float, end: float) -> ModelReply:
+    def _deadline(self, run_at: float) -> Deadline:
+        options = self.options
+        return Deadline(
+            step_at=asyncio.get_running_loop().time() + options.step_timeout_s,
+            step_s=options.step_timeout_s,
+            run_at=run_at,
+            run_s=options.run_timeout_s,
+        )
+
+    async def _ask(self, record: StepRecord, limit: Deadline) -> ModelReply:
         options = self.options
         call = ModelCall(
             instructions=self._instructions(),
-            items=self._transcript.items,
+            items=self.transcript.items,
             tools=self._tools(),
             max_output_tokens=self._settings.max_output_tokens or options.executor_max_tokens,
             sampling=self._settings.sampling,
@@ -370,32 +390,28 @@ class PlanRun:
         )
         self.calls += 1
         try:
-            reply = await self._within(self._context.ask(options.executor_target, call), limit, end)
+            reply = await limit.within(self._context.ask(options.executor_target, call))
         except (AskError, RequestError) as error:
             # A call that is refused on our side, such as for a missing key, is no other thing to
             # the caller: the plan is shown already, and no step that ran may run again.
-            raise _StepFailure("upstream", error.message) from error
+            raise StepFailure("upstream", error.message) from error
         record.usage += reply.usage
         self.executor_usage += reply.usage
         if reply.refusal:
-            raise _StepFailure("refused", f"the executor refused: {reply.refusal}")
+            raise StepFailure("refused", f"the executor refused: {reply.refusal}")
         return reply
 
-    async def _run_tools(self, calls: Sequence[RequestedCall]) -> Sequence[Any]:
-        limit = self.options.max_tool_output_chars
-        return await self._context.tools.run(calls, max_output_chars=limit)
-
-    async def _within(self, doing: Awaitable[_T], limit: float, end: float) -> _T:
-        """Await something as long as the step and the run have time."""
+    async def _run_tools(
+        self, record: StepRecord, calls: Sequence[RequestedCall], limit: Deadline
+    ) -> Sequence[ToolOutput]:
+        cap = self.options.max_tool_output_chars
         try:
-            async with asyncio.timeout_at(min(limit, end)):
-                return await doing
-        except TimeoutError:
-            if end <= limit:
-                text = f"the run took longer than {self.options.run_timeout_s:g} s"
-                raise _StepFailure("run_timeout", text) from None
-            text = f"it took longer than {self.options.step_timeout_s:g} s"
-            raise _StepFailure("timeout", text) from None
+            return await limit.within(self._context.tools.run(calls, max_output_chars=cap))
+        except StepFailure as failure:
+            # They were called, and one with side effects goes on: the answer must not hide it.
+            for call in calls:
+                record.note_tool(ToolOutput(call=call, text="", ok=False, error=failure.code))
+            raise
 
     # --- what the executor is told -------------------------------------------------------
 
@@ -409,35 +425,6 @@ class PlanRun:
 
     def _step_text(self, step: PlanStep) -> str:
         return step_text(step, query_tool=self.options.hinted_tool)
-
-    # --- a run that waits ----------------------------------------------------------------
-
-    def state(self) -> dict[str, Any]:
-        """Return what a run that waits for approval has done, as plain data."""
-        return {
-            "plan": self._made.model_dump(mode="json"),
-            "records": [
-                {**record.as_json(), "replanned": record.replanned} for record in self.records
-            ],
-            "transcript": self._transcript.dumps(),
-            "planner": usage_json(self.planner.usage),
-            "executor": usage_json(self.executor_usage),
-            "calls": self.calls,
-            "replans": self.replans,
-        }
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from what :meth:`state` gave."""
-        self.plan = Plan.model_validate_json(json.dumps(state["plan"]))
-        steps = {step.step: step for step in self.plan.steps}
-        self.records = [
-            StepRecord.from_json(steps[data["step"]], data, replanned=data["replanned"])
-            for data in state["records"]
-        ]
-        self._transcript = Transcript.loads(self._executor.wire_format, state["transcript"])
-        self.planner.usage = ModelUsage(**state["planner"])
-        self.executor_usage = ModelUsage(**state["executor"])
-        self.calls, self.replans = state["calls"], state["replans"]
 
 
 def _reason_of(call: RequestedCall) -> str:

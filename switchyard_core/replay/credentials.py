@@ -38,7 +38,9 @@ _CREDENTIAL = re.compile(
     | \beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.
     | (?i:\b(?:bearer|basic))\s+(?=[A-Za-z+/_.=-]*[0-9])[A-Za-z0-9+/_.=-]{16,}
     | -----BEGIN\ [A-Z ]*PRIVATE\ KEY
-    | ://[^/\s@:"']*:[^/\s@"']+@             # user and password in a URL
+    # user and password in a URL, but not the placeholders that every manual has
+    | ://[^/\s@:"']*:(?!(?i:pass(?:word|wd)?|secret|changeme|postgres|root|admin|user|test|x+|[*]+
+        |[$<{%][^@]*)@)[^/\s@"']+@
     """,
     re.VERBOSE,
 )

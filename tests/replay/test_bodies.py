@@ -38,12 +38,13 @@ def test_any_bytes_come_back(body):
         pytest.param({"indent": 2}, "indented", id="indented"),
     ],
 )
-def test_an_object_stands_in_the_file_as_it_is(arguments, layout):
-    body = json.dumps(TREE, ensure_ascii=False, **arguments).encode()
+@pytest.mark.parametrize(("end", "word"), [("", ""), ("\n", ", line break")])
+def test_an_object_stands_in_the_file_as_it_is(arguments, layout, end, word):
+    body = (json.dumps(TREE, ensure_ascii=False, **arguments) + end).encode()
 
     text, found = dumped_body(body)
 
-    assert (json.loads(text), found) == (TREE, layout)
+    assert (json.loads(text), found) == (TREE, layout + word)
     assert loaded_body(TREE, found) == body
 
 
@@ -53,7 +54,7 @@ def test_an_object_stands_in_the_file_as_it_is(arguments, layout):
         pytest.param(b'{"a":1.10}', id="number_spelt_otherwise"),
         pytest.param(b'{"a":"\\u00fc"}', id="escape"),
         pytest.param(b'{"a":1,"a":2}', id="key_twice"),
-        pytest.param(b'{"a":1}\n', id="final_newline"),
+        pytest.param(b'{"a":1}\n\n', id="two_final_newlines"),
         pytest.param(b'{"base64":"YQ=="}', id="looks_like_ours"),
         pytest.param(b"", id="empty"),
         pytest.param(b"[1]", id="list"),

@@ -66,7 +66,7 @@ def test_a_difference_is_short_and_narrow():
     lines = difference(near, body, FIELDS)
 
     assert len(lines) == MOST_LINES + 1
-    assert lines[-1].startswith("… (")
+    assert lines[-1] == "… (and more)"
     assert max(map(len, lines)) <= WIDEST + 1
 
 
@@ -95,4 +95,16 @@ def test_bodies_that_are_no_objects_are_compared_as_text():
         file=Path("x"), key_fields=FIELDS, method="POST", path="/", body=b"one", answers=()
     )
 
-    assert difference(near, b"\xfftwo", FIELDS)[1:] == ["-one", "+\ufffdtwo"]
+    assert difference(near, b"\xfftwo", FIELDS) == ["-one", "+\ufffdtwo"]
+
+
+def test_a_very_long_history_is_compared_only_where_it_begins_to_differ():
+    messages = [f"{number % 7} line" for number in range(50_000)]
+    near = recording("x", messages=[*messages, "old", *messages])
+    body = json.dumps({"messages": [*messages, "new", *messages]}).encode()
+
+    lines = difference(near, body, FIELDS)
+
+    assert '-  "old",' in lines
+    assert '+  "new",' in lines
+    assert lines[-1] == "… (and more)"
