@@ -30,6 +30,7 @@ from switchyard_core.engine import Engine, Upstreams
 from switchyard_core.formats import format_of
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.policy import Client, load_policy_text
+from switchyard_core.replay import Replay
 from switchyard_core.testing import FakeReply, registry_of
 from switchyard_core.upstream.base import UpstreamResponse
 from switchyard_core.upstream.scripted import Script, ScriptedUpstream
@@ -333,6 +334,7 @@ class Shop:
         plugins: Further plugins.
         environ: Where keys stand; two fake ones unless given.
         one_target: Whether the planner's target carries the steps out as well.
+        replay: Recordings to answer from or to make.
         settings: Of :func:`policy`.
     """
 
@@ -349,6 +351,7 @@ class Shop:
         plugins: Sequence[object] = (),
         environ: Mapping[str, str] | None = None,
         one_target: bool = False,
+        replay: Replay | None = None,
         **settings: Any,
     ) -> None:
         self.provider = Provider(script_of(plans, turns, faults), before, instead)
@@ -363,7 +366,7 @@ class Shop:
             Engine(
                 loaded,
                 registry,
-                upstreams=Upstreams(loaded.clients, self.provider.connect),
+                upstreams=Upstreams(loaded.clients, self.provider.connect, replay=replay),
                 environ=keys if environ is None else environ,
                 clock=lambda: NOW,
                 monotonic=lambda: 0.0,
