@@ -262,10 +262,14 @@ class AnswerRun:
                 queue.task_done()
             while True:
                 try:
-                    item = _event(await asyncio.wait_for(queue.get(), self.keepalive_s))
+                    # Not `wait_for`: before Python 3.12 it forgets that it was cancelled when an
+                    # event came at the same time, and the run of a client that left would go on.
+                    async with asyncio.timeout(self.keepalive_s):
+                        found = await queue.get()
                 except TimeoutError:
                     yield comment(None)
                     continue
+                item = _event(found)
                 if item is None:
                     break
                 self._hear(item)

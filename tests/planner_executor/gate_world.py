@@ -109,7 +109,7 @@ class Say:
         text = self.text if isinstance(self.text, str) else json.dumps(self.text)
         made = [
             (f"call_{number}", name, given if isinstance(given, str) else json.dumps(given))
-            for number, (name, given) in zip(ids, self.calls, strict=False)
+            for (name, given), number in zip(self.calls, ids, strict=False)
         ]
         return FakeReply(body=_WRITERS[wire_format](self, text, made))
 
