@@ -151,6 +151,7 @@ def _as_refusal(error: AskError, *, begun: bool) -> RequestError | UpstreamError
         message=f"{error.message}: {said}" if said else error.message,
         code=failure.code or f"provider_{failure.status}",
         status=failure.status,
+        headers=failure.retry,
     )
 
 

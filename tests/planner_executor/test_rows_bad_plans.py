@@ -210,6 +210,18 @@ async def test_planner_that_fails_gives_the_providers_status(caller, status):
 
 
 @every_caller
+async def test_what_the_planners_provider_says_of_another_try_reaches_the_caller(caller):
+    said_by_it = (("retry-after", "7"), ("retry-after-ms", "7000"), ("x-should-retry", "true"))
+    headers = (("content-type", "application/json"), ("x-other", "word"), *said_by_it)
+    shop = Shop(instead=lambda _: FakeReply(status=429, headers=headers))
+
+    for answer in await refused(shop, caller):
+        assert answer.status == 429
+        assert set(said_by_it) <= set(answer.headers.items())
+        assert "x-other" not in answer.headers
+
+
+@every_caller
 @pytest.mark.parametrize("kind", ["connect", "closed", "timeout"])
 async def test_planner_that_cannot_be_reached_is_a_bad_gateway(caller, kind):
     shop = Shop(instead=lambda _: UpstreamError("no line", kind=kind))

@@ -249,6 +249,22 @@ async def test_r22_nothing_is_planned_again_in_the_default_mode(target):
     assert not any("report_blocked" in raw for raw in shop.raw)
 
 
+@every_caller
+@either_way
+async def test_phase_says_where_the_plan_stands(caller, stream):
+    shop = Shop(options='approval = "always"')
+
+    waits = await shop.ask(caller, door="http", stream=stream)
+    word = f"reject {waits.headers['x-switchyard-plan-id']}"
+    gone = await shop.ask(caller, door="http", stream=stream, headers={"x-switchyard-plan": word})
+
+    for answer, status in ((waits, "planned"), (gone, "rejected")):
+        assert answer.extension["status"] == answer.headers["x-switchyard-phase"] == status
+        assert answer.headers["x-switchyard-plan-digest"] == waits.extension["plan_digest"]
+        assert [step["status"] for step in answer.extension["steps"]] == ["not_run"] * 3
+    assert shop.executor_bodies == []
+
+
 # --- the command -------------------------------------------------------------------------
 
 
