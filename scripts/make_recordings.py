@@ -13,10 +13,9 @@ import sys
 from contextlib import aclosing
 from pathlib import Path
 
-from switchyard_core.replay import Replay
-
 from switchyard_core import Request, Switchyard
 from switchyard_core.policy import Client
+from switchyard_core.replay import Replay
 from switchyard_core.upstream.base import Upstream
 from switchyard_core.upstream.scripted import ScriptedUpstream, load_script
 
@@ -30,6 +29,9 @@ REQUESTS = {
     ),
 }
 
+#: When the recorded answers say that they were made, in seconds since the epoch: 2026-11-01.
+WHEN = 1_793_491_200.0
+
 
 async def record(name: str, folder: Path) -> None:
     """Record what one policy gets.
@@ -41,7 +43,7 @@ async def record(name: str, folder: Path) -> None:
     script = load_script(ROOT / "policies/recordings" / f"{name}.script.json")
 
     def connect(client: Client) -> Upstream:
-        return ScriptedUpstream(script, client.format)
+        return ScriptedUpstream(script, client.format, now=lambda: WHEN)
 
     yard = Switchyard.from_policy(
         ROOT / "policies" / f"{name}.toml",

@@ -96,6 +96,7 @@ from switchyard_core.errors import (
     UpstreamError,
 )
 from switchyard_core.facade import Switchyard
+from switchyard_core.formats.compose import left_out_sampling
 from switchyard_core.formats.transcript import Transcript
 from switchyard_core.handoff import handoff_rewrites
 from switchyard_core.hookspecs import hookimpl
@@ -251,6 +252,7 @@ __all__ = [
     "estimate_tokens",
     "handoff_rewrites",
     "hookimpl",
+    "left_out_sampling",
     "load_policy",
     "load_policy_text",
 ]

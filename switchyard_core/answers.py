@@ -39,7 +39,10 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Announced:
-    """Facts for the headers of the answer; those of a stream end with its first section.
+    """Facts for the headers of the answer.
+
+    Those of a stream leave with its first section or :class:`Progress`; what is announced later
+    is for whole answers.
 
     Args:
         phase: Value of ``x-switchyard-phase``, ``""`` to leave it.

@@ -154,9 +154,12 @@ class Failure:
         status: HTTP status, 0 for ``transport``.
         code: The provider's error code or type if it could be read, else the transport's kind.
         body: The first 64 KiB of the error's body.
+        retry: What the provider says about another try: those of the headers ``retry-after``,
+            ``retry-after-ms`` and ``x-should-retry`` that it sent. Only where a router asked.
     """
 
     kind: str
     status: int
     code: str
     body: bytes
+    retry: Mapping[str, str] = field(default_factory=dict)

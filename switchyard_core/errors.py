@@ -93,6 +93,9 @@ class Finding:
 class SwitchyardError(Exception):
     """Base of all errors that switchyard raises on purpose."""
 
+    #: Whether the same request again would do nothing, or harm: clients are told not to retry.
+    final: bool = False
+
 
 class PolicyError(SwitchyardError):
     """A policy has errors and cannot be used.
@@ -199,6 +202,9 @@ class ReplayError(UpstreamError):
         path: The file or folder, ``""`` when it is about none.
         kind: ``replay``, or what a subclass is for.
     """
+
+    # Recordings do not come about by themselves, however often a client asks.
+    final = True
 
     def __init__(self, message: str, *, path: str = "", kind: str = "replay") -> None:
         self.path = path

@@ -76,8 +76,28 @@ def loads(data: bytes) -> Any:
         return json.loads(data)
     except RecursionError:
         raise JsonTextError(_depth_message(data)) from None
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        raise JsonTextError(_syntax_message(data)) from None
+    except ValueError:
+        # Python converts no integer of more than some thousand digits.
+        return _loads_long(data)
+
+
+def _loads_long(data: bytes) -> Any:
+    """Parse JSON that has an integer too long for Python: it becomes a float, so an infinity."""
+    try:
+        return json.loads(data, parse_int=_integer)
+    except RecursionError:
+        raise JsonTextError(_depth_message(data)) from None
     except ValueError:
         raise JsonTextError(_syntax_message(data)) from None
+
+
+def _integer(digits: str) -> int | float:
+    try:
+        return int(digits)
+    except ValueError:
+        return float(digits)
 
 
 def readable(data: bytes) -> bytes:
@@ -129,7 +149,7 @@ def _syntax_message(data: bytes) -> str:
         return "the body starts with a byte order mark; send plain UTF-8"
     try:
         text = data.decode("utf-8")
-        json.loads(text, parse_constant=_refuse_constant)
+        json.loads(text, parse_int=_integer, parse_constant=_refuse_constant)
     except UnicodeDecodeError as error:
         return f"not UTF-8: invalid byte at offset {error.start}"
     except RecursionError:

@@ -13,12 +13,30 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from switchyard_pytest import recordings
+from switchyard_pytest.recordings import model_replay
+
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
 
     from switchyard_core.testing import FakeUpstream, Harness
 
-__all__ = ["body_snapshot", "fake_upstream", "switchyard_harness"]
+__all__ = [
+    "body_snapshot",
+    "fake_upstream",
+    "model_replay",
+    "switchyard_harness",
+]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options of the fixture ``model_replay``."""
+    recordings.add_options(parser)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the marker of the fixture ``model_replay``."""
+    recordings.configure(config)
 
 
 @pytest.fixture

@@ -144,6 +144,19 @@ def test_loads_of_a_body_that_is_too_deep_says_where():
     assert caught.value.message == "nested too deeply: 200001 levels at line 3 column 200005"
 
 
+@pytest.mark.parametrize("digits", [4_300, 4_301, 100_000])
+def test_loads_of_an_integer_longer_than_python_converts_gives_a_number(digits):
+    found = loads(b'{"a": [' + b"9" * digits + b', 1], "b": -' + b"9" * digits + b"}")
+
+    assert found["a"][1] == 1
+    assert found["a"][0] > 10**300 > 0 > found["b"]
+
+
+def test_loads_of_a_broken_text_with_a_long_integer_says_what_is_wrong():
+    with pytest.raises(JsonTextError):
+        loads(b'{"a": ' + b"9" * 5_000 + b", }")
+
+
 def test_loads_says_what_is_wrong_like_every_other_reader():
     with pytest.raises(JsonTextError) as caught:
         loads(b'{"a": }')

@@ -19,8 +19,10 @@ from switchyard_core.declarations import (
     LintRule,
     MutationPack,
     Options,
+    PlanStoreType,
     RewriteType,
     RouteType,
+    Tool,
 )
 from switchyard_core.errors import PluginError
 from switchyard_core.hookspecs import hookimpl
@@ -33,6 +35,11 @@ class Nothing(Options):
 
 def route_type(name: str = "r", options: type[BaseModel] = Nothing) -> RouteType:
     return RouteType(name=name, options=options, router=lambda o: o, summary="s")
+
+
+def tool(name: str = "t", **changes: Any) -> Tool:
+    declared: dict[str, Any] = {"description": "d", "parameters": Nothing, "function": str}
+    return Tool(name=name, **{**declared, **changes})
 
 
 def plugin(**hooks: Callable[..., Any]) -> object:
@@ -256,6 +263,10 @@ class Lax(BaseModel):
     """Options that accept unknown keys."""
 
 
+class HoldsLax(Options):
+    inner: Lax
+
+
 @pytest.mark.parametrize(
     ("hook", "given", "reason"),
     [
@@ -287,6 +298,70 @@ class Lax(BaseModel):
             [LatchStoreType(name="s", factory=3, summary="")],  # type: ignore[arg-type]
             "a factory that cannot be called",
             id="factory",
+        ),
+        pytest.param(
+            "plan_stores",
+            [PlanStoreType(name="s", factory=3, summary="")],  # type: ignore[arg-type]
+            "gives plan store `s` a factory that cannot be called",
+            id="plan_factory",
+        ),
+        pytest.param("tools", [tool("Search it")], "not snake_case: 'Search it'", id="tool_name"),
+        pytest.param(
+            "tools", [tool("t" * 65)], "a name of more than 64 characters", id="long_tool_name"
+        ),
+        pytest.param(
+            "tools",
+            [tool(description=" \n")],
+            "gives tool `t` a description that is no text or blank",
+            id="tool_description",
+        ),
+        pytest.param(
+            "tools", [tool(description=None)], "a description that is no text", id="no_description"
+        ),
+        pytest.param(
+            "tools",
+            [tool(parameters=dict)],
+            "parameters that are no pydantic model",
+            id="tool_dict",
+        ),
+        pytest.param(
+            "tools",
+            [tool(parameters=Lax)],
+            "gives tool `t` parameters that accept unknown keys; inherit",
+            id="tool_lax",
+        ),
+        pytest.param(
+            "tools",
+            [tool(parameters=HoldsLax)],
+            "parameters that accept unknown keys in `Lax`",
+            id="tool_nested_lax",
+        ),
+        pytest.param(
+            "tools", [tool(function=3)], "a function that cannot be called", id="tool_function"
+        ),
+        *(
+            pytest.param(
+                "tools",
+                [tool(timeout_s=seconds)],
+                f"the `timeout_s` {seconds!r}",
+                id=f"tool_{seconds}",
+            )
+            for seconds in (0, -1.0, float("inf"), float("nan"))
+        ),
+        *(
+            pytest.param(
+                "tools",
+                [tool(timeout_s=seconds)],
+                "`timeout_s` that is no number",
+                id=f"tool_{seconds}_s",
+            )
+            for seconds in (True, "30", None)
+        ),
+        pytest.param(
+            "tools",
+            [tool(side_effects="no")],
+            "`side_effects` that are neither true nor false",
+            id="tool_side_effects",
         ),
         pytest.param(
             "rewrites",
@@ -369,8 +444,11 @@ def test_registry_lists_every_kind_of_declaration() -> None:
     pack = MutationPack(name="p", text='[[rules]]\nlabel = "file_edit"\nmatch = ["x"]')
     store = LatchStoreType(name="s", factory=lambda _capacity: None, summary="")
     rewrite = RewriteType(name="w", order=1, functions={}, summary="")
+    plans = PlanStoreType(name="l", factory=lambda *_limits: None, summary="")
     given = plugin(
         route_types=lambda: [route_type()],
+        plan_stores=lambda: [plans],
+        tools=lambda: (tool(),),
         mutation_packs=lambda: (pack,),
         latch_stores=lambda: iter([store]),
         rewrites=lambda: [rewrite],
@@ -381,12 +459,16 @@ def test_registry_lists_every_kind_of_declaration() -> None:
     assert registry.packs == {"p": pack}
     assert registry.rule_sets["p"].rules[0].match == ["x"]
     assert registry.latch_stores == {"s": store}
+    assert registry.plan_stores == {"l": plans}
+    assert registry.tools == {"t": tool()}
     assert registry.rewrites == {"w": rewrite}
     assert registry.lint_rules == (lint,)
     assert registry.plugins[0].gives == {
         "route_type": ("r",),
         "mutation_pack": ("p",),
         "latch_store": ("s",),
+        "plan_store": ("l",),
+        "tool": ("t",),
         "rewrite": ("w",),
         "lint_rule": ("ABC001",),
     }

@@ -1,10 +1,12 @@
 """The policies that ship with the project: clean, and doing what their comments say."""
 
+import re
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from scripts.make_recordings import REQUESTS, record
 from switchyard_core import Switchyard
 from switchyard_core.cli import cli
 from switchyard_core.plugins import PluginRegistry
@@ -14,6 +16,7 @@ from switchyard_core.workbench.cases import run_file
 from tests.support.world import PLUGINS
 
 ROOT = Path(__file__).parents[1]
+RECORDINGS = ROOT / "policies" / "recordings"
 POLICIES = sorted(
     path for path in (ROOT / "policies").glob("*.toml") if not path.name.endswith(SUFFIX)
 )
@@ -55,7 +58,7 @@ CLIENTS = [
     ("plan_review", "openai_chat", ["switchyard/plan-review"]),
 ]
 #: Policies of other route types, each with a test of its own below.
-OTHERS = {"llm_classifier", "fallback"}
+OTHERS = {"llm_classifier", "fallback", "planner_executor"}
 
 
 def test_every_policy_is_tested():
@@ -148,3 +151,29 @@ async def test_claude_code_keeps_the_clients_first_system_block_and_its_credenti
 
     assert ("authorization", "Bearer own") in routed.outgoing.headers
     assert routed.outgoing.body.index(b"Own.") < routed.outgoing.body.index(b"planning")
+
+
+def test_planner_executor_shows_plan_and_results_on_its_recordings_alone(monkeypatch):
+    monkeypatch.delenv("PROVIDER_API_KEY", raising=False)
+    _, request = REQUESTS["planner_executor"]
+    policy, recordings = ROOT / "policies/planner_executor.toml", RECORDINGS / "planner_executor"
+
+    result = CliRunner().invoke(cli, ["plan", str(policy), request, "--replay", str(recordings)])
+
+    assert result.exit_code == 0, result.output
+    assert "not used" not in result.output
+    lines = result.output.splitlines()
+    goal = next(index for index, line in enumerate(lines) if line.startswith("Plan: "))
+    actions = [index for index, line in enumerate(lines) if re.match(r"  [1-4]\. ", line)]
+    results = [index for index, line in enumerate(lines) if re.match(r"Step [1-4]: ", line)]
+    assert [goal, *actions, *results] == sorted([goal, *actions, *results])
+    assert (len(actions), len(results)) == (4, 4)
+    assert "Pocket Tripod ($45.00)" in result.output
+
+
+async def test_recordings_are_those_that_their_script_makes(tmp_path):
+    await record("planner_executor", tmp_path)
+
+    made = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    shipped = {path.name: path.read_bytes() for path in (RECORDINGS / "planner_executor").iterdir()}
+    assert made == shipped, "run `make recordings`"

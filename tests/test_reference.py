@@ -122,8 +122,8 @@ def test_hook_stands_in_the_index_with_its_signature(hook: str) -> None:
 def test_options_of_a_built_in_route_type_are_documented_and_no_other(
     route_type: RouteType,
 ) -> None:
-    page = DOCS / "plan_execute.md"
-    if route_type.name != "plan_execute":
+    page = DOCS / f"{route_type.name}.md"
+    if not page.exists():
         page = DOCS / "demo_routers.md"
     rows = _rows(section(page.read_text(encoding="utf-8"), f"`{route_type.name}`"))
     fields = {field.alias or n: field for n, field in route_type.options.model_fields.items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from switchyard_core import JsonTextError, Request, RequestError
+from switchyard_core import Request, RequestError
 
 __all__ = ["member"]
 
@@ -13,13 +13,13 @@ def member(request: Request, key: str) -> Any:
     """Return the value of a top-level member, ``None`` when it is absent or null.
 
     Raises:
-        RequestError: 400 ``invalid_json``: the body or the value is no JSON that can be read.
+        RequestError: 400 ``invalid_json``: the value cannot be read.
     """
     try:
         return request.fields.value(key)
-    except JsonTextError as error:
+    except ValueError as error:  # a number of thousands of digits is JSON, and Python refuses it
         raise RequestError(
-            message=f"`{key}` is no JSON that can be read: {error}",
+            message=f"`{key}` cannot be read: {error}",
             code="invalid_json",
             param=key,
             headers={"x-should-retry": "false"},

@@ -18,6 +18,9 @@ CHARS_PER_TOKEN = 4
 TOOL_CALL_TOKENS = 20
 #: One part in so many of the cap on tool output is what a tool is expected to return.
 EXPECTED_SHARE = 40
+#: The lowest case divides what answers and tools are expected to say by this, the highest
+#: multiplies it, up to their limits.
+SPREAD = 4
 
 Case = Literal["low", "expected", "high"]
 _CASES: tuple[Case, ...] = ("low", "expected", "high")
@@ -32,6 +35,7 @@ class Basis:
         step_texts: Message of each step, in order of the steps.
         tools: Tools that every call offers.
         output_tokens: Assumed length of an answer in tokens.
+        max_output_tokens: Limit of an answer in tokens.
         max_tool_rounds: Most answers of one step that call tools.
         max_tool_output_chars: Cap on the output of a tool.
         target: Name of the target that is asked.
@@ -43,6 +47,7 @@ class Basis:
     step_texts: Sequence[str]
     tools: Sequence[ToolSpec] = ()
     output_tokens: int = 300
+    max_output_tokens: int = 4096
     max_tool_rounds: int = 8
     max_tool_output_chars: int = 20_000
     target: str = "executor"
@@ -129,9 +134,10 @@ class Estimate:
 def estimate(plan: Plan, basis: Basis) -> Estimate:
     """Return what carrying out a plan may take.
 
-    Three cases: no step calls a tool; each step with a query calls one once; every step uses
-    all its rounds, and each output fills the cap. A route without tools has no rounds. An empty
-    plan takes nothing.
+    Three cases: no step calls a tool, and answers are short; each step with a query calls one
+    once; every step uses all its rounds, and answers and results are long. The highest case is
+    no bound: models may be longer-winded. A route without tools has no rounds. An empty plan
+    takes nothing.
 
     Args:
         plan: The plan.
@@ -178,15 +184,15 @@ def _range(figures: Iterable[float]) -> Range:
 def _taken(plan: Plan, basis: Basis, case: Case) -> tuple[int, ModelUsage]:
     """Walk through the calls of one case; each sends everything that was said before it."""
     always = _tokens([basis.instructions, *map(_tool_text, basis.tools)])
-    result = _result_tokens(basis, case)
-    call_tokens = basis.output_tokens if case == "high" else TOOL_CALL_TOKENS
+    asking, result = _call_tokens(case), _result_tokens(basis, case)
+    answer = _answer_tokens(basis, case)
     said = calls = sent = answered = 0
     for step, text in zip(plan.steps, basis.step_texts, strict=True):
         said += _tokens([text])
         rounds = _rounds(basis, case, searches=step.query is not None)
         for number in range(rounds + 1):
             sent += always + said
-            output = call_tokens if number < rounds else basis.output_tokens
+            output = asking if number < rounds else answer
             answered += output
             said += output + result * (number < rounds)
         calls += rounds + 1
@@ -199,9 +205,22 @@ def _rounds(basis: Basis, case: Case, *, searches: bool) -> int:
     return basis.max_tool_rounds if case == "high" else int(searches)
 
 
+def _answer_tokens(basis: Basis, case: Case) -> int:
+    assumed = basis.output_tokens
+    if case == "low":
+        return _ceiling(assumed, SPREAD)
+    limit = max(assumed, basis.max_output_tokens)
+    return min(assumed * SPREAD, limit) if case == "high" else assumed
+
+
+def _call_tokens(case: Case) -> int:
+    return TOOL_CALL_TOKENS * SPREAD if case == "high" else TOOL_CALL_TOKENS
+
+
 def _result_tokens(basis: Basis, case: Case) -> int:
     cap = _ceiling(basis.max_tool_output_chars, CHARS_PER_TOKEN)
-    return cap if case == "high" else _ceiling(cap, EXPECTED_SHARE)
+    expected = _ceiling(cap, EXPECTED_SHARE)
+    return min(expected * SPREAD, cap) if case == "high" else expected
 
 
 def _tool_text(tool: ToolSpec) -> str:
@@ -218,20 +237,22 @@ def _ceiling(number: int, divisor: int) -> int:
 
 def _assumptions(basis: Basis) -> Iterator[str]:
     yield f"a token is {CHARS_PER_TOKEN} characters; no tokenizer was asked"
-    yield f"an answer has {basis.output_tokens} tokens; each call sends all that was said before"
+    short, assumed, long = (_answer_tokens(basis, case) for case in _CASES)
+    yield f"an answer has {assumed} tokens, {short} in the lowest case and {long} in the highest"
+    yield "each call sends again all that was said before it"
     if not basis.tools:
         yield "no tools are offered"
         return
-    expected, cap = _result_tokens(basis, "expected"), _result_tokens(basis, "high")
-    yield (
-        f"expected: a step with a query calls one tool once, in {TOOL_CALL_TOKENS} tokens, and "
-        f"is told {expected}, one part in {EXPECTED_SHARE} of what a tool may return"
-    )
-    yield (
-        f"highest: every step calls tools {basis.max_tool_rounds} times, one at a time, and is "
-        f"told {cap} tokens each time, the most that a tool may return"
-    )
     yield "lowest: no tool is called"
+    yield (
+        f"expected: a step with a query calls one tool once, in {_call_tokens('expected')} tokens, "
+        f"and is told {_result_tokens(basis, 'expected')}, one part in {EXPECTED_SHARE} of what a "
+        "tool may return"
+    )
+    yield (
+        f"highest: every step calls tools {basis.max_tool_rounds} times, one at a time, in "
+        f"{_call_tokens('high')} tokens, and is told {_result_tokens(basis, 'high')} each time"
+    )
 
 
 def _price_json(model: str, price: Price) -> dict[str, Any]:

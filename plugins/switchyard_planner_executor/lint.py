@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from switchyard_core import Finding, LintRule, Policy
 from switchyard_planner_executor.options import PlannerExecutorOptions
@@ -68,25 +67,22 @@ def _idle(options: PlannerExecutorOptions) -> tuple[tuple[str, bool, str], ...]:
 
 
 def unpriced_targets(policy: Policy) -> Iterator[Finding]:
-    """Yield targets without a price on a route that compares costs with a limit."""
+    """Yield executors without a price on routes that compare what a plan may cost with a limit."""
     for route, options in _routes(policy):
-        key = "max_cost_usd"
-        if options.approval == "over_cost":
-            key = "approval"
-        elif options.max_cost_usd is None:
+        key = "approval" if options.approval == "over_cost" else "max_cost_usd"
+        if key == "max_cost_usd" and options.max_cost_usd is None:
             continue
-        for role in ("executor_target", "planner_target"):
-            name: str = getattr(options, role)
-            target: Any = policy.targets[name]
-            if target.id not in policy.prices:
-                yield policy.finding(
-                    "SY316",
-                    f"`{key}` compares costs, and the target `{name}` has no price",
-                    ("routes", route, role),
-                    severity="error",
-                    fix=f'add `[prices."{target.id}"]` with `as_of`, `input` and `output`, '
-                    f"or remove `{key}`",
-                )
+        name = options.executor_target
+        target = policy.targets[name]
+        if target.id not in policy.prices:
+            yield policy.finding(
+                "SY316",
+                f"`{key}` compares costs, and the target `{name}` has no price",
+                ("routes", route, "executor_target"),
+                severity="error",
+                fix=f'add `[prices."{target.id}"]` with `as_of`, `input` and `output`, '
+                f"or remove `{key}`",
+            )
 
 
 #: The rules of this plugin. What an error says has a code of its own, so that no comment in a
@@ -108,7 +104,7 @@ LINT_RULES = (
         code="PLEX003",
         name="unpriced-target",
         check=unpriced_targets,
-        summary="finds targets without a price on routes that compare costs (SY316)",
+        summary="finds executors without a price on routes that compare costs (SY316)",
         severity="error",
     ),
 )

@@ -5,11 +5,36 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from hashlib import sha256
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictInt, StrictStr
 
 __all__ = ["Plan", "PlanStep", "plan_digest", "plan_schema"]
+
+
+def _is_unicode(text: str) -> str:
+    """Refuse halves of characters, which JSON can spell and nobody can write down."""
+    if not text.isascii():
+        try:
+            text.encode("utf-8")
+        except UnicodeEncodeError:
+            msg = "must be text in Unicode"
+            raise ValueError(msg) from None
+    return text
+
+
+def _says_something(text: str) -> str:
+    if not text.strip():
+        msg = "must not be blank"
+        raise ValueError(msg)
+    return text
+
+
+def _blank_is_none(text: str | None) -> str | None:
+    return text if text is not None and text.strip() else None
+
+
+_Text = Annotated[StrictStr, AfterValidator(_is_unicode)]
 
 
 class PlanStep(BaseModel):
@@ -29,27 +54,14 @@ class PlanStep(BaseModel):
     step: StrictInt = Field(
         description="Place of this step in the order of work; the first is 1, the next 2."
     )
-    action: StrictStr = Field(
+    action: Annotated[_Text, AfterValidator(_says_something)] = Field(
         description="What this step does: one short imperative sentence that a person reads."
     )
-    query: StrictStr | None = Field(
+    query: Annotated[_Text | None, AfterValidator(_blank_is_none)] = Field(
         default=None,
         description="The words to search the catalogue with, when the step has to look something "
         "up there; null when it only works with what earlier steps found.",
     )
-
-    @field_validator("action")
-    @classmethod
-    def _says_something(cls, text: str) -> str:
-        if not text.strip():
-            msg = "must not be blank"
-            raise ValueError(msg)
-        return text
-
-    @field_validator("query")
-    @classmethod
-    def _blank_is_none(cls, text: str | None) -> str | None:
-        return text if text is not None and text.strip() else None
 
 
 class Plan(BaseModel):
@@ -65,7 +77,7 @@ class Plan(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    goal: StrictStr = Field(
+    goal: _Text = Field(
         description="What the request is meant to achieve, restated in one sentence."
     )
     steps: tuple[PlanStep, ...] = Field(

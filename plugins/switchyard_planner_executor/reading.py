@@ -25,7 +25,6 @@ _FILTERED = frozenset({"content_filter", "safety"})
 #: pydantic's error types, and what should have stood there.
 _WANTED = {
     "string_type": "must be a string",
-    "string_unicode": "must be text in Unicode",
     "int_type": "must be an integer",
     "tuple_type": "must be an array",
     "model_type": "must be an object",

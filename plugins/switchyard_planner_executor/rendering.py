@@ -68,7 +68,10 @@ class Narrator:
     def tell(self, event: RunEvent) -> Iterator[AnswerEvent]:
         """Yield what one event of the run becomes."""
         if isinstance(event, PlanCreated):
-            yield from self._announce(event)
+            yield from self._announce("planned" if self._waits else "running")
+        elif isinstance(event, RunFinished) and event.status == "rejected":
+            # No plan was announced, and the headers of a stream leave with the first section.
+            yield from self._announce("rejected")
         yield Progress(as_json(event))
         if isinstance(event, PlanCreated):
             self._shown = event.estimate
@@ -92,9 +95,9 @@ class Narrator:
         elif isinstance(event, RunFinished):
             yield from self._finish(event)
 
-    def _announce(self, event: PlanCreated) -> Iterator[AnswerEvent]:
-        facts = {"plan-id": event.plan_id, "plan-digest": event.digest}
-        yield Announced(phase="planned" if self._waits else "running", facts=facts)
+    def _announce(self, phase: str) -> Iterator[AnswerEvent]:
+        facts = {"plan-id": self._run.plan_id, "plan-digest": self._run.digest}
+        yield Announced(phase=phase, facts=facts)
         yield from self._warn()
 
     def _warn(self) -> Iterator[AnswerEvent]:
@@ -166,10 +169,10 @@ class Narrator:
         took = spent(run)
         if self._shown is not None and took.calls:
             lines.append(
-                f"Took {took.calls} executor calls (expected {self._shown.calls.expected}), "
-                f"{took.executor.input_tokens} input tokens (expected "
-                f"{self._shown.input_tokens.expected}), {took.executor.output_tokens} output "
-                f"tokens (expected {self._shown.output_tokens.expected})."
+                f"Took {took.calls:,} model calls (expected {self._shown.calls.expected:,}), "
+                f"{took.executor.input_tokens:,} input tokens (expected "
+                f"{self._shown.input_tokens.expected:,}), {took.executor.output_tokens:,} output "
+                f"tokens (expected {self._shown.output_tokens.expected:,})."
             )
         return "\n\n".join(lines)
 

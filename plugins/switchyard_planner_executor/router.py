@@ -18,6 +18,8 @@ from switchyard_core import (
     RequestError,
     RouteContext,
     UserMessage,
+    WireFormat,
+    left_out_sampling,
 )
 from switchyard_planner_executor.approval import (
     Approve,
@@ -62,12 +64,18 @@ class _Caller:
     warnings: tuple[DecisionWarning, ...]
 
     @classmethod
-    def of(cls, request: Request, options: PlannerExecutorOptions) -> _Caller:
+    def of(
+        cls, request: Request, options: PlannerExecutorOptions, context: RouteContext
+    ) -> _Caller:
         keeps = options.caller_instructions == "executor"
+        settings = caller_settings(request)
         return cls(
-            settings=caller_settings(request),
+            settings=settings,
             instructions=request.instructions if keeps else "",
-            warnings=caller_warnings(request, keeps_instructions=keeps),
+            warnings=(
+                *caller_warnings(request, keeps_instructions=keeps),
+                *_left_out(settings, context.targets[options.executor_target].wire_format),
+            ),
         )
 
     def run(
@@ -118,7 +126,7 @@ class PlannerExecutorRouter:
         intent = read_intent(request, by_text=options.approval_by_text)
         if isinstance(intent, (Fresh, Revise)):
             require_user_text(request)
-        caller = _Caller.of(request, options)
+        caller = _Caller.of(request, options, context)
         if isinstance(intent, Fresh):
             events = self._fresh(request, context, caller, intent)
         elif isinstance(intent, RunPlan):
@@ -343,6 +351,14 @@ class PlannerExecutorRouter:
             prompt_digest=hashlib.sha256(text.encode()).hexdigest(),
             revisions=revisions,
         )
+
+
+def _left_out(settings: CallerSettings, wire_format: WireFormat) -> Iterator[DecisionWarning]:
+    """Yield a warning for settings that the executor's format has no place for."""
+    names = left_out_sampling(wire_format, settings.sampling)
+    if names:
+        detail = f"the executor's wire format has no place for: {', '.join(names)}"
+        yield DecisionWarning(code="sampling_left_out", detail=detail)
 
 
 def _waiting(run: PlanRun, caller: _Caller) -> list[AnswerEvent]:

@@ -137,6 +137,7 @@ class PlanRun:
             step_texts=[self._step_text(step) for step in left],
             tools=self._tools(),
             output_tokens=options.estimate_output_tokens,
+            max_output_tokens=options.executor_max_tokens,
             max_tool_rounds=options.max_tool_rounds,
             max_tool_output_chars=options.max_tool_output_chars,
             target=options.executor_target,
@@ -390,7 +391,9 @@ class PlanRun:
         self.calls += 1
         try:
             reply = await limit.within(self._context.ask(options.executor_target, call))
-        except AskError as error:
+        except (AskError, RequestError) as error:
+            # A call that is refused on our side, such as for a missing key, is no other thing to
+            # the caller: the plan is shown already, and no step that ran may run again.
             raise StepFailure("upstream", error.message) from error
         record.usage += reply.usage
         self.executor_usage += reply.usage

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from math import isinf
 from typing import Any, NoReturn
 
 __all__ = ["NotJsonError", "RepeatedKeyError", "loads"]
@@ -29,13 +30,15 @@ def loads(text: str | bytes) -> Any:
     """Return what a JSON text says.
 
     Raises:
-        NotJsonError: It is not JSON, holds NaN or an infinity, or is nested too deeply.
+        NotJsonError: It is not JSON, holds NaN or a number out of range, or is nested too deeply.
         RepeatedKeyError: An object has a key twice.
     """
     try:
         if isinstance(text, bytes):
             text = text.decode("utf-8")
-        return json.loads(text, object_pairs_hook=_members, parse_constant=_no_number)
+        return json.loads(
+            text, object_pairs_hook=_members, parse_constant=_no_number, parse_float=_finite
+        )
     except RepeatedKeyError:
         raise
     except RecursionError:
@@ -53,6 +56,14 @@ def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         counts = Counter(key for key, _ in pairs)
         raise RepeatedKeyError(counts.most_common(1)[0][0])
     return found
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if isinf(number):
+        msg = f"{text[:20]} is beyond the range of numbers"
+        raise ValueError(msg)
+    return number
 
 
 def _no_number(word: str) -> NoReturn:

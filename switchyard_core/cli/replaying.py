@@ -34,14 +34,14 @@ def replay_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "replay_folder",
         type=_FOLDER,
         metavar="DIR",
-        help="Answer every call to a model from the recordings in a folder; no network, no key.",
+        help="Answer calls to models from recordings alone.",
     )
     @click.option(
         "--record",
         "record_folder",
         type=_FOLDER,
         metavar="DIR",
-        help="Record calls to models in a folder; those recorded before are not sent.",
+        help="Record calls to models; recorded ones are not sent.",
     )
     @functools.wraps(command)
     def with_replay(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -56,7 +56,7 @@ _MAX_BODY = 64 * 1024 * 1024
     default=_MAX_BODY,
     show_default=True,
     type=click.IntRange(1),
-    help="Most bytes of a request's body.",
+    help="Most bytes of a body.",
 )
 @click.option("--api-key-env", metavar="VAR", help="Variable with the key that callers must send.")
 @click.option("--insecure", is_flag=True, help="Listen beyond loopback without a key.")
@@ -103,6 +103,8 @@ def command(  # noqa: PLR0913 - click passes options by name
     findings = _unshared(policy, registry, workers)
     if findings:
         _refuse(ctx, findings)
+    for finding in _private_plans(policy, registry, workers):
+        click.echo(finding.render(), err=True)
     options = _Options(
         config=config,
         max_body=max_body,
@@ -298,6 +300,22 @@ def _unshared(policy: Policy, registry: PluginRegistry, workers: int) -> list[Fi
                 )
             )
     return findings
+
+
+def _private_plans(policy: Policy, registry: PluginRegistry, workers: int) -> Iterator[Finding]:
+    """Yield a warning for each route of which several processes would have plans of their own."""
+    for route in policy.routes.values() if workers > 1 else ():
+        name = getattr(route.options, "plan_store", None)
+        store = registry.plan_stores.get(name) if isinstance(name, str) else None
+        if store is not None and not store.shared:
+            yield policy.finding(
+                "SY311",
+                f"the plan store `{name}` lives in one process: a plan that waits for approval is "
+                f"known to one of {workers} workers",
+                ("routes", route.name),
+                fix="serve with --workers 1, use a plan store that processes share, or let callers "
+                "send plans themselves",
+            )
 
 
 def _refuse(ctx: click.Context, findings: Sequence[Finding], *, code: int = 1) -> NoReturn:

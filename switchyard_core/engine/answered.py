@@ -103,7 +103,8 @@ class Answers:
             PluginError: The router broke its contract.
         """
         decision = await self._decider.decide(request)
-        route = self._decider.runtimes[decision.route].route
+        runtime = self._decider.runtimes[decision.route]
+        route = runtime.route
         options: Any = route.options
         tokens: dict[str, ModelUsage] = {}
         run = AnswerRun(
@@ -115,6 +116,7 @@ class Answers:
                 created_s=int(self._clock()),
                 include_usage=wants_usage(request),
             ),
+            blame=partial(self._decider.blame, runtime),
             keepalive_s=float(getattr(options, "keepalive_s", KEEPALIVE_S)),
             progress=bool(getattr(options, "progress_events", False)),
         )

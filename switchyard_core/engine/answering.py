@@ -23,7 +23,7 @@ from switchyard_core.answers import (
 from switchyard_core.asking import Ask, AskError, ModelCall, ModelReply, ModelUsage, WouldAsk
 from switchyard_core.decision import DecisionWarning, Failure
 from switchyard_core.engine.contract import ends_task
-from switchyard_core.errors import PluginError, RequestError, UpstreamError
+from switchyard_core.errors import PluginError, RequestError, SwitchyardError, UpstreamError
 from switchyard_core.formats.answer import AnswerWriter, comment
 from switchyard_core.request import Request
 from switchyard_core.router import AnsweringRouter, RouteContext
@@ -151,6 +151,7 @@ def _as_refusal(error: AskError, *, begun: bool) -> RequestError | UpstreamError
         message=f"{error.message}: {said}" if said else error.message,
         code=failure.code or f"provider_{failure.status}",
         status=failure.status,
+        headers=failure.retry,
     )
 
 
@@ -171,6 +172,7 @@ class AnswerRun:
     Args:
         events: The router's events; see :func:`checked_events`.
         writer: Writes them in the caller's wire format.
+        blame: Makes the error for a breach of the router's contract.
         keepalive_s: Seconds of silence after which a comment is sent in a stream.
         progress: Whether ``Progress`` events are sent as comments in a stream.
         phase: The router's word for where the answer stands.
@@ -180,6 +182,7 @@ class AnswerRun:
 
     events: AsyncGenerator[AnswerEvent]
     writer: AnswerWriter
+    blame: Callable[[str], PluginError]
     keepalive_s: float = KEEPALIVE_S
     progress: bool = False
     phase: str = ""
@@ -187,31 +190,45 @@ class AnswerRun:
     warnings: list[DecisionWarning] = field(default_factory=list)
 
     async def whole(self) -> UpstreamResponse:
-        """Return the answer when all of it is there; raises like :func:`checked_events`."""
-        async with contextlib.aclosing(self.events):
-            async for event in self.events:
-                self._hear(event)
-                self.writer.note(event)
+        """Return the answer when all of it is there.
+
+        Raises like :func:`checked_events`. What fails after the first event is ``final``: a
+        client that asked again would have all that was done before done once more.
+        """
+        begun = False
+        try:
+            async with contextlib.aclosing(self.events):
+                async for event in self.events:
+                    begun = True
+                    self._hear(event)
+                    self._noted(event)
+        except SwitchyardError as error:
+            error.final = error.final or begun
+            raise
         return self._response("application/json", _once(self.writer.whole()))
 
     async def streamed(self) -> UpstreamResponse:
-        """Return the answer once its first section begins; the rest is sent as it comes.
+        """Return the answer once it has more than facts for the headers; the rest follows.
 
-        Raises like :func:`checked_events` for what goes wrong until then.
+        The router goes on after a section when whoever reads the answer has taken it: what it
+        does next, the caller has been told before. Raises like :func:`checked_events` for what
+        goes wrong until the answer is returned.
         """
         queue: asyncio.Queue[AnswerEvent | BaseException | None] = asyncio.Queue(WAITING_EVENTS)
         # One task for all of the router's code, so that its timeouts and locks hold.
         running = asyncio.ensure_future(self._run(queue))
         opening: list[AnswerEvent] = []
         try:
-            while not opening or isinstance(opening[-1], (Announced, Progress, Usage, Extension)):
+            while not opening or isinstance(opening[-1], (Announced, Usage, Extension)):
                 item = _event(await queue.get())
                 if item is None:
                     break
                 self._hear(item)
                 opening.append(item)
-        except BaseException:
+        except BaseException as error:
             await _end(running)
+            if isinstance(error, SwitchyardError):
+                error.final = error.final or bool(opening)
             raise
 
         async def close() -> None:
@@ -225,6 +242,8 @@ class AnswerRun:
             async with contextlib.aclosing(self.events):
                 async for event in self.events:
                     await queue.put(event)
+                    if isinstance(event, SectionFinished):
+                        await queue.join()
         except asyncio.CancelledError:
             raise
         except BaseException as error:  # noqa: BLE001  # handed to whoever reads the stream
@@ -239,6 +258,8 @@ class AnswerRun:
     ) -> AsyncIterator[bytes]:
         try:
             yield self.writer.begin() + b"".join(map(self._written, opening))
+            for _ in opening:
+                queue.task_done()
             while True:
                 try:
                     # Not `wait_for`: before Python 3.12 it forgets that it was cancelled when an
@@ -255,6 +276,7 @@ class AnswerRun:
                 chunk = self._written(item)
                 if chunk:
                     yield chunk
+                queue.task_done()
             yield self.writer.end()
         finally:
             await _end(running)
@@ -262,7 +284,16 @@ class AnswerRun:
     def _written(self, event: AnswerEvent) -> bytes:
         if isinstance(event, Progress):
             return comment(event.data) if self.progress else b""
-        return self.writer.event(event)
+        try:
+            return self.writer.event(event)
+        except ValueError as error:
+            raise self.blame(f"yields what makes no answer: {error}") from error
+
+    def _noted(self, event: AnswerEvent) -> None:
+        try:
+            self.writer.note(event)
+        except ValueError as error:
+            raise self.blame(f"yields what makes no answer: {error}") from error
 
     def _hear(self, event: AnswerEvent) -> None:
         if isinstance(event, Announced):

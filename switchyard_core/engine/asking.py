@@ -25,6 +25,8 @@ __all__ = ["Asker", "RouterAsk"]
 #: Most bytes of an answer that is read.
 ANSWER_BYTES = 16 * 1024 * 1024
 _FAILURE_BYTES = 65536
+#: Headers by which a provider says whether, and when, to try again.
+_RETRY = frozenset({"retry-after", "retry-after-ms", "x-should-retry"})
 _ERROR = 400
 
 
@@ -113,6 +115,7 @@ class Asker:
             status=answer.status,
             code=error_code(body),
             body=body[:_FAILURE_BYTES],
+            retry={name: value for name, value in answer.headers if name in _RETRY},
         )
         if answer.status >= _ERROR:
             raise AskError(f"asking `{target.name}` gave status {answer.status}", failure)

@@ -7,6 +7,7 @@ and reads the environment.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import time
 from collections.abc import Callable, Mapping
@@ -373,6 +374,5 @@ class Engine:
 
     async def aclose(self) -> None:
         """Wait for tools that must not be cut off, and close every connection to a provider."""
-        for runtime in self.runtimes.values():
-            await runtime.tools.settle()
+        await asyncio.gather(*(runtime.tools.settle() for runtime in self.runtimes.values()))
         await self.upstreams.aclose()

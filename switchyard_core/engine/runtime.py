@@ -232,8 +232,13 @@ def build_runtimes(
 
     def build(route: Route, before: RouteRuntime | None) -> RouteRuntime:
         share = before.kept if before is not None else None
-        # Runs that began before a reload are counted with those that follow.
-        tool_calls: Counter[tuple[str, str]] = Counter() if before is None else before.tool_calls
+        tools = {name: registry.tools[name] for name in route.tools}
+        if before is None:
+            tool_calls: Counter[tuple[str, str]] = Counter()
+            box = Toolbox(tools, lambda tool, word: tool_calls.update([(tool, word)]))
+        else:
+            # Runs that began before a reload are counted with those that follow.
+            tool_calls, box = before.tool_calls, before.tools.following(tools)
         return RouteRuntime(
             route=route,
             router=_router(route, registry),
@@ -247,10 +252,7 @@ def build_runtimes(
             targets=views,
             sessions=sessions,
             plans=plan_store(route, registry, share, clock),
-            tools=Toolbox(
-                {name: registry.tools[name] for name in route.tools},
-                lambda tool, word: tool_calls.update([(tool, word)]),
-            ),
+            tools=box,
             tool_calls=tool_calls,
         )
 

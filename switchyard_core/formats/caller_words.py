@@ -28,13 +28,13 @@ def said_by_user(content: bytes | msgspec.Raw) -> UserMessage:
     images: list[Image] = []
     left_out: list[str] = []
     for part in _parts(content):
-        kind = part.get("type")
+        kind = _word(part.get("type"))
         if kind in _TEXT:
             texts.append(_word(part.get("text")))
         elif kind != _RESULT:
             image = _image(part)
             if image is None:
-                left_out.append(_word(kind))
+                left_out.append(kind)
             else:
                 images.append(image)
     return UserMessage(text=_joined(texts), images=tuple(images), left_out=tuple(left_out))
@@ -56,7 +56,7 @@ def instruction_text(contents: Iterable[bytes | msgspec.Raw]) -> str:
         _word(part.get("text"))
         for content in contents
         for part in _parts(content)
-        if part.get("type") in _TEXT
+        if _word(part.get("type")) in _TEXT
     )
 
 

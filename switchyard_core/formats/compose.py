@@ -55,6 +55,9 @@ _SAMPLING: Mapping[WireFormat, Mapping[str, str]] = MappingProxyType(
     }
 )
 
+#: The highest temperature, where a provider refuses a higher one.
+_MOST_TEMPERATURE: Mapping[WireFormat, float] = MappingProxyType({"anthropic_messages": 1.0})
+
 
 def compose(
     wire_format: WireFormat,
@@ -96,11 +99,11 @@ def compose(
 
 
 def left_out_sampling(wire_format: WireFormat, sampling: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the names of the sampling settings that a wire format has no place for.
+    """Return the names of the sampling settings that a call in a wire format leaves out.
 
     Args:
         wire_format: Wire format of the target.
-        sampling: As in :attr:`~switchyard_core.ModelCall.sampling`; ``None`` stands for absent.
+        sampling: As in ``ModelCall.sampling``; a value of ``None`` stands for absent.
     """
     places = _SAMPLING[wire_format]
     return tuple(
@@ -140,6 +143,10 @@ def _sampling(wire_format: WireFormat, call: ModelCall) -> dict[str, Any]:
     stop = settings.get("stop")
     if stop is not None:
         settings["stop"] = [stop] if isinstance(stop, str) else list(stop)
+    warmth, most = settings.get("temperature"), _MOST_TEMPERATURE.get(wire_format)
+    if warmth is not None and most is not None and warmth > most:
+        # The formats of OpenAI go up to 2, and a caller of theirs may use that.
+        settings["temperature"] = most
     return {
         key: settings[name]
         for name, key in _SAMPLING[wire_format].items()

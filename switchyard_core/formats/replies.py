@@ -133,9 +133,6 @@ def _chat_item(fields: ObjectText, message: Mapping[str, Any]) -> Verbatim:
             item.delete(key)
     if not message.get("role"):
         item.set("role", b'"assistant"')
-    if message.get("content") is None and not any(message.get(key) for key in _EMPTY):
-        # "Required unless tool_calls or function_call is specified".
-        item.set("content", b'""')
     return Verbatim(item.dump())
 
 

@@ -14,6 +14,9 @@ from switchyard_core.jsontext import ArrayText
 
 __all__ = ["Transcript"]
 
+#: A Chat message without content has one of these.
+_INSTEAD = ("tool_calls", "function_call", "refusal", "audio")
+
 
 class Transcript:
     """Grows turn by turn; what the model said goes back as it came.
@@ -62,7 +65,7 @@ class Transcript:
             self._add(assistant_item(text))
 
     def reply(self, reply: ModelReply) -> None:
-        """Add what the model answered; nothing when it said nothing at all in Messages."""
+        """Add what the model answered; a message without any content, which is refused, is not."""
         self._add(*(item for item in reply.items if not self._is_refused(item)))
         self._asked = tuple(call.id for call in reply.calls)
 
@@ -83,8 +86,9 @@ class Transcript:
         self._add(*result_items(self.wire_format, outputs))
 
     def _is_refused(self, item: Mapping[str, Any]) -> bool:
-        # "All messages must have non-empty content".
-        return self.wire_format == "anthropic_messages" and item.get("content") == []
+        # In Responses it may be what a reasoning item needs behind it.
+        instead = any(item.get(key) for key in _INSTEAD)
+        return self.wire_format != "openai_responses" and not (item.get("content") or instead)
 
     def _add(self, *items: Mapping[str, Any]) -> None:
         self._items += items

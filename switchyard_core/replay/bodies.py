@@ -28,6 +28,8 @@ _LAYOUTS: dict[str, dict[str, Any]] = {
     "spaced": {},
     "indented": {"indent": 2},
 }
+#: Behind a layout's word: the body ends with a line break.
+_LINE = ", line break"
 _ENCODINGS = frozenset({"", "identity", "gzip", "x-gzip", "deflate"})
 _BASE64 = "base64"
 
@@ -81,9 +83,10 @@ def dumped_body(body: bytes) -> tuple[bytes, str]:
     tree = object_of(body)
     if is_shown_as_object(tree):
         text = body.decode("utf-8")
+        end = _LINE if text.endswith("\n") else ""
         for layout, arguments in _LAYOUTS.items():
-            if json.dumps(tree, ensure_ascii=False, **arguments) == text:
-                return body, layout
+            if json.dumps(tree, ensure_ascii=False, **arguments) == text.removesuffix("\n"):
+                return body, layout + end
     return dumped_chunk(body), ""
 
 
@@ -94,8 +97,9 @@ def loaded_body(value: Any, layout: str) -> bytes:
         ValueError: The value is none.
     """
     if is_shown_as_object(value):
-        text = json.dumps(value, ensure_ascii=False, **_LAYOUTS[layout or "compact"])
-        return text.encode("utf-8", "surrogatepass")
+        arguments = _LAYOUTS[layout.removesuffix(_LINE) or "compact"]
+        text = json.dumps(value, ensure_ascii=False, **arguments)
+        return (text + "\n" * layout.endswith(_LINE)).encode("utf-8", "surrogatepass")
     return loaded_chunk(value)
 
 

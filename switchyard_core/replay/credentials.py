@@ -23,8 +23,11 @@ __all__ = ["credential_in_body", "credential_in_stream", "without_credentials"]
 
 _CREDENTIAL = re.compile(
     r"""
-      (?<![A-Za-z0-9])(?:sk|pk|rk)[-_](?:[A-Za-z0-9]*[-_])*
+      # OpenAI, Anthropic, Stripe and those like them; not `sk_buff_head_init`
+      (?<![A-Za-z0-9])(?:sk|pk|rk)[-_](?:[A-Za-z0-9]*[-_]){0,8}
         (?:(?=[A-Za-z]*[0-9])(?=[0-9]*[A-Za-z])[A-Za-z0-9]{12,}|[A-Za-z0-9]{20,})
+    | (?<![A-Za-z0-9])(?:sk|pk|rk)[-_]
+        (?=[\w-]*[0-9])(?=[\w-]*[a-z])(?=[\w-]*[A-Z])[A-Za-z0-9_-]{32,}
     | \bgh[pousr]_[A-Za-z0-9]{16,}
     | \bgithub_pat_[A-Za-z0-9_]{16,}
     | \bglpat-[A-Za-z0-9_-]{16,}
@@ -35,7 +38,9 @@ _CREDENTIAL = re.compile(
     | \beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.
     | (?i:\b(?:bearer|basic))\s+(?=[A-Za-z+/_.=-]*[0-9])[A-Za-z0-9+/_.=-]{16,}
     | -----BEGIN\ [A-Z ]*PRIVATE\ KEY
-    | ://[^/\s@:"']*:[^/\s@"']+@             # user and password in a URL
+    # user and password in a URL, but not the placeholders that every manual has
+    | ://[^/\s@:"']*:(?!(?i:pass(?:word|wd)?|secret|changeme|postgres|root|admin|user|test|x+|[*]+
+        |[$<{%][^@]*)@)[^/\s@"']+@
     """,
     re.VERBOSE,
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -18,6 +19,8 @@ MOST_LINES = 40
 WIDEST = 120
 #: Most recordings that are compared line by line.
 _MOST_COMPARED = 20
+#: Lines that are compared from the first difference on.
+_WINDOW = 400
 
 
 def nearest(
@@ -42,8 +45,13 @@ def nearest(
     shared = {each.file: _shared(items, _conversation(each.body)) for each in found}
     longest = max(shared.values())
     best = [each for each in found if shared[each.file] == longest][:_MOST_COMPARED]
-    lines = _lines(body, fields)
-    return min(best, key=lambda each: len(_differing(_lines(each.body, fields), lines)))
+    lines = Counter(_lines(body, fields))
+
+    def differing(each: Recording) -> int:
+        theirs = Counter(_lines(each.body, fields))
+        return (lines - theirs).total() + (theirs - lines).total()
+
+    return min(best, key=differing)
 
 
 def difference(recording: Recording, body: bytes, fields: Sequence[str]) -> list[str]:
@@ -58,11 +66,31 @@ def difference(recording: Recording, body: bytes, fields: Sequence[str]) -> list
         fields: The fields that count.
     """
     before, after = _lines(recording.body, fields), _lines(body, fields)
-    lines = list(difflib.unified_diff(before, after, lineterm="", n=1))[2:]
+    # A history may have 100 000 lines, and comparing takes the square of that: what is equal at
+    # the beginning is skipped, and what comes long after the first difference is not looked at.
+    start = max(0, _shared(before, after) - 1)
+    window = slice(start, start + _WINDOW)
+    lines = _unified(before[window], after[window])
     shown = list(without_credentials(lines[:MOST_LINES]))
-    if len(lines) > MOST_LINES:
-        shown.append(f"… ({len(lines) - MOST_LINES} more lines)")
+    if len(lines) > MOST_LINES or max(len(before), len(after)) > window.stop:
+        shown.append("… (and more)")
     return shown
+
+
+def _unified(before: list[str], after: list[str]) -> list[str]:
+    """Return a unified diff without heads: the numbers of lines that no file has would mislead."""
+    # Braces and brackets are no junk here: of a short window every line is worth comparing.
+    matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
+    lines: list[str] = []
+    for group in matcher.get_grouped_opcodes(1):
+        lines += ["…"] if lines else []
+        for tag, start, stop, first, last in group:
+            if tag == "equal":
+                lines += [f" {line}" for line in before[start:stop]]
+                continue
+            lines += [f"-{line}" for line in before[start:stop]]
+            lines += [f"+{line}" for line in after[first:last]]
+    return lines
 
 
 def _conversation(body: bytes) -> list[Any]:
@@ -79,10 +107,6 @@ def _shared(ours: list[Any], theirs: list[Any]) -> int:
             break
         count += 1
     return count
-
-
-def _differing(before: list[str], after: list[str]) -> list[str]:
-    return [line for line in difflib.ndiff(before, after) if line[0] in "+-"]
 
 
 def _lines(body: bytes, fields: Sequence[str]) -> list[str]:

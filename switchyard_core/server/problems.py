@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from switchyard_core.declarations import WireFormat
-from switchyard_core.errors import PluginError, ReplayError, RequestError, UpstreamError
+from switchyard_core.errors import PluginError, RequestError, UpstreamError
 from switchyard_core.formats import format_of
 from switchyard_core.jsontext import encode
 from switchyard_core.server.exchange import Exchange
@@ -41,9 +41,8 @@ def problem_of(error: BaseException, request_id: str) -> RequestError:
     """
     if isinstance(error, RequestError):
         return error
+    final = {"x-should-retry": "false"} if getattr(error, "final", False) else {}
     if isinstance(error, UpstreamError):
-        # Recordings do not come about by themselves, however often a client asks.
-        final = {"x-should-retry": "false"} if isinstance(error, ReplayError) else {}
         return RequestError(
             message=error.message,
             code=f"upstream_{error.kind}",
@@ -56,6 +55,7 @@ def problem_of(error: BaseException, request_id: str) -> RequestError:
             f"{request_id}",
             code="plugin_error",
             status=500,
+            headers=final,
         )
     return RequestError(
         message=f"internal error of switchyard; its log has the details under {request_id}",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from switchyard_core.testing.conformance import (
     LatchStoreConformance,
     MutationPackConformance,
+    PlanStoreConformance,
     RewriteConformance,
     RouterConformance,
 )
@@ -31,6 +32,7 @@ __all__ = [
     "Harness",
     "LatchStoreConformance",
     "MutationPackConformance",
+    "PlanStoreConformance",
     "RequestBodySnapshot",
     "RewriteConformance",
     "Routed",

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from types import MappingProxyType
 
 from pydantic import BaseModel, ValidationError
@@ -47,7 +48,17 @@ class Toolbox:
         # Calls that go on without anybody waiting for them; the loop holds tasks weakly.
         self._left: dict[asyncio.Task[Result], Tool] = {}
 
-    @property
+    def following(self, tools: Mapping[str, Tool]) -> Toolbox:
+        """Return a box of other tools for the same route, which counts and settles with this one.
+
+        Args:
+            tools: By name.
+        """
+        box = Toolbox(tools, self._note)
+        box._left = self._left
+        return box
+
+    @cached_property
     def specs(self) -> tuple[ToolSpec, ...]:
         """The tools as models are told of them, in the policy's order."""
         return tuple(spec_of(tool) for tool in self.tools.values())
@@ -170,11 +181,6 @@ def _arguments(tool: Tool, text: str) -> BaseModel | Result:
         return tool.parameters.model_validate_json(text if text.strip() else "{}")
     except ValidationError as error:
         return Result(text=wording.invalid(tool.name, tool.parameters, error), error="arguments")
-    except UnicodeEncodeError:
-        return Result(
-            text=f"error: the arguments of `{tool.name}` are not valid\nnot JSON: no Unicode text",
-            error="arguments",
-        )
     except BaseException as error:  # noqa: BLE001 - a validator of a plugin may raise anything
         _LOG.error("tool `%s` cannot read its arguments", tool.name, exc_info=error)
         return Result(text=wording.failed(tool.name, error), error="exception")

@@ -48,74 +48,61 @@ async def work(tool: Tool, arguments: BaseModel) -> Result:
     A tool may raise anything, ``SystemExit`` and a ``CancelledError`` of its own too; the one
     would end the event loop, and the other looks like the end of this task.
     """
-    try:
-        returned = await _returned(tool, arguments)
-        return _result(tool.name, returned)
-    except BaseException as error:
-        if isinstance(error, GeneratorExit) or (
-            isinstance(error, asyncio.CancelledError) and _is_cancelled()
-        ):
-            raise
-        _LOG.error("tool `%s` failed", tool.name, exc_info=error)
-        return Result(text=wording.failed(tool.name, error), error="exception")
-
-
-def _is_cancelled() -> bool:
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
-
-
-async def _returned(tool: Tool, arguments: BaseModel) -> Any:
     function = tool.function
-    if is_async(function):
-        return await function(arguments)
-    returned = await _in_thread(tool, lambda: function(arguments))
-    # A plain function may return what has to be awaited, as a lambda around another does.
-    return await returned if inspect.isawaitable(returned) else returned
+    try:
+        if is_async(function):
+            return _result(tool.name, await function(arguments))
+        returned, raised = await _in_thread(tool, lambda: function(arguments))
+        if raised is not None:
+            return _failed(tool.name, raised)
+        # A plain function may return what has to be awaited, as a lambda around another does.
+        return _result(tool.name, await returned if inspect.isawaitable(returned) else returned)
+    except BaseException as error:
+        task = asyncio.current_task()
+        asked_to_end = task is not None and task.cancelling() > 0
+        if isinstance(error, asyncio.CancelledError) and asked_to_end:
+            raise
+        return _failed(tool.name, error)
 
 
-async def _in_thread(tool: Tool, call: Callable[[], Any]) -> Any:
+def _failed(name: str, error: BaseException) -> Result:
+    _LOG.error("tool `%s` failed", name, exc_info=error)
+    return Result(text=wording.failed(name, error), error="exception")
+
+
+async def _in_thread(
+    tool: Tool, call: Callable[[], Any]
+) -> tuple[Any, None] | tuple[None, BaseException]:
     """Run a function in a thread of its own, with this task's context variables.
 
-    Not in the loop's pool: a few threads that hang would hold up every later call. The end of
-    the process waits only for tools that change something.
+    Not in the loop's pool: a few threads that hang would hold up every later call, and the end
+    of the process.
+
+    Returns:
+        What it returned, or what it raised: a future and a coroutine refuse some errors.
     """
     loop = asyncio.get_running_loop()
     done: asyncio.Future[Any] = loop.create_future()
     context = contextvars.copy_context()
 
-    def deliver(returned: Any, error: BaseException | None) -> None:
-        if done.done():
-            return
-        if error is None:
-            done.set_result(returned)
-        else:
-            done.set_exception(_Raised(error))
+    def deliver(outcome: object) -> None:
+        if not done.done():
+            done.set_result(outcome)
 
     def run() -> None:
-        returned, error = None, None
+        outcome: object
         try:
-            returned = context.run(call)
+            outcome = context.run(call), None
         except BaseException as raised:  # noqa: BLE001 - a tool may raise anything
-            error = raised
+            outcome = None, raised
         try:
-            loop.call_soon_threadsafe(deliver, returned, error)
+            loop.call_soon_threadsafe(deliver, outcome)
         except RuntimeError:
             _LOG.warning("tool `%s` ended after its event loop", tool.name)
 
-    threading.Thread(target=run, name=f"tool {tool.name}", daemon=not tool.side_effects).start()
-    try:
-        return await done
-    except _Raised as raised:
-        raise raised.error from None
-
-
-class _Raised(Exception):  # noqa: N818 - carries another error through a future
-    """An error of a thread; a future refuses some kinds and the loop reacts to others."""
-
-    def __init__(self, error: BaseException) -> None:
-        self.error = error
-        super().__init__()
+    threading.Thread(target=run, name=f"tool {tool.name}", daemon=True).start()
+    outcome: tuple[Any, None] | tuple[None, BaseException] = await done
+    return outcome
 
 
 def _result(name: str, returned: Any) -> Result:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from random import Random
 from typing import Literal
@@ -157,7 +158,15 @@ async def _run(
 ) -> CaseResult:
     where = file.where(case.location)
     try:
-        engine = Engine(policy, registry, environ={}, random=Random(_SEED), clock=lambda: 0.0)  # noqa: S311  # lots that can be drawn again
+        numbers = count(1)
+        engine = Engine(
+            policy,
+            registry,
+            environ={},
+            random=Random(_SEED),  # noqa: S311  # lots that can be drawn again
+            clock=lambda: 0.0,
+            new_id=lambda prefix: f"{prefix}_{next(numbers):024x}",
+        )
         for number, step in enumerate(case.before, 1):
             trouble = await _earlier(engine, step, seen)
             if trouble:

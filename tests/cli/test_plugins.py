@@ -10,7 +10,13 @@ import pytest
 from click.testing import CliRunner, Result
 
 from switchyard_core.cli import COMMANDS, cli, installed_registry, main
-from switchyard_core.declarations import LatchStoreType, Options, RouteType
+from switchyard_core.declarations import (
+    LatchStoreType,
+    Options,
+    PlanStoreType,
+    RouteType,
+    Tool,
+)
 from switchyard_core.hookspecs import hookimpl
 from switchyard_core.plugins import PluginRegistry
 
@@ -68,6 +74,56 @@ def test_plugins_lists_what_each_gives() -> None:
         "  route type alpha: for tests",
         "  latch stores: alpha_store",
     ]
+
+
+class GivesTools:
+    @hookimpl
+    def switchyard_tools(self) -> list[Tool]:
+        return [
+            Tool(
+                name="send_mail",
+                description="Sends a mail. Only to those who want one.\nAnd more.",
+                parameters=Options,
+                function=str,
+                side_effects=True,
+                timeout_s=5,
+            ),
+            Tool(name="look", description="Looks", parameters=Options, function=str),
+        ]
+
+    @hookimpl
+    def switchyard_plan_stores(self) -> list[PlanStoreType]:
+        return [PlanStoreType(name="table", factory=lambda *_limits: None, summary="")]
+
+
+def test_plugins_lists_tools_with_what_they_do_and_whether_they_change_anything() -> None:
+    registry = PluginRegistry([("shop", GivesTools())])
+    report = json.loads(run(registry, "plugins", "--json").output)
+
+    assert run(registry, "plugins").output.splitlines() == [
+        "shop  given directly  ok",
+        "  plan stores: table",
+        "  tool send_mail: Sends a mail (has side effects)",
+        "  tool look: Looks",
+    ]
+    assert report["plugins"][0]["tools"] == [
+        {
+            "name": "send_mail",
+            "description": "Sends a mail. Only to those who want one.\nAnd more.",
+            "side_effects": True,
+            "timeout_s": 5,
+        },
+        {"name": "look", "description": "Looks", "side_effects": False, "timeout_s": 30.0},
+    ]
+
+
+def test_tool_that_two_plugins_give_is_listed_as_not_used() -> None:
+    registry = PluginRegistry([("a", GivesTools()), ("b", GivesTools())])
+    result = run(registry, "plugins")
+
+    assert result.exit_code == 2
+    assert "  tool look: not used, see below" in result.output
+    assert "conflict: tool `look` is given by `a` and by `b`; neither is used" in result.output
 
 
 def test_plugins_with_a_broken_one_says_why_and_exits_2() -> None:

@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from contextlib import contextmanager
+from pathlib import Path
 
 import httpx
 import pytest
@@ -269,6 +270,15 @@ def test_serve_refuses_what_would_not_work(config, options, code, words):
     result = CliRunner().invoke(cli, ["serve", "--config", str(config), *options])
     assert result.exit_code == code
     assert words in result.output
+
+
+def test_serve_with_two_workers_warns_of_plans_that_one_of_them_knows(config):
+    config.write_text((Path(__file__).parents[2] / "policies/planner_executor.toml").read_text())
+    with serving(config, "--workers", "2", "--dry-run") as (process, _):
+        process.terminate()
+        _, err = process.communicate(timeout=20)
+    assert "SY311 warning: the plan store `memory` lives in one process" in err
+    assert process.returncode == 0
 
 
 def test_serve_with_a_key_that_nobody_can_send_says_so(config, monkeypatch):

@@ -33,6 +33,7 @@ base_url = "https://example.test"
 id = "small"
 llm_client = "p"
 extra_body = {{ seed = 7 }}
+structured_output = "{structured}"
 reasoning_effort = "low"
 [targets.strong]
 id = "large"
@@ -110,8 +111,8 @@ def answer(wire_format: str, text: str) -> bytes:
     return json.dumps(bodies[wire_format]).encode()
 
 
-def harness(wire_format, plugin, *replies, auth="") -> Harness:
-    policy = POLICY.format(wire_format=wire_format, auth=auth)
+def harness(wire_format, plugin, *replies, auth="", structured="json_schema") -> Harness:
+    policy = POLICY.format(wire_format=wire_format, auth=auth, structured=structured)
     return Harness(policy, plugins=[plugin], upstream=FakeUpstream(*replies))
 
 
@@ -260,3 +261,84 @@ async def test_tool_calls_refusals_and_items_are_read(wire_format):
     assert [(call.id, call.name, call.arguments) for call in said.calls] == [("c", "f", "{}")]
     assert said.refusal == "no"
     assert said.items
+
+
+@pytest.mark.parametrize("wire_format", WIRE_FORMATS)
+async def test_target_with_a_forced_tool_is_made_to_call_it_and_its_arguments_are_the_text(
+    wire_format,
+):
+    calls = {
+        "openai_chat": {
+            "choices": [
+                {
+                    "finish_reason": "stop",
+                    "message": {
+                        "tool_calls": [
+                            {
+                                "id": "c",
+                                "type": "function",
+                                "function": {"name": "verdict", "arguments": '{"strong":true}'},
+                            }
+                        ]
+                    },
+                }
+            ]
+        },
+        "openai_responses": {
+            "output": [
+                {
+                    "type": "function_call",
+                    "call_id": "c",
+                    "name": "verdict",
+                    "arguments": '{"strong":true}',
+                }
+            ]
+        },
+        "anthropic_messages": {
+            "content": [
+                {"type": "tool_use", "id": "c", "name": "verdict", "input": {"strong": True}}
+            ]
+        },
+    }
+    plugin = Plugin()
+    router = harness(
+        wire_format, plugin, FakeReply(body=calls[wire_format]), structured="forced_tool"
+    )
+
+    routed = await router.run(request(wire_format))
+
+    assert "verdict" in json.dumps(json.loads(routed.sent[0].body)["tool_choice"])
+    (said,) = plugin.replies
+    assert (json.loads(said.text), said.calls) == ({"strong": True}, ())
+    view = router.engine.runtimes["r"].targets["judge"]
+    assert view.structured_output == "forced_tool"
+
+
+@pytest.mark.parametrize("wire_format", WIRE_FORMATS)
+async def test_target_that_is_told_the_schema_in_words_answers_in_text(wire_format):
+    plugin = Plugin()
+    reply = FakeReply(body=answer(wire_format, "{}"))
+
+    routed = await harness(wire_format, plugin, reply, structured="prompt").run(
+        request(wire_format)
+    )
+
+    body = json.loads(routed.sent[0].body)
+    assert "Judge." in json.dumps(body)
+    assert "JSON schema" in json.dumps(body)
+    assert not {"tools", "text", "response_format"} & body.keys()
+    assert plugin.replies[0].text == "{}"
+
+
+async def test_tool_named_like_a_schema_is_a_call_when_no_schema_was_asked_for():
+    message = {
+        "tool_calls": [{"id": "c", "function": {"name": "answer", "arguments": "{}"}}],
+    }
+    plugin = Plugin(ModelCall(text="x", tools=({"name": "answer"},)))
+    reply = FakeReply(body={"choices": [{"finish_reason": "tool_calls", "message": message}]})
+
+    await harness("openai_chat", plugin, reply, structured="forced_tool").run(
+        request("openai_chat")
+    )
+
+    assert [call.name for call in plugin.replies[0].calls] == ["answer"]

@@ -55,6 +55,42 @@ async def test_without_a_reply_the_explanation_ends_with_the_question(harness):
     assert harness.upstream.requests == []
 
 
+@pytest.mark.parametrize(
+    ("mode", "line"),
+    [
+        ("json_schema", ""),
+        ("forced_tool", "          made to answer by the tool {name}\n"),
+        ("prompt", "          told the schema of the answer in its instructions\n"),
+    ],
+)
+async def test_question_tells_how_the_target_is_made_to_answer(mode, line):
+    text = POLICY.format(
+        wire_format="openai_chat", route=ROUTE, large="", small="", small_client="near"
+    )
+    judge = 'id = "provider/judge"\n'
+    text = text.replace(judge, f'{judge}structured_output = "{mode}"\n')
+
+    found = await explain_or_ask(Harness(text, plugins=PLUGINS).engine, request())
+
+    assert isinstance(found, Question)
+    assert found.as_json()["would_ask"]["structured_output"] == mode
+    told = line.format(name=found.call.schema_name)
+    assert f"          | rename x\n{told}          give its reply" in found.as_text()
+
+
+async def test_question_without_a_schema_tells_no_way_of_answering(harness):
+    class Asking:
+        async def route(self, request, context):
+            await context.ask("judge", CALL)
+
+    harness.engine.runtimes["main"].router = Asking()
+
+    found = await explain_or_ask(harness.engine, request())
+
+    assert found.as_json()["would_ask"]["structured_output"] is None
+    assert "made to answer" not in found.as_text()
+
+
 async def test_with_a_reply_the_explanation_goes_on_and_tells_it(harness):
     found = await explain_or_ask(harness.engine, request(session="s"), {"judge": [WEAK]})
 

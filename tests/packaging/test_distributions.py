@@ -58,6 +58,7 @@ def test_wheel_holds_core_plugins_and_data_and_nothing_else(wheel: Path) -> None
     assert missing == set()
     assert {name.split("/")[0] for name in names} == {
         "switchyard_core",
+        "switchyard_demo_catalog",
         "switchyard_demo_routers",
         "switchyard_plan_execute",
         "switchyard_pytest",
@@ -108,6 +109,7 @@ def test_installed_command_lists_the_built_in_plugins(environment: Environment) 
     plugins = json.loads(done.stdout)["plugins"]
     assert {(plugin["name"], plugin["state"]) for plugin in plugins} == {
         ("core", "ok"),
+        ("demo_catalog", "ok"),
         ("demo_routers", "ok"),
         ("plan_execute", "ok"),
     }

@@ -161,7 +161,7 @@ def test_build_without_something_unknown_says_what_is_known(tmp_path: Path) -> N
     )
 
     assert done.returncode != 0
-    assert "`plan_exekute` is no plugin of this repository; known: demo_routers, " in (
+    assert "`plan_exekute` is no plugin of this repository; known: demo_catalog, " in (
         done.stdout + done.stderr
     )
     assert list(tmp_path.iterdir()) == []

@@ -292,7 +292,7 @@ async def test_actual_stands_beside_expected(lane):
     assert found["cost_usd"] is None
     assert "no price" in answer.text
     expected = found["input_tokens"]["expected"]
-    assert f"400 input tokens (expected {expected})" in answer.text
+    assert f"400 input tokens (expected {expected:,})" in answer.text
 
 
 # --- official SDKs ---------------------------------------------------------------------------

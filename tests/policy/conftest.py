@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -14,16 +14,21 @@ from switchyard_core.declarations import (
     LatchStoreType,
     MutationPack,
     Options,
+    PlanStoreName,
+    PlanStoreType,
     Prompt,
     Reference,
     RewriteType,
     RouteType,
     RuleSetName,
     TargetName,
+    Tool,
+    ToolName,
 )
 from switchyard_core.errors import Finding
 from switchyard_core.hookspecs import hookimpl
 from switchyard_core.latches import MemoryLatchStore
+from switchyard_core.plans import MemoryPlanStore
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.policy import CheckResult, check_policy_text
 
@@ -66,6 +71,20 @@ class Open(Options):
     text: str | None = None
 
 
+class Talking(Options):
+    """Options of a route type that answers by itself."""
+
+    target: TargetName | None = None
+    other: TargetName | None = None
+    tools: tuple[ToolName, ...] = ()
+    plan_store: PlanStoreName = "memory"
+    mutation_rules: tuple[RuleSetName, ...] = ()
+
+
+class Nothing(Options):
+    """Arguments of a tool."""
+
+
 class Router:
     """Built, and never asked in these tests."""
 
@@ -76,6 +95,14 @@ class Router:
         raise AssertionError
 
 
+class Talker(Router):
+    """Answers by itself."""
+
+    async def answer(self, request: object, context: object) -> AsyncIterator[object]:
+        raise AssertionError
+        yield
+
+
 class Plugin:
     @hookimpl
     def switchyard_route_types(self) -> list[RouteType]:
@@ -84,7 +111,7 @@ class Plugin:
             RouteType(name="spread", options=Spread, router=Router, summary="many targets"),
             RouteType(name="open", options=Open, router=Router, summary="no target"),
             RouteType(
-                name="talker", options=Open, router=Router, summary="answers", kind="answers"
+                name="talker", options=Talking, router=Talker, summary="answers", kind="answers"
             ),
         ]
 
@@ -95,6 +122,17 @@ class Plugin:
     @hookimpl
     def switchyard_latch_stores(self) -> list[LatchStoreType]:
         return [LatchStoreType(name="memory", factory=MemoryLatchStore, summary="memory")]
+
+    @hookimpl
+    def switchyard_plan_stores(self) -> list[PlanStoreType]:
+        return [PlanStoreType(name="memory", factory=MemoryPlanStore, summary="memory")]
+
+    @hookimpl
+    def switchyard_tools(self) -> list[Tool]:
+        return [
+            Tool(name=name, description="does it", parameters=Nothing, function=str)
+            for name in ("search_products", "send_mail")
+        ]
 
     @hookimpl
     def switchyard_rewrites(self) -> list[RewriteType]:

@@ -273,6 +273,19 @@ def test_policy_of_the_wrong_shape_is_reported_where_it_is_wrong(
     assert places(check(text)) == expected
 
 
+def test_key_of_a_later_version_is_refused_rather_than_ignored(
+    check: Check, places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    later = frozenset({("targets", "rewrites"), ("", "prices")})
+    monkeypatch.setattr("switchyard_core.policy.draft.NOT_YET", later)
+    text = "schema_version = 1\nprices = 1\n[targets.t]\nrewrites = 1\n[routes]\n"
+
+    found = places(check(text))
+
+    assert found[0] == "2:1 SY200 prices"
+    assert "4:1 SY200 targets.t.rewrites" in found
+
+
 def test_no_finding_repeats_a_credential(check: Check) -> None:
     canary = "sk-proj-CANARYabcdefgh12345678"
     text = f"""

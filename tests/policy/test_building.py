@@ -129,7 +129,7 @@ def test_router_that_breaks_its_contract_is_a_finding_at_the_type(
     [
         (Nothing, "`Nothing`, which has no method `route`"),
         (Attribute, "`Attribute`, which has no method `route`"),
-        (Synchronous, "`Synchronous`, whose method `route` is not `async def`"),
+        (Synchronous, "`Synchronous`, which has a method `route` that is not `async def`"),
     ],
 )
 def test_registry_refuses_a_router_class_that_cannot_route(router: type, reason: str) -> None:

@@ -13,6 +13,7 @@ from switchyard_core.policy.schema import (
     HousekeepingModel,
     IdentityModel,
     PriceModel,
+    ReplayModel,
     RouteModel,
     TargetModel,
     TopModel,
@@ -45,6 +46,7 @@ def test_every_code_of_the_source_is_explained_and_no_other() -> None:
         pytest.param("`[identity]`", IdentityModel, id="identity"),
         pytest.param("`[[housekeeping]]`", HousekeepingModel, id="housekeeping"),
         pytest.param('`[prices."<target id>"]`', PriceModel, id="prices"),
+        pytest.param("`[replay]`", ReplayModel, id="replay"),
     ],
 )
 def test_every_key_of_a_table_is_documented_and_no_other(

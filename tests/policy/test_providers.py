@@ -212,6 +212,7 @@ def test_target_keeps_every_key(check: Check, spec: str) -> None:
         'id = "provider/capable-model"\nextra_body = { a = { b = [1, 2.5, true] } }\n'
         'system_prompt = "be brief"\nreasoning_effort = "high"\ncontext_window = 1000\n'
         'on_overflow = "stay"\naccepts_prefill = false\ntool_id_style = "alphanumeric_9"\n'
+        'structured_output = "forced_tool"\n'
         "rewrites = { remap_tool_ids = false }\n",
     )
     policy = loaded(check(text))
@@ -220,6 +221,7 @@ def test_target_keeps_every_key(check: Check, spec: str) -> None:
     assert (target.system_prompt, target.reasoning_effort) == ("be brief", "high")
     assert (target.context_window, target.on_overflow) == (1000, "stay")
     assert (target.accepts_prefill, target.tool_id_style) == (False, "alphanumeric_9")
+    assert target.structured_output == "forced_tool"
     assert target.rewrites == {"remap_tool_ids": False}
     assert target.client is policy.clients["provider"]
     assert target.wire_format == "openai_responses"

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from switchyard_core.declarations import RouteType
+from switchyard_core.declarations import Options, PlanStoreType, RouteType, Tool
 from switchyard_core.hookspecs import hookimpl
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.policy import CheckResult, check_policy_text
+from tests.policy.conftest import Plugin
 
 Check = Callable[..., CheckResult]
 Places = Callable[[CheckResult], list[str]]
@@ -161,9 +162,236 @@ def test_unknown_key_of_a_route_offers_common_keys_and_options(check: Check) -> 
     assert finding.fix == "did you mean `workspace`?"
 
 
-def test_route_type_that_answers_is_not_yet_available(check: Check, places: Places) -> None:
-    result = check(f'{TARGETS}type = "talker"\n')
-    assert places(result) == ["19:8 SY200 routes.r.type"]
+MIXED = """\
+schema_version = 1
+
+[llm_clients.chat]
+format = "openai_chat"
+base_url = "https://chat.test/v1"
+
+[llm_clients.messages]
+format = "anthropic_messages"
+base_url = "https://messages.test/v1"
+
+[targets.one]
+id = "provider/one"
+llm_client = "chat"
+
+[targets.two]
+id = "provider/two"
+llm_client = "messages"
+
+[routes.shop]
+id = "shop"
+type = "talker"
+target = "one"
+other = "two"
+"""
+
+
+def test_route_that_answers_may_have_targets_of_different_formats(check: Check) -> None:
+    text = MIXED + 'tools = ["send_mail", "search_products", "send_mail"]\n'
+    result = check(text)
+
+    assert result.findings == ()
+    assert result.policy is not None
+    route = result.policy.routes["shop"]
+    assert route.type.kind == "answers"
+    assert route.wire_format is None
+    assert route.targets == ("one", "two")
+    assert route.tools == ("send_mail", "search_products")
+    assert list(result.policy.tools) == ["send_mail", "search_products"]
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "message", "notes", "fix"),
+    [
+        (
+            'tools = ["search_product"]',
+            "SY308",
+            "unknown tool `search_product`",
+            ("tools of installed plugins: search_products, send_mail",),
+            "did you mean `search_products`?",
+        ),
+        (
+            'tools = ["send_mail", "zzz"]',
+            "SY308",
+            "unknown tool `zzz`",
+            ("tools of installed plugins: search_products, send_mail",),
+            "install the plugin that gives it",
+        ),
+        (
+            'plan_store = "memry"',
+            "SY309",
+            "unknown plan store `memry`",
+            ("installed plan stores: memory",),
+            "did you mean `memory`?",
+        ),
+        (
+            'mutation_rules = ["coding_agnts"]',
+            "SY404",
+            "unknown rule set `coding_agnts`",
+            ("known rule sets: coding_agents",),
+            "did you mean `coding_agents`?",
+        ),
+    ],
+)
+def test_unknown_name_of_a_route_that_answers(
+    check: Check, line: str, code: str, message: str, notes: tuple[str, ...], fix: str
+) -> None:
+    (finding,) = check(MIXED + line + "\n").findings
+
+    assert (finding.code, finding.message, finding.notes, finding.fix) == (
+        code,
+        message,
+        notes,
+        fix,
+    )
+    assert finding.line == 24
+
+
+DELEGATES = """
+[routes.%s]
+id = "x"
+type = "plan_execute"
+capable_target = "%s"
+efficient_target = "%s"
+"""
+
+
+@pytest.mark.parametrize("target", ["one", "two"])
+def test_route_that_answers_takes_sub_agents_of_any_format_and_passes_its_own_on(
+    check: Check, target: str
+) -> None:
+    sides = check(MIXED + DELEGATES % ("coder", target, target) + 'subagents = "shop"\n')
+    talks = check(MIXED + 'subagents = "coder"\n' + DELEGATES % ("coder", target, target))
+    chain = check(
+        MIXED
+        + 'subagents = "coder"\n'
+        + DELEGATES % ("coder", target, target)
+        + 'subagents = "shop"\n'
+    )
+
+    assert [f.code for f in sides.errors] == [f.code for f in talks.errors] == []
+    assert [f.code for f in chain.errors] == ["SY307", "SY307"]
+
+
+class BrokenTools:
+    @hookimpl
+    def switchyard_tools(self) -> list[Tool]:
+        raise RuntimeError("no catalogue")
+
+
+class Alone:
+    """Gives the route type only."""
+
+    @hookimpl
+    def switchyard_route_types(self) -> list[RouteType]:
+        return Plugin().switchyard_route_types()
+
+    @hookimpl
+    def switchyard_plan_stores(self) -> list[PlanStoreType]:
+        return Plugin().switchyard_plan_stores()
+
+
+class OnlyTools:
+    @hookimpl
+    def switchyard_tools(self) -> list[Tool]:
+        return Plugin().switchyard_tools()
+
+
+def test_tool_of_a_broken_plugin_names_the_plugin() -> None:
+    registry = PluginRegistry([("types", Alone()), ("shop", BrokenTools())])
+
+    without = check_policy_text(MIXED, "p.toml", registry)
+    (finding,) = check_policy_text(MIXED + 'tools = ["send_mail"]\n', "p.toml", registry).findings
+
+    assert without.findings == ()
+    assert finding.code == "SY308"
+    assert finding.notes[1] == (
+        "plugin `shop` failed in `switchyard_tools`: RuntimeError: no catalogue"
+    )
+    assert finding.fix == "repair or remove the broken plugin; see `switchyard plugins`"
+
+
+def test_tool_that_two_plugins_give_belongs_to_neither() -> None:
+    registry = PluginRegistry([("types", Alone()), ("a", OnlyTools()), ("b", OnlyTools())])
+
+    (finding,) = check_policy_text(MIXED + 'tools = ["send_mail"]\n', "p.toml", registry).findings
+
+    assert finding.code == "SY503"
+    assert finding.message == "tool `send_mail` is given by `a` and by `b`, and neither is used"
+
+
+def test_key_of_another_route_type_says_whose_it_is(check: Check, spec: str) -> None:
+    own = check(spec + "weights = {}\nzzz = 1\n").findings
+    (foreign,) = check(MIXED + 'capable_target = "one"\n').findings
+    (nested,) = check(MIXED.replace('other = "two"', "choices = [{ targe = 1 }]")).findings
+
+    assert [(f.code, f.notes[1:]) for f in own] == [
+        ("SY104", ("`weights` is a key of route type `spread`",)),
+        ("SY104", ()),
+    ]
+    assert foreign.notes[1:] == ("`capable_target` is a key of route type `plan_execute`",)
+    assert nested.notes[1:] == ("`choices` is a key of route type `spread`",)
+
+
+def test_key_of_several_route_types_names_them_all(check: Check) -> None:
+    (finding,) = check(f'{TARGETS}type = "open"\nmutation_rules = []\n').findings
+
+    assert finding.notes[1:] == (
+        "`mutation_rules` is a key of route types `plan_execute`, `talker`",
+    )
+
+
+class Mute:
+    async def route(self, request: object, context: object) -> object:
+        raise AssertionError
+
+
+class Awaiting(Mute):
+    async def answer(self, request: object, context: object) -> object:
+        raise AssertionError
+
+
+class Plain(Mute):
+    def answer(self, request: object, context: object) -> object:
+        raise AssertionError
+
+
+@pytest.mark.parametrize(
+    ("router", "what"),
+    [
+        (Mute, "answers by itself and has no method `answer`"),
+        (Awaiting, "has a method `answer` that is no asynchronous generator"),
+        (Plain, "has a method `answer` that is no asynchronous generator"),
+    ],
+)
+@pytest.mark.parametrize("as_factory", [False, True])
+def test_router_that_cannot_answer_is_refused(router: type, what: str, *, as_factory: bool) -> None:
+    def factory(options: object) -> object:
+        return router()
+
+    class Gives:
+        @hookimpl
+        def switchyard_route_types(self) -> list[RouteType]:
+            return [
+                RouteType(
+                    name="mute",
+                    options=Options,
+                    router=factory if as_factory else router,
+                    summary="",
+                    kind="answers",
+                )
+            ]
+
+    registry = PluginRegistry([("bad", Gives())])
+    (finding,) = check_policy_text(f'{TARGETS}type = "mute"\n', "p.toml", registry).findings
+
+    text = finding.render()
+    assert finding.code == ("SY505" if as_factory else "SY301")
+    assert "`bad`" in text
+    assert what in text
 
 
 class Missing:
@@ -252,12 +480,6 @@ def test_route_for_subagents_must_be_able_to_take_over(name: str, expected: list
     result = check_policy_text(DELEGATING % name, "p.toml", registry)
 
     assert [f"{f.line}:{f.column} {f.code} {f.path}" for f in result.errors] == expected
-
-
-def test_reserved_route_type_is_not_yet_available(check: Check, places: Places, spec: str) -> None:
-    result = check(spec.replace('type = "plan_execute"', 'type = "planner_executor"'))
-    assert places(result) == ["18:8 SY200 routes.plan_execute.type"]
-    assert result.findings[0].message.endswith("is not yet available in this version")
 
 
 def test_blank_names_are_called_blank(check: Check, spec: str) -> None:

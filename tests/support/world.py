@@ -8,8 +8,10 @@ from typing import Any
 
 import httpx
 
+import switchyard_demo_catalog
 import switchyard_demo_routers
 import switchyard_plan_execute
+import switchyard_planner_executor
 from switchyard_core import Outgoing, Request, RequestError, WireFormat
 from switchyard_core.formats import format_of
 from switchyard_core.server.app import SwitchyardApp
@@ -19,7 +21,12 @@ PLANNER, EXECUTOR = "provider/capable-model", "provider/efficient-model"
 ROUTE = "switchyard/plan-execute"
 PLANNING_PROMPT = "PLAN FIRST."
 #: What the policies of these tests need; nothing else is loaded, whatever is installed.
-PLUGINS = (switchyard_plan_execute, switchyard_demo_routers)
+PLUGINS = (
+    switchyard_plan_execute,
+    switchyard_planner_executor,
+    switchyard_demo_routers,
+    switchyard_demo_catalog,
+)
 
 
 def policy(

@@ -20,10 +20,12 @@ from jsonschema import Draft202012Validator
 from pydantic import ConfigDict
 from pydantic_core import to_json
 
+import switchyard_demo_catalog
 from switchyard_core import Options, RouteType, TargetName, builtins, hookimpl
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.policy import check_policy_text
 from switchyard_core.workbench.schema import policy_schema
+from tests.support.tool_route import ToolRoutePlugin
 from tests.support.world import PLUGINS
 from tests.test_docs import Block, by_place, policies
 
@@ -40,7 +42,7 @@ OTHERS = [
 ]
 SHIPPED = ROOT / "policies" / "switchyard.schema.json"
 
-CORE_TABLES = ("client", "target", "identity", "housekeeping", "price", "rule_set")
+CORE_TABLES = ("client", "target", "identity", "housekeeping", "price", "replay", "rule_set")
 
 FULL = """\
 schema_version = 1
@@ -101,6 +103,9 @@ in = ["title", 1]
 as_of = 2026-01-01
 input = 1
 output = 2.5
+
+[replay]
+key_fields = ["model", "text.format"]
 """
 
 
@@ -327,6 +332,14 @@ def test_names_that_are_installed_are_proposed(schema: dict[str, Any]) -> None:
         {"enum": ["coding_agents", "reference_compatible", "strict"]},
         {"type": "string"},
     ]
+
+
+def test_tools_and_plan_stores_that_are_installed_are_proposed() -> None:
+    schema = policy_schema(registry_of(ToolRoutePlugin(), switchyard_demo_catalog))
+    options = schema["$defs"]["route.tool_route"]["properties"]
+
+    assert options["tools"]["items"]["enum"] == ["search_products"]
+    assert options["plan_store"]["enum"] == ["memory"]
 
 
 def test_route_proposes_the_options_of_all_types_to_editors(schema: dict[str, Any]) -> None:

@@ -1,6 +1,7 @@
 """Contracts as test classes: inherit one, name what is yours, and pytest runs its tests."""
 
 from switchyard_core.testing.conformance.pack import MutationPackConformance
+from switchyard_core.testing.conformance.plan_store import PlanStoreConformance
 from switchyard_core.testing.conformance.rewrite import RewriteConformance
 from switchyard_core.testing.conformance.router import RouterConformance
 from switchyard_core.testing.conformance.store import LatchStoreConformance
@@ -8,6 +9,7 @@ from switchyard_core.testing.conformance.store import LatchStoreConformance
 __all__ = [
     "LatchStoreConformance",
     "MutationPackConformance",
+    "PlanStoreConformance",
     "RewriteConformance",
     "RouterConformance",
 ]
