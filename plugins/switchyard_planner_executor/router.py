@@ -5,21 +5,18 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from collections.abc import AsyncGenerator, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import AsyncGenerator
+from dataclasses import replace
 
 from switchyard_core import (
     AnswerEvent,
     Decision,
-    DecisionWarning,
     PlanRecord,
     Reason,
     Request,
     RequestError,
     RouteContext,
     UserMessage,
-    WireFormat,
-    left_out_sampling,
 )
 from switchyard_planner_executor.approval import (
     Approve,
@@ -29,65 +26,27 @@ from switchyard_planner_executor.approval import (
     RunPlan,
     read_intent,
 )
-from switchyard_planner_executor.budget import is_dear, over_limit
-from switchyard_planner_executor.caller import (
-    CallerSettings,
-    caller_settings,
-    caller_warnings,
-    refuse_unserved,
-    require_user_text,
-)
+from switchyard_planner_executor.budget import is_dear
+from switchyard_planner_executor.caller import refuse_unserved, require_user_text
+from switchyard_planner_executor.caller_view import Caller
 from switchyard_planner_executor.events import ApprovalRequired, RunFinished
 from switchyard_planner_executor.options import PlannerExecutorOptions
-from switchyard_planner_executor.pending import MAX_REVISIONS, Desk, Pending, changed
+from switchyard_planner_executor.pending import MAX_REVISIONS, Desk, Pending
 from switchyard_planner_executor.plan import Plan
 from switchyard_planner_executor.planner import must_have_tools
 from switchyard_planner_executor.reading import PlanError, read_plan_value
+from switchyard_planner_executor.refusals import (
+    check_cost,
+    check_digest,
+    plan_refusal,
+    unusable,
+)
 from switchyard_planner_executor.rendering import Narrator
 from switchyard_planner_executor.run import PlanRun
-from switchyard_planner_executor.saved import is_for, restore, save
+from switchyard_planner_executor.saved import restore, save
 from switchyard_planner_executor.wording import planner_instructions
 
 __all__ = ["PlannerExecutorRouter"]
-
-#: How much of a planner's unusable reply a caller is shown, in characters.
-RAW_TEXT_CHARS = 4000
-_BAD_GATEWAY = 502
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Caller:
-    """What the caller says beside the task."""
-
-    settings: CallerSettings
-    instructions: str
-    warnings: tuple[DecisionWarning, ...]
-
-    @classmethod
-    def of(
-        cls, request: Request, options: PlannerExecutorOptions, context: RouteContext
-    ) -> _Caller:
-        keeps = options.caller_instructions == "executor"
-        settings = caller_settings(request)
-        return cls(
-            settings=settings,
-            instructions=request.instructions if keeps else "",
-            warnings=(
-                *caller_warnings(request, keeps_instructions=keeps),
-                *_left_out(settings, context.targets[options.executor_target].wire_format),
-            ),
-        )
-
-    def run(
-        self, options: PlannerExecutorOptions, context: RouteContext, plan_id: str = ""
-    ) -> PlanRun:
-        return PlanRun(
-            options,
-            context,
-            plan_id=plan_id,
-            settings=self.settings,
-            instructions=self.instructions,
-        )
 
 
 class PlannerExecutorRouter:
@@ -126,7 +85,7 @@ class PlannerExecutorRouter:
         intent = read_intent(request, by_text=options.approval_by_text)
         if isinstance(intent, (Fresh, Revise)):
             require_user_text(request)
-        caller = _Caller.of(request, options, context)
+        caller = Caller.of(request, options, context)
         if isinstance(intent, Fresh):
             events = self._fresh(request, context, caller, intent)
         elif isinstance(intent, RunPlan):
@@ -140,16 +99,16 @@ class PlannerExecutorRouter:
     # --- a new request -------------------------------------------------------------------
 
     async def _fresh(
-        self, request: Request, context: RouteContext, caller: _Caller, intent: Fresh
+        self, request: Request, context: RouteContext, caller: Caller, intent: Fresh
     ) -> AsyncGenerator[AnswerEvent]:
         options = self._options
         history = request.conversation if options.planner_sees == "conversation" else None
         run = caller.run(options, context)
         gate = intent.hold or options.approval == "always"
         if not gate and options.approval == "none":
-            with _unusable():
+            with unusable():
                 await run.make_plan(request.user_message, history)
-            _check_cost(run, options)
+            check_cost(run, options)
             async with contextlib.aclosing(self._run(run, caller)) as events:
                 async for event in events:
                     yield event
@@ -157,9 +116,9 @@ class PlannerExecutorRouter:
         desk = Desk(context)
         record = await desk.reserve(run.plan_id)
         try:
-            with _unusable():
+            with unusable():
                 await run.make_plan(request.user_message, history)
-            _check_cost(run, options)
+            check_cost(run, options)
         except BaseException:
             await desk.drop(record)
             raise
@@ -177,7 +136,7 @@ class PlannerExecutorRouter:
         record: PlanRecord,
         pending: Pending,
         run: PlanRun,
-        caller: _Caller,
+        caller: Caller,
         *,
         holds: bool,
     ) -> AsyncGenerator[AnswerEvent]:
@@ -198,7 +157,7 @@ class PlannerExecutorRouter:
                 yield event
 
     async def _given(
-        self, request: Request, context: RouteContext, caller: _Caller, intent: RunPlan
+        self, request: Request, context: RouteContext, caller: Caller, intent: RunPlan
     ) -> AsyncGenerator[AnswerEvent]:
         """Run a plan that the caller brings."""
         options = self._options
@@ -216,8 +175,8 @@ class PlannerExecutorRouter:
             must_have_tools(found.plan, json.dumps(intent.value), searchable=searchable)
             run.use_plan(found)
         except PlanError as error:
-            raise _refusal(error, status=400, code="plan_invalid") from error
-        _check_cost(run, options)
+            raise plan_refusal(error, status=400, code="plan_invalid") from error
+        check_cost(run, options)
         holds = intent.hold or is_dear(run.estimate, options)
         if not holds and not _may_wait_later(options):
             async with contextlib.aclosing(self._run(run, caller)) as events:
@@ -243,7 +202,7 @@ class PlannerExecutorRouter:
         self,
         request: Request,
         context: RouteContext,
-        caller: _Caller,
+        caller: Caller,
         intent: Approve | Reject | Revise,
     ) -> AsyncGenerator[AnswerEvent]:
         desk = Desk(context)
@@ -260,8 +219,8 @@ class PlannerExecutorRouter:
             for event in await self._revised(request, desk, record, pending, run, caller):
                 yield event
             return
-        _check_digest(intent, record, run, pending)
-        _check_cost(run, self._options)
+        check_digest(intent, record, run, pending)
+        check_cost(run, self._options)
         record = await desk.claim(record, "running")
         run.approved = True
         async with contextlib.aclosing(
@@ -271,7 +230,7 @@ class PlannerExecutorRouter:
                 yield event
 
     async def _approved(
-        self, desk: Desk, record: PlanRecord, pending: Pending, run: PlanRun, caller: _Caller
+        self, desk: Desk, record: PlanRecord, pending: Pending, run: PlanRun, caller: Caller
     ) -> AsyncGenerator[AnswerEvent]:
         """Run a plan that has a place; whatever happens, the store knows how it ended."""
         # Only a new plan of the rest waits again, not one that nobody came to run.
@@ -293,7 +252,7 @@ class PlannerExecutorRouter:
         record: PlanRecord,
         pending: Pending,
         run: PlanRun,
-        caller: _Caller,
+        caller: Caller,
     ) -> list[AnswerEvent]:
         """Make another plan from what the caller says of the one that waits."""
         if pending.revisions >= MAX_REVISIONS:
@@ -313,9 +272,9 @@ class PlannerExecutorRouter:
             )
         claimed = await desk.claim(record, "planning")
         try:
-            with _unusable():
+            with unusable():
                 await run.revise_plan(pending.user, plan, request.user_message.text)
-            _check_cost(run, self._options)
+            check_cost(run, self._options)
         except BaseException:
             # The plan that was there waits on.
             await desk.keep(claimed, record.digest, pending)
@@ -327,7 +286,7 @@ class PlannerExecutorRouter:
 
     # --- running -------------------------------------------------------------------------
 
-    async def _run(self, run: PlanRun, caller: _Caller) -> AsyncGenerator[AnswerEvent]:
+    async def _run(self, run: PlanRun, caller: Caller) -> AsyncGenerator[AnswerEvent]:
         last_step = self._options.answer == "last_step"
         narrator = Narrator(run, waits=False, last_step=last_step, warnings=caller.warnings)
         for event in narrator.tell(run.created()):
@@ -353,15 +312,7 @@ class PlannerExecutorRouter:
         )
 
 
-def _left_out(settings: CallerSettings, wire_format: WireFormat) -> Iterator[DecisionWarning]:
-    """Yield a warning for settings that the executor's format has no place for."""
-    names = left_out_sampling(wire_format, settings.sampling)
-    if names:
-        detail = f"the executor's wire format has no place for: {', '.join(names)}"
-        yield DecisionWarning(code="sampling_left_out", detail=detail)
-
-
-def _waiting(run: PlanRun, caller: _Caller) -> list[AnswerEvent]:
+def _waiting(run: PlanRun, caller: Caller) -> list[AnswerEvent]:
     """Return the answer that shows a plan and how to go on."""
     narrator = Narrator(run, waits=True, last_step=False, warnings=caller.warnings)
     run.status = "planned"
@@ -373,40 +324,11 @@ def _waiting(run: PlanRun, caller: _Caller) -> list[AnswerEvent]:
     return [told for event in events for told in narrator.tell(event)]
 
 
-def _rejected(run: PlanRun, caller: _Caller) -> list[AnswerEvent]:
+def _rejected(run: PlanRun, caller: Caller) -> list[AnswerEvent]:
     narrator = Narrator(run, waits=False, last_step=False, warnings=caller.warnings)
     run.status = "rejected"
     finished: RunFinished = run.finished()
     return list(narrator.tell(finished))
-
-
-def _check_digest(intent: Approve, record: PlanRecord, run: PlanRun, pending: Pending) -> None:
-    if intent.digest is not None and intent.digest != record.digest:
-        raise changed(
-            f"the plan `{record.plan_id}` is not the one that was approved: its digest is "
-            "another one; look at it again"
-        )
-    searches = any(step.query is not None for step in run.plan.steps) if run.plan else False
-    as_shown = run.digest == record.digest and is_for(pending.state, run.executor)
-    if not as_shown or (searches and run.options.hinted_tool is None):
-        raise changed(
-            f"what the plan `{record.plan_id}` would be run with has changed since it was shown "
-            "(mode, tools or executor of the policy): ask for a new one"
-        )
-
-
-def _check_cost(run: PlanRun, options: PlannerExecutorOptions) -> None:
-    """Refuse a plan that may cost more than the policy allows."""
-    high = over_limit(run.estimate, options)
-    if high is None:
-        return
-    raise RequestError(
-        message=f"the plan may cost up to ${high:.4f}, over the ${options.max_cost_usd:g} of "
-        "`max_cost_usd`; no step ran",
-        code="plan_too_costly",
-        headers={"x-should-retry": "false"},
-        details={"estimate": run.estimate.as_json(), "plan_digest": run.digest},
-    )
 
 
 def _may_wait_later(options: PlannerExecutorOptions) -> bool:
@@ -415,23 +337,4 @@ def _may_wait_later(options: PlannerExecutorOptions) -> bool:
         options.mode == "replan"
         and options.approval != "none"
         and options.replan_approval == "again"
-    )
-
-
-@contextlib.contextmanager
-def _unusable() -> Iterator[None]:
-    """Turn a reply that is no plan into what the caller is told."""
-    try:
-        yield
-    except PlanError as error:
-        raise _refusal(error, status=_BAD_GATEWAY, code="plan_unusable") from error
-
-
-def _refusal(error: PlanError, *, status: int, code: str) -> RequestError:
-    return RequestError(
-        message=f"{error}; no step ran",
-        code=code,
-        status=status,
-        headers={"x-should-retry": "false"},
-        details={"reason": error.reason, "raw_text": error.raw_text[:RAW_TEXT_CHARS]},
     )

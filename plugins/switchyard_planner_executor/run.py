@@ -220,7 +220,9 @@ class PlanRun:
                 async for event in events:
                     yield event
             if self.records[-1].status == "failed":
-                async with contextlib.aclosing(self._after_failure(self.records[-1])) as events:
+                async with contextlib.aclosing(
+                    self._after_failure(self.records[-1], end)
+                ) as events:
                     async for event in events:
                         yield event
         if self.status == "running":
@@ -243,7 +245,7 @@ class PlanRun:
         """Note that the run ended early."""
         self.status, self.reason = "failed", reason
 
-    async def _after_failure(self, record: StepRecord) -> AsyncGenerator[RunEvent]:
+    async def _after_failure(self, record: StepRecord, end: float) -> AsyncGenerator[RunEvent]:
         """Decide how a run goes on after a failed step."""
         if record.code == "run_timeout":
             self.fail("run_timeout")
@@ -253,15 +255,19 @@ class PlanRun:
         elif self.replans >= self.options.max_replans:
             self.fail("replans_used_up")
         else:
-            async with contextlib.aclosing(self._replan(record)) as events:
+            async with contextlib.aclosing(self._replan(record, end)) as events:
                 async for event in events:
                     yield event
 
-    async def _replan(self, record: StepRecord) -> AsyncGenerator[RunEvent]:
+    async def _replan(self, record: StepRecord, end: float) -> AsyncGenerator[RunEvent]:
         made, first = self._made, record.step.step + 1
         self.replans += 1
         try:
-            found = await self.planner.replan(made, self.records, first)
+            async with asyncio.timeout_at(end):
+                found = await self.planner.replan(made, self.records, first)
+        except TimeoutError:
+            self.fail("run_timeout")
+            return
         except PlanError as error:
             self.fail("plan_unusable")
             record.error += f" A new plan for the rest was unusable: {error.reason}."
