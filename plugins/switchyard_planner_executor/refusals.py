@@ -29,7 +29,7 @@ def check_digest(intent: Approve, record: PlanRecord, run: PlanRun, pending: Pen
             "another one; look at it again"
         )
     searches = any(step.query is not None for step in run.plan.steps) if run.plan else False
-    as_shown = run.digest == record.digest and is_for(pending.state, run.executor)
+    as_shown = run.digest == record.digest and is_for(pending.state, run.executor.target)
     if not as_shown or (searches and run.options.hinted_tool is None):
         raise changed(
             f"what the plan `{record.plan_id}` would be run with has changed since it was shown "

@@ -7,27 +7,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 
 from switchyard_core import (
     AskError,
     Conversation,
     DecisionWarning,
-    ModelCall,
-    ModelReply,
-    ModelUsage,
-    RequestedCall,
     RequestError,
     RouteContext,
-    ToolOutput,
-    ToolSpec,
-    Transcript,
     UserMessage,
 )
 from switchyard_planner_executor.budget import is_dear, over_limit
 from switchyard_planner_executor.caller import CallerSettings
-from switchyard_planner_executor.deadline import Deadline, StepFailure
 from switchyard_planner_executor.estimate import Basis, Estimate, estimate
 from switchyard_planner_executor.events import (
     ApprovalRequired,
@@ -35,25 +26,14 @@ from switchyard_planner_executor.events import (
     Replanned,
     RunEvent,
     RunFinished,
-    StepFailed,
-    StepFinished,
-    StepStarted,
-    StepText,
-    ToolCalled,
-    ToolReturned,
 )
+from switchyard_planner_executor.executor import Executor
 from switchyard_planner_executor.modes import get_mode
 from switchyard_planner_executor.options import PlannerExecutorOptions
 from switchyard_planner_executor.plan import Plan, PlanStep, plan_digest
 from switchyard_planner_executor.planner import Planner
 from switchyard_planner_executor.reading import PlanError, ReadPlan
 from switchyard_planner_executor.records import StepRecord
-from switchyard_planner_executor.wording import (
-    BLOCKED_TOOL,
-    blocked_tool,
-    executor_instructions,
-    step_text,
-)
 
 __all__ = ["PlanRun"]
 
@@ -89,25 +69,32 @@ class PlanRun:
         self.warnings: list[DecisionWarning] = []
         self.status = "planned"
         self.reason = ""
-        self.executor_usage = ModelUsage()
-        self.calls = 0
         self.replans = 0
         self.approved = False
         #: What was spent before this request, when a run goes on that had waited.
         self.restored: RunFinished | None = None
         self._context = context
-        self._settings = settings if settings is not None else CallerSettings()
-        self._told = instructions
         self.planner = Planner(
             options=options,
             wire_format=context.targets[options.planner_target].wire_format,
             ask=context.ask,
             searchable=options.hinted_tool is not None,
         )
-        self.executor = context.targets[options.executor_target]
-        self.transcript = Transcript(self.executor.wire_format)
+        self.executor = Executor(
+            options,
+            context,
+            settings=settings if settings is not None else CallerSettings(),
+            instructions=instructions,
+            mode=self.mode,
+            warnings=self.warnings,
+        )
 
     # --- what it knows -------------------------------------------------------------------
+
+    @property
+    def calls(self) -> int:
+        """How many calls the executor took so far."""
+        return self.executor.calls
 
     @property
     def results(self) -> list[str]:
@@ -130,19 +117,19 @@ class PlanRun:
     @property
     def estimate(self) -> Estimate:
         """What running the steps that are left would take."""
-        left, options = self._left(), self.options
+        left, options, executor = self._left(), self.options, self.executor
         basis = Basis(
             # What was said in this run is sent again with each call.
-            instructions=self._instructions() + self.transcript.dumps() * bool(self.records),
-            step_texts=[self._step_text(step) for step in left],
-            tools=self._tools(),
+            instructions=executor.instructions() + executor.transcript.dumps() * bool(self.records),
+            step_texts=[executor.step_text(step) for step in left],
+            tools=executor.tools(),
             output_tokens=options.estimate_output_tokens,
             max_output_tokens=options.executor_max_tokens,
             max_tool_rounds=options.max_tool_rounds,
             max_tool_output_chars=options.max_tool_output_chars,
             target=options.executor_target,
-            model=self.executor.id,
-            price=self.executor.price,
+            model=executor.target.id,
+            price=executor.target.price,
         )
         return estimate(self._made.model_copy(update={"steps": tuple(left)}), basis)
 
@@ -216,13 +203,13 @@ class PlanRun:
             if not left:
                 break
             # Closed at once when this is: a call must not go on until somebody collects it.
-            async with contextlib.aclosing(self._step(left[0], end)) as events:
+            record = StepRecord(step=left[0])
+            self.records.append(record)
+            async with contextlib.aclosing(self.executor.step(record, end)) as events:
                 async for event in events:
                     yield event
-            if self.records[-1].status == "failed":
-                async with contextlib.aclosing(
-                    self._after_failure(self.records[-1], end)
-                ) as events:
+            if record.status == "failed":
+                async with contextlib.aclosing(self._after_failure(record, end)) as events:
                     async for event in events:
                         yield event
         if self.status == "running":
@@ -237,7 +224,7 @@ class PlanRun:
             status=self.status,
             reason=self.reason,
             planner=self.planner.usage,
-            executor=self.executor_usage,
+            executor=self.executor.usage,
             calls=self.calls,
         )
 
@@ -303,139 +290,3 @@ class PlanRun:
         if options.replan_approval != "again" or options.approval == "none":
             return False
         return options.approval == "always" or self.approved or is_dear(self.estimate, options)
-
-    async def _step(self, step: PlanStep, end: float) -> AsyncGenerator[RunEvent]:
-        record = StepRecord(step=step)
-        self.records.append(record)
-        start = self._context.clock()
-        yield StepStarted(step=step.step, action=step.action, query=step.query)
-        self.transcript.user(self._step_text(step))
-        limit = self._deadline(end)
-        try:
-            reply: ModelReply | None = None
-            for left in range(self.options.max_tool_rounds, -1, -1):
-                reply = await self._ask(record, limit)
-                if not reply.calls:
-                    break
-                self._check_calls(reply.calls, left)
-                for call in reply.calls:
-                    yield ToolCalled(step=step.step, name=call.name, arguments=call.arguments)
-                outputs = await self._run_tools(record, reply.calls, limit)
-                self.transcript.reply(reply)
-                self.transcript.results(outputs)
-                for output in outputs:
-                    record.note_tool(output)
-                    yield ToolReturned(
-                        step=step.step,
-                        name=output.call.name,
-                        ok=output.ok,
-                        ms=output.ms,
-                        error=output.error,
-                    )
-            if reply is None:
-                raise AssertionError  # max_tool_rounds is 0 or more, so there was a call
-            self._conclude(record, reply)
-        except StepFailure as failure:
-            record.status, record.code, record.error = "failed", failure.code, failure.error
-        record.ms = (self._context.clock() - start) * 1000
-        if record.status == "failed":
-            yield StepFailed(
-                step=step.step, code=record.code, error=record.error, usage=record.usage
-            )
-            return
-        yield StepText(step=step.step, delta=record.result)
-        yield StepFinished(step=step.step, result=record.result, usage=record.usage)
-
-    def _check_calls(self, calls: Sequence[RequestedCall], left: int) -> None:
-        """End the step if the executor gives it up, or has had its rounds."""
-        for call in calls:
-            if call.name == BLOCKED_TOOL and self.mode == "replan":
-                raise StepFailure("blocked", _reason_of(call))
-        if not left:
-            raise StepFailure(
-                "tool_rounds",
-                f"it asked for tools more than {self.options.max_tool_rounds} times "
-                "(`max_tool_rounds`)",
-            )
-
-    def _conclude(self, record: StepRecord, reply: ModelReply) -> None:
-        text = reply.text.strip()
-        step = record.step.step
-        if reply.truncated:
-            if not text:
-                raise StepFailure("truncated", "its answer was cut before it said anything")
-            self._warn("step_truncated", f"the result of step {step} was cut at a token limit")
-        elif not text:
-            self._warn("step_empty", f"the executor said nothing in step {step}")
-        self.transcript.reply(reply)
-        record.result = text
-        record.status = "completed"
-
-    def _warn(self, code: str, detail: str) -> None:
-        self.warnings.append(DecisionWarning(code=code, detail=detail))
-
-    def _deadline(self, run_at: float) -> Deadline:
-        options = self.options
-        return Deadline(
-            step_at=asyncio.get_running_loop().time() + options.step_timeout_s,
-            step_s=options.step_timeout_s,
-            run_at=run_at,
-            run_s=options.run_timeout_s,
-        )
-
-    async def _ask(self, record: StepRecord, limit: Deadline) -> ModelReply:
-        options = self.options
-        call = ModelCall(
-            instructions=self._instructions(),
-            items=self.transcript.items,
-            tools=self._tools(),
-            max_output_tokens=self._settings.max_output_tokens or options.executor_max_tokens,
-            sampling=self._settings.sampling,
-            keep_reasoning=True,
-            role="executor",
-        )
-        self.calls += 1
-        try:
-            reply = await limit.within(self._context.ask(options.executor_target, call))
-        except (AskError, RequestError) as error:
-            # A call that is refused on our side, such as for a missing key, is no other thing to
-            # the caller: the plan is shown already, and no step that ran may run again.
-            raise StepFailure("upstream", error.message) from error
-        record.usage += reply.usage
-        self.executor_usage += reply.usage
-        if reply.refusal:
-            raise StepFailure("refused", f"the executor refused: {reply.refusal}")
-        return reply
-
-    async def _run_tools(
-        self, record: StepRecord, calls: Sequence[RequestedCall], limit: Deadline
-    ) -> Sequence[ToolOutput]:
-        cap = self.options.max_tool_output_chars
-        try:
-            return await limit.within(self._context.tools.run(calls, max_output_chars=cap))
-        except StepFailure as failure:
-            # They were called, and one with side effects goes on: the answer must not hide it.
-            for call in calls:
-                record.note_tool(ToolOutput(call=call, text="", ok=False, error=failure.code))
-            raise
-
-    # --- what the executor is told -------------------------------------------------------
-
-    def _instructions(self) -> str:
-        parts = (executor_instructions(self.options.executor_prompt), self._told)
-        return "\n\n".join(part for part in parts if part)
-
-    def _tools(self) -> tuple[ToolSpec, ...]:
-        specs = self._context.tools.specs
-        return specs if self.mode != "replan" else (*specs, blocked_tool())
-
-    def _step_text(self, step: PlanStep) -> str:
-        return step_text(step, query_tool=self.options.hinted_tool)
-
-
-def _reason_of(call: RequestedCall) -> str:
-    try:
-        reason = json.loads(call.arguments)["reason"]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        reason = None
-    return reason if isinstance(reason, str) and reason.strip() else "it cannot be done"

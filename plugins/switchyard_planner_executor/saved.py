@@ -21,13 +21,13 @@ __all__ = ["is_for", "restore", "save", "spent"]
 def save(run: PlanRun) -> dict[str, Any]:
     """Return what a run has done, and with which model."""
     return {
-        "executor_model": _model(run.executor),
+        "executor_model": _model(run.executor.target),
         "plan": run.plan.model_dump(mode="json") if run.plan is not None else None,
         "records": [{**record.as_json(), "replanned": record.replanned} for record in run.records],
-        "transcript": run.transcript.dumps(),
+        "transcript": run.executor.transcript.dumps(),
         "planner": usage_json(run.planner.usage),
-        "executor": usage_json(run.executor_usage),
-        "calls": run.calls,
+        "executor": usage_json(run.executor.usage),
+        "calls": run.executor.calls,
         "replans": run.replans,
     }
 
@@ -49,10 +49,10 @@ def restore(run: PlanRun, state: Mapping[str, Any]) -> None:
         StepRecord.from_json(steps[data["step"]], data, replanned=data["replanned"])
         for data in state["records"]
     ]
-    run.transcript = Transcript.loads(run.executor.wire_format, state["transcript"])
+    run.executor.transcript = Transcript.loads(run.executor.target.wire_format, state["transcript"])
     run.planner.usage = ModelUsage(**state["planner"])
-    run.executor_usage = ModelUsage(**state["executor"])
-    run.calls, run.replans = state["calls"], state["replans"]
+    run.executor.usage = ModelUsage(**state["executor"])
+    run.executor.calls, run.replans = state["calls"], state["replans"]
     run.restored = run.finished()
 
 
