@@ -424,6 +424,17 @@ class Terminal:
     def type(self, keys):
         os.write(self._end, keys)
 
+    def interrupt(self):
+        """Press Ctrl-C until something comes of it.
+
+        One that arrives just before the process begins to wait for a line does not end the wait;
+        a person presses again.
+        """
+        for _ in range(10):
+            self.process.send_signal(signal.SIGINT)
+            if select.select([self._end], [], [], 2)[0]:
+                return
+
     def ended(self):
         """Return the exit code."""
         self.until(None)
@@ -453,7 +464,7 @@ def test_stop_at_the_question(shop):
     terminal = Terminal(shop(), "x")
     terminal.until("Run this plan? [y/N]")
 
-    terminal.process.send_signal(signal.SIGINT)
+    terminal.interrupt()
 
     assert terminal.ended() == 130
     assert "Stopped." in terminal.text
