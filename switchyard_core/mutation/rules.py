@@ -14,6 +14,7 @@ from typing import Any
 
 from switchyard_core.conversation import Conversation, ToolCall
 from switchyard_core.jsonpath import Location, Path
+from switchyard_core.mutation.budget import TOO_MUCH, Budget
 from switchyard_core.mutation.check import check_rule_set
 from switchyard_core.mutation.compiled import CallView, CompiledRule, compile_rule
 from switchyard_core.mutation.labels import LABELS, READ_ONLY, Reading, strongest
@@ -22,7 +23,7 @@ from switchyard_core.mutation.names import NameFolding, fold_name
 from switchyard_core.mutation.outcome import Outcome, outcome_of, verdict_of
 from switchyard_core.mutation.paths import PathClasses
 from switchyard_core.mutation.places import conversation_places, owner_of, wire_location
-from switchyard_core.mutation.readers import ReaderContext, read, reads_only
+from switchyard_core.mutation.readers import Cost, ReaderContext, read, reads_only
 from switchyard_core.mutation.schema import RuleSetModel
 from switchyard_core.mutation.tables import load_table
 from switchyard_core.mutation.verdict import RuleProblem, Verdict
@@ -40,6 +41,8 @@ __all__ = [
 _MEMO = 4096
 #: Wrappers inside wrappers that are followed.
 _DEPTH = 5
+#: Steps that it takes to find the rules on a call inside a wrapper.
+_INNER = 12
 
 
 def compile_rules(
@@ -142,7 +145,7 @@ class MutationRules:
             servers=frozenset(table["servers"]), verbs=frozenset(table["verbs"])
         )
         self._names: Memo[str, tuple[int, ...]] = Memo(_MEMO)
-        self._shell: Memo[tuple[str, bytes], Reading] = Memo(_MEMO)
+        self._shell: Memo[tuple[str, bytes], Cost] = Memo(_MEMO)
         self._plans: Memo[tuple[str, str | None, str | None, str], _Plan] = Memo(_MEMO)
         self._outcomes = Outcomes()
 
@@ -194,7 +197,7 @@ class MutationRules:
         for call, extra in zip(calls, found, strict=True):
             if extra:
                 indices = sorted({*self._rules_for(call), *extra})
-                yield verdict_of(call, self._outcome(CallView(call), indices, depth=0))
+                yield verdict_of(call, self._outcome(CallView(call), indices))
             else:
                 yield self._known(call)
 
@@ -215,7 +218,7 @@ class MutationRules:
         fixed = first is None or first.fixed
         return _Plan(
             indices=indices,
-            outcome=self._outcome(CallView(call), indices, depth=0) if fixed else None,
+            outcome=self._outcome(CallView(call), indices) if fixed else None,
             shell=first if first is not None and first.whole_command else None,
             uses_id=any(rule.uses_id for rule in rules),
         )
@@ -224,7 +227,7 @@ class MutationRules:
         """Read a call that was not seen yet."""
         if plan.shell is not None and reads_only(call, plan.shell.model.dialect):
             return outcome_of(plan.shell, READ_ONLY)
-        return self._outcome(CallView(call), plan.indices, depth=0)
+        return self._outcome(CallView(call), plan.indices)
 
     def _find_custom(
         self,
@@ -283,7 +286,15 @@ class MutationRules:
                 indices.add(rule.index)
         return tuple(sorted(indices))
 
-    def _outcome(self, view: CallView, indices: Sequence[int], *, depth: int) -> Outcome:
+    def _outcome(
+        self,
+        view: CallView,
+        indices: Sequence[int],
+        *,
+        depth: int = 0,
+        budget: Budget | None = None,
+    ) -> Outcome:
+        budget = budget or Budget()
         unreadable: CompiledRule | None = None
         broken = view.broken
         for index in indices:
@@ -292,13 +303,13 @@ class MutationRules:
                 unreadable = unreadable or rule
                 continue
             if rule.applies(view):
-                return outcome_of(rule, self._reading(view, rule, depth))
+                return outcome_of(rule, self._reading(view, rule, depth, budget))
         if unreadable is not None:
             reading = Reading(label="unknown", detail="the arguments are no JSON")
             return outcome_of(unreadable, reading)
         return outcome_of(None, Reading(label=self._unmatched))
 
-    def _reading(self, view: CallView, rule: CompiledRule, depth: int) -> Reading:
+    def _reading(self, view: CallView, rule: CompiledRule, depth: int, budget: Budget) -> Reading:
         if rule.model.reader is not None:
             values = [view.arguments]
             if rule.command is not None:
@@ -309,8 +320,9 @@ class MutationRules:
                 tool=view.call.name,
                 broken=view.broken,
                 memo=self._remembered,
+                budget=budget,
                 recurse=lambda name, arguments, server=None: self._inner(
-                    name, arguments, server, depth + 1
+                    name, arguments, server, depth + 1, budget
                 ),
             )
             # A path may find nothing; the reader still says what that means.
@@ -328,10 +340,14 @@ class MutationRules:
         readings = [self._classes.target_label(path, scratch=rule.model.scratch) for path in paths]
         return _relabelled(strongest(readings), label)
 
-    def _inner(self, name: str, arguments: Any, server: str | None, depth: int) -> Reading:
+    def _inner(
+        self, name: str, arguments: Any, server: str | None, depth: int, budget: Budget
+    ) -> Reading:
         """Label a call that a wrapper holds."""
         if depth > _DEPTH:
             return Reading(label="unknown", word=name, detail="wrapped too deeply")
+        if not budget.spend(_INNER):
+            return Reading(label="unknown", word=name, detail=TOO_MUCH)
         source = arguments if isinstance(arguments, Mapping | str) else {"input": arguments}
         kind: Any = (
             "custom"
@@ -339,12 +355,12 @@ class MutationRules:
             else "function"
         )
         call = ToolCall(id="", name=name, source=source, kind=kind, server=server)
-        outcome = self._outcome(CallView(call), self._rules_for(call), depth=depth)
+        outcome = self._outcome(CallView(call), self._rules_for(call), depth=depth, budget=budget)
         detail = f"{name}: {outcome.detail}" if outcome.detail else name
         return Reading(label=outcome.label, word=outcome.word or name, detail=detail)
 
-    def _remembered(self, key: tuple[str, bytes], compute: Callable[[], Reading]) -> Reading:
-        """Return the reading of a command, computed once."""
+    def _remembered(self, key: tuple[str, bytes], compute: Callable[[], Cost]) -> Cost:
+        """Return the reading of a command and what it took, computed once."""
         return self._shell.get(key) or self._shell.keep(key, compute())
 
 
