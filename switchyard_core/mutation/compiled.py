@@ -43,6 +43,9 @@ class CallView:
             return path.values(self.document)
         # Plain members of the arguments, as most paths are, need no document around them.
         value = self.arguments
+        if len(head) == 2:
+            name = head[1]
+            return [value[name]] if isinstance(value, dict) and name in value else []
         for name in head[1:]:
             if not isinstance(value, dict) or name not in value:
                 return []
