@@ -297,10 +297,14 @@ class MutationRules:
         budget = budget or Budget()
         unreadable: CompiledRule | None = None
         broken = view.broken
+        given = view.arguments if isinstance(view.arguments, Mapping) else {}
         for index in indices:
             rule = self._rules[index]
             if broken and rule.reads_arguments:
                 unreadable = unreadable or rule
+                continue
+            # An edit tool has a rule for each name that its path may have: most are not there.
+            if rule.needs is not None and rule.needs not in given:
                 continue
             if rule.applies(view):
                 return outcome_of(rule, self._reading(view, rule, depth, budget))
