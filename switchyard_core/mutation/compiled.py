@@ -43,6 +43,9 @@ class CallView:
             return path.values(self.document)
         # Plain members of the arguments, as most paths are, need no document around them.
         value = self.arguments
+        if len(head) == 2:
+            name = head[1]
+            return [value[name]] if isinstance(value, dict) and name in value else []
         for name in head[1:]:
             if not isinstance(value, dict) or name not in value:
                 return []
@@ -91,6 +94,7 @@ class CompiledRule:
         target: Where the written files are.
         command: Where the text for the reader is.
         reads_arguments: Whether a condition needs arguments that could be parsed.
+        needs: An argument without which it never applies, ``None`` when there is no such one.
     """
 
     index: int
@@ -105,6 +109,7 @@ class CompiledRule:
     target: Path | None
     command: Path | None
     reads_arguments: bool
+    needs: str | None = None
 
     @property
     def fixed(self) -> bool:
@@ -180,9 +185,18 @@ def compile_rule(
         path=_path_or_default(model),
         conditions=conditions,
         reads_arguments=any(condition.reads_arguments for condition in conditions),
+        needs=next(filter(None, map(_needed, model.where, conditions)), None),
         target=compile_path(model.target) if model.target is not None else None,
         command=compile_path(model.command) if model.command is not None else None,
     )
+
+
+def _needed(model: ConditionModel, condition: Condition) -> str | None:
+    """Return the argument without which a condition never holds, if it is about one."""
+    head = condition.path.head
+    if model.not_ or model.exists is False or head is None or len(head) < 2:
+        return None
+    return head[1] if head[0] == "arguments" else None
 
 
 def name_pattern(entry: str) -> Callable[[str], bool]:

@@ -11,6 +11,7 @@ from typing import Any
 import tree_sitter
 import tree_sitter_javascript
 
+from switchyard_core.mutation.budget import Budget
 from switchyard_core.mutation.syntax import parse_code
 
 __all__ = ["UNREADABLE", "Call", "calls_of"]
@@ -21,6 +22,11 @@ UNREADABLE = object()
 #: Characters that are kept of an owner, and of a text that is put together.
 _MAX_OWNER = 200
 _MAX_VALUE = 64 * 1024
+#: Hundreds of operations that parsing a script may take, and the steps that such a hundred is.
+_MOST_WORK = 120
+_WORK = 6
+#: Steps that it takes to read a call.
+_CALL = 4
 #: Latest parts of a template that are measured.
 _MAX_PARTS = 20
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "0": "\0"}
@@ -46,15 +52,19 @@ def _language() -> tree_sitter.Language:
     return tree_sitter.Language(tree_sitter_javascript.language())
 
 
-def calls_of(text: str) -> Iterator[Call]:
+def calls_of(text: str, budget: Budget) -> Iterator[Call]:
     """Yield every call of a script outside strings and comments, in order.
 
     Args:
         text: The script; a broken one still yields its parts.
+        budget: Pays for it; spent when not all of the script was read.
     """
     data = text.encode("utf-8", "replace")
-    tree, _whole = parse_code(_language(), data)
-    return _Script(data).calls(tree.root_node)
+    parsed = parse_code(_language(), data, min(_MOST_WORK, budget.left // _WORK))
+    budget.spend(parsed.work * _WORK)
+    yield from _Script(data).calls(parsed.tree.root_node, budget)
+    if not parsed.whole:
+        budget.left = -1
 
 
 class _Script:
@@ -63,11 +73,11 @@ class _Script:
     def __init__(self, data: bytes) -> None:
         self.data = data
 
-    def calls(self, root: tree_sitter.Node) -> Iterator[Call]:
+    def calls(self, root: tree_sitter.Node, budget: Budget) -> Iterator[Call]:
         """Yield every call under a node."""
         values: dict[str, Any] = {}
         stack = [root]
-        while stack:
+        while stack and budget.spend():
             node = stack.pop()
             if node.type == "variable_declarator":
                 name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
@@ -76,6 +86,7 @@ class _Script:
                     if literal is not UNREADABLE:
                         values[self._text(name)] = literal
             elif node.type in {"call_expression", "new_expression"}:
+                budget.spend(_CALL)
                 yield self._call(node, values)
             stack.extend(reversed(node.named_children))
 

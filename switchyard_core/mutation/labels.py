@@ -39,7 +39,14 @@ def label_rank(label: str) -> int:
 
 def strongest(readings: Iterable[Reading]) -> Reading:
     """Return the first of the strongest readings, ``read_only`` when there are none."""
-    return min(readings, key=lambda reading: label_rank(reading.label), default=READ_ONLY)
+    found: Reading | None = None
+    for reading in readings:
+        if found is None or label_rank(reading.label) < label_rank(found.label):
+            found = reading
+            if reading.label == LABELS[0]:
+                # Nothing is stronger: what is read one by one need not be read further.
+                break
+    return found or READ_ONLY
 
 
 #: The reading of a call that changes nothing.

@@ -13,7 +13,7 @@ from switchyard_core.mutation.verdict import Verdict
 __all__ = ["Outcome", "outcome_of", "verdict_of"]
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+class Outcome(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What a verdict says that does not depend on where the call stands; see :class:`Verdict`."""
 
     label: str

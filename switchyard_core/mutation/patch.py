@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 from switchyard_core.mutation.labels import Reading, strongest
@@ -11,11 +12,11 @@ from switchyard_core.mutation.tables import load_table
 
 __all__ = ["patched_files", "read_patch"]
 
-_ENVELOPE = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): *(.+?) *$", re.MULTILINE)
-_UNIFIED = re.compile(
-    r"^(?:\+\+\+|---|rename to|rename from) +([^\t\n]+?) *(?:\t.*)?$", re.MULTILINE
-)
+_ENVELOPE = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): *(.+)$", re.MULTILINE)
+_UNIFIED = re.compile(r"^(?:\+\+\+|---|rename to|rename from) +([^\t\n]+)(?:\t.*)?$", re.MULTILINE)
 _DEPTH = 4
+#: Files of one patch that are looked at.
+_MOST_FILES = 1000
 
 
 def read_patch(value: Any, label: Callable[[str], Reading]) -> Reading:
@@ -28,19 +29,28 @@ def read_patch(value: Any, label: Callable[[str], Reading]) -> Reading:
     Returns:
         ``file_edit`` when the patch names no file that can be read.
     """
-    files = list(_files(value, 0))
+    files = list(islice(_files(value, 0), _MOST_FILES + 1))
     if not files:
         return Reading(label="file_edit", word="patch", detail="a patch that names no file")
-    return strongest(label(path) for path in files)
+    reading = strongest(label(path) for path in files[:_MOST_FILES])
+    if len(files) > _MOST_FILES and reading.label != "file_edit":
+        # As with a path that cannot be read: what an edit tool writes is a file until shown.
+        return Reading(label="file_edit", word="patch", detail="a patch of too many files")
+    return reading
 
 
 def patched_files(text: str) -> list[str]:
     """Return the files that a patch text names, in either of the two common notations."""
-    files = _ENVELOPE.findall(text)
+    files = _names(_ENVELOPE, text)
     if files:
         return files
-    names = [name for name in _UNIFIED.findall(text) if name != "/dev/null"]
+    names = [name for name in _names(_UNIFIED, text) if name != "/dev/null"]
     return [name[2:] if name[:2] in {"a/", "b/"} else name for name in names]
+
+
+def _names(pattern: re.Pattern[str], text: str) -> list[str]:
+    """Return each file once, without the blanks behind it; a patch may have a part per line."""
+    return list(dict.fromkeys(name.rstrip(" ") or " " for name in pattern.findall(text)))
 
 
 def _files(value: Any, depth: int) -> Iterator[str]:

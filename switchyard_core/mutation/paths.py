@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from switchyard_core.mutation.labels import Reading
-from switchyard_core.mutation.patterns import path_glob
+from switchyard_core.mutation.patterns import path_classes, path_glob
 from switchyard_core.mutation.tables import load_table
 
 __all__ = ["PathClasses", "clean_path"]
@@ -54,13 +54,13 @@ class PathClasses:
     def shell_label(self, path: str) -> Reading:
         """Return the label of a path that a shell command writes."""
         path = clean_path(path)
-        defaults = _defaults()
-        if defaults["devices"](path):
+        shipped = _shipped(path)
+        if "devices" in shipped:
             return Reading(label="read_only", word=path)
-        if self._scratch(path):
+        if self._scratch(path, shipped):
             return Reading(label="scratch_write", word=path, detail=f"writes {path}")
-        lowered = self._lowered(path) or defaults["data"](path) or defaults["outside"](path)
-        lowered = lowered or ("/" not in path and defaults["output_names"](path))
+        lowered = self._lowered(path, shipped) or "data" in shipped or "outside" in shipped
+        lowered = lowered or ("/" not in path and "output_names" in shipped)
         label = "file_write_other" if lowered else "file_edit"
         return Reading(label=label, word=path, detail=f"writes {path}")
 
@@ -72,26 +72,28 @@ class PathClasses:
             scratch: Whether scratch paths count; a workspace may lie under ``/tmp``.
         """
         path = clean_path(path)
-        if scratch and self._scratch(path):
+        shipped = _shipped(path)
+        if scratch and self._scratch(path, shipped):
             return Reading(label="scratch_write", word=path, detail=f"writes {path}")
         # A bare name of no known kind may be a file of any: `out` is no output directory.
         bare = "/" not in path and "." not in path
-        label = "file_write_other" if not bare and self._lowered(path) else "file_edit"
+        label = "file_write_other" if not bare and self._lowered(path, shipped) else "file_edit"
         return Reading(label=label, word=path, detail=f"writes {path}")
 
     def is_scratch(self, path: str) -> bool:
         """Tell whether a shell's write to the path would be a scratch write."""
         return self.shell_label(path).label == "scratch_write"
 
-    def _scratch(self, path: str) -> bool:
+    def _scratch(self, path: str, shipped: list[str]) -> bool:
         if self._is(self.workspace, path):
             return False
-        return _defaults()["scratch"](path) or self._is(self.scratch, path)
+        return "scratch" in shipped or self._is(self.scratch, path)
 
-    def _lowered(self, path: str) -> bool:
-        defaults = _defaults()
-        path = _DRIVE.sub("/", path)
-        if defaults["artifact"](path) or defaults["plan"](path):
+    def _lowered(self, path: str, shipped: list[str]) -> bool:
+        if path[1:2] == ":":
+            path = _DRIVE.sub("/", path)
+            shipped = _shipped(path)
+        if "artifact" in shipped or "plan" in shipped:
             return True
         return self._is(self.artifact, path) or self._is(self.plan, path)
 
@@ -106,10 +108,15 @@ def _compiled(globs: tuple[str, ...]) -> Callable[[str], bool]:
     return path_glob(expanded)
 
 
+def _shipped(path: str) -> list[str]:
+    """Return the shipped classes that a path is of."""
+    return _defaults()(path)
+
+
 @cache
-def _defaults() -> dict[str, Callable[[str], bool]]:
+def _defaults() -> Callable[[str], list[str]]:
     table = load_table("paths")
-    return {name: path_glob(_globs(table[name])) for name in table}
+    return path_classes({name: _globs(table[name]) for name in table})
 
 
 def _globs(value: object) -> Sequence[str]:

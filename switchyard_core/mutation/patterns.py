@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import re2
 
-__all__ = ["PatternError", "linear", "name_glob", "path_glob", "regex"]
+__all__ = ["PatternError", "linear", "name_glob", "path_classes", "path_glob", "regex"]
 
 #: Characters of a pattern that may become a set.
 _LONG = 8192
@@ -59,13 +59,9 @@ def path_glob(globs: Iterable[str]) -> _Search:
     Raises:
         PatternError: A bracket is not closed.
     """
-    parts = []
-    for glob in globs:
-        body = _translated(glob, star="[^/]*")
-        parts.append(body if "/" in glob else f"(?:.*/)?{body}")
-    if not parts:
+    pattern = _path_pattern(globs)
+    if not pattern:
         return lambda _text: False
-    pattern = "|".join(f"(?:{part})" for part in parts)
     match = _compile(pattern, ignore_case=True).fullmatch
     if len(pattern) > _LONG:
         return lambda text: match(_encoded(text)) is not None
@@ -75,6 +71,32 @@ def path_glob(globs: Iterable[str]) -> _Search:
     found.Add(pattern)
     found.Compile()
     return lambda text: bool(found.Match(_encoded(text)))
+
+
+def path_classes(classes: Mapping[str, Iterable[str]]) -> Callable[[str], list[str]]:
+    """Compile classes of path globs to one test; see :func:`path_glob`.
+
+    Most paths are of no class, which one look says where one for each class would cost as much
+    again.
+
+    Raises:
+        PatternError: A bracket is not closed.
+    """
+    found = re2.Set.FullMatchSet(_options(ignore_case=True, lines=False))
+    names: list[str] = []
+    for name, globs in classes.items():
+        found.Add(_path_pattern(globs))
+        names.append(name)
+    found.Compile()
+    return lambda text: [names[place] for place in found.Match(_encoded(text)) or ()]
+
+
+def _path_pattern(globs: Iterable[str]) -> str:
+    parts = []
+    for glob in globs:
+        body = _translated(glob, star="[^/]*")
+        parts.append(body if "/" in glob else f"(?:.*/)?{body}")
+    return "|".join(f"(?:{part})" for part in parts)
 
 
 def _options(*, ignore_case: bool, lines: bool) -> re2.Options:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
 from switchyard_core.conversation import ToolCall, parse_json
+from switchyard_core.mutation.budget import STEPS, TOO_MUCH, Budget
 from switchyard_core.mutation.labels import READ_ONLY, Reading, strongest
 from switchyard_core.mutation.names import fold_name
 from switchyard_core.mutation.patch import read_patch
@@ -19,10 +20,17 @@ from switchyard_core.mutation.shell import read_argv, read_command
 from switchyard_core.mutation.shell.quick import may_be_windows, only_reads
 from switchyard_core.mutation.tables import load_table
 
-__all__ = ["ReaderContext", "read", "reads_only"]
+__all__ = ["Cost", "ReaderContext", "read", "reads_only"]
 
 #: How deep wrappers and nested argument objects are followed.
 _DEPTH = 6
+#: Steps that it takes to come to a command, and to a call or value inside a wrapper.
+_COMMAND = 12
+_WRAPPED = 8
+#: A reading and the steps that it took.
+Cost: TypeAlias = tuple[Reading, int]
+
+_UNAFFORDED = Reading(label="unknown", word="shell", detail=TOO_MUCH)
 _object = msgspec.json.Decoder(dict[str, Any]).decode
 _SHELLS = ("bash", "sh", "/bin/bash", "/bin/sh")
 _SHELL_FLAGS = ("-lc", "-c")
@@ -37,7 +45,8 @@ class ReaderContext:
         dialect: How a command is read.
         tool: Name of the tool.
         broken: Whether the arguments are text that is no JSON.
-        memo: Gives the remembered reading of a key, or computes it.
+        memo: Gives the remembered reading of a key and the steps that it took, or computes it.
+        budget: What all commands of the call may take together, not to read ever more of them.
         recurse: Labels a call that is inside this one, by name, arguments and, if the wrapper
             names one, the tool's server.
     """
@@ -46,7 +55,8 @@ class ReaderContext:
     dialect: str
     tool: str
     broken: bool
-    memo: Callable[[tuple[str, bytes], Callable[[], Reading]], Reading]
+    memo: Callable[[tuple[str, bytes], Callable[[], Cost]], Cost]
+    budget: Budget
     recurse: Callable[..., Reading]
 
 
@@ -106,7 +116,7 @@ def _read_shell(value: Any, context: ReaderContext) -> Reading:
     if _holds_no_command(value):
         return Reading(label="unknown", detail="holds no command")
     if isinstance(value, list) and fold_name(context.tool) in load_table("arguments")["list_tools"]:
-        return strongest(r for item in value for r in _shell_readings(item, context, 1))
+        return strongest(_all_readings(value, context, 1))
     return strongest(_shell_readings(value, context, 0))
 
 
@@ -133,16 +143,23 @@ def _shell_readings(value: Any, context: ReaderContext, depth: int) -> Iterator[
             if key in value:
                 inner = value[key]
                 # Only `commands` holds several; a list under another key is an argv.
-                for item in inner if key == "commands" and isinstance(inner, list) else [inner]:
-                    yield from _shell_readings(item, context, depth + 1)
+                several = key == "commands" and isinstance(inner, list)
+                yield from _all_readings(inner if several else [inner], context, depth + 1)
                 return
     elif isinstance(value, list):
         words = [item for item in value if isinstance(item, str)]
         if len(words) == len(value) and words and not _is_list_of_commands(words):
-            yield read_argv(words, context.classes, dialect=context.dialect)
+            yield _argv_reading(words, context)
             return
-        for item in value:
-            yield from _shell_readings(item, context, depth + 1)
+        yield from _all_readings(value, context, depth + 1)
+
+
+def _all_readings(values: list[Any], context: ReaderContext, depth: int) -> Iterator[Reading]:
+    for item in values:
+        if context.budget.spent:
+            yield _UNAFFORDED
+            return
+        yield from _shell_readings(item, context, depth)
 
 
 def _is_list_of_commands(words: list[str]) -> bool:
@@ -151,11 +168,33 @@ def _is_list_of_commands(words: list[str]) -> bool:
 
 
 def _remembered(command: str, context: ReaderContext) -> Reading:
+    """Read one command of a call, unless those before it took too much.
+
+    A command has the same reading in any call: it is read within a budget of its own.
+    """
+    if not context.budget.spend(_COMMAND):
+        return _UNAFFORDED
     digest = hashlib.blake2b(command.encode("utf-8", "replace"), digest_size=16).digest()
-    return context.memo(
-        (context.dialect, digest),
-        lambda: read_command(command, context.classes, dialect=context.dialect),
+    reading, steps = context.memo(
+        (context.dialect, digest), lambda: _command_cost(command, context)
     )
+    context.budget.spend(steps)
+    return reading
+
+
+def _command_cost(command: str, context: ReaderContext) -> Cost:
+    budget = Budget()
+    reading = read_command(command, context.classes, dialect=context.dialect, budget=budget)
+    return reading, STEPS - budget.left
+
+
+def _argv_reading(words: list[str], context: ReaderContext) -> Reading:
+    if not context.budget.spend(_COMMAND):
+        return _UNAFFORDED
+    budget = Budget()
+    reading = read_argv(words, context.classes, dialect=context.dialect, budget=budget)
+    context.budget.spend(STEPS - budget.left)
+    return reading
 
 
 def _read_wrapper(value: Any, context: ReaderContext, depth: int) -> Reading:
@@ -163,6 +202,8 @@ def _read_wrapper(value: Any, context: ReaderContext, depth: int) -> Reading:
     keys = load_table("arguments")
     if depth > _DEPTH:
         return Reading(label="unknown", detail="nested too deeply")
+    if not context.budget.spend(_WRAPPED):
+        return Reading(label="unknown", detail=TOO_MUCH)
     if isinstance(value, list):
         return strongest(_read_wrapper(item, context, depth + 1) for item in value)
     if isinstance(value, str) and value.strip():
@@ -189,4 +230,4 @@ def _read_code(value: Any, context: ReaderContext) -> Reading:
         text = next((value[key] for key in load_table("arguments")["code"] if key in value), "")
     if not isinstance(text, str):
         return Reading(label="unknown", detail="holds no code")
-    return read_code(text, context.recurse, context.classes)
+    return read_code(text, context.recurse, context.classes, context.budget)

@@ -6,24 +6,24 @@ looked up in one dictionary whatever the number of rules, and a shell command is
 
 from __future__ import annotations
 
-import hashlib
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from glob import escape
-from typing import Any, TypeAlias, TypeVar
+from typing import Any
 
 from switchyard_core.conversation import Conversation, ToolCall
 from switchyard_core.jsonpath import Location, Path
+from switchyard_core.mutation.budget import TOO_MUCH, Budget
 from switchyard_core.mutation.check import check_rule_set
 from switchyard_core.mutation.compiled import CallView, CompiledRule, compile_rule
 from switchyard_core.mutation.labels import LABELS, READ_ONLY, Reading, strongest
+from switchyard_core.mutation.memory import Memo, Outcomes
 from switchyard_core.mutation.names import NameFolding, fold_name
 from switchyard_core.mutation.outcome import Outcome, outcome_of, verdict_of
 from switchyard_core.mutation.paths import PathClasses
 from switchyard_core.mutation.places import conversation_places, owner_of, wire_location
-from switchyard_core.mutation.readers import ReaderContext, read, reads_only
+from switchyard_core.mutation.readers import Cost, ReaderContext, read, reads_only
 from switchyard_core.mutation.schema import RuleSetModel
 from switchyard_core.mutation.tables import load_table
 from switchyard_core.mutation.verdict import RuleProblem, Verdict
@@ -39,14 +39,10 @@ __all__ = [
 
 #: Distinct tool names and shell commands that one rule set remembers.
 _MEMO = 4096
-#: Calls whose verdicts are remembered, by place and arguments; longer arguments by their digest.
-_MEMO_CALLS = 16384
-_LONG = 256
 #: Wrappers inside wrappers that are followed.
 _DEPTH = 5
-
-_K = TypeVar("_K")
-_V = TypeVar("_V")
+#: Steps that it takes to find the rules on a call inside a wrapper.
+_INNER = 12
 
 
 def compile_rules(
@@ -122,10 +118,6 @@ class _Plan:
     uses_id: bool
 
 
-#: Tool, arguments and, if it matters, the id of a call.
-_Key: TypeAlias = tuple[_Plan, str | bytes, str]
-
-
 class MutationRules:
     """A compiled list of rules; safe to share between threads.
 
@@ -152,10 +144,10 @@ class MutationRules:
         self._folding = NameFolding(
             servers=frozenset(table["servers"]), verbs=frozenset(table["verbs"])
         )
-        self._names: dict[str, tuple[int, ...]] = {}
-        self._shell: OrderedDict[tuple[str, bytes], Reading] = OrderedDict()
-        self._plans: dict[tuple[str, str | None, str | None, str], _Plan] = {}
-        self._outcomes: OrderedDict[_Key, Outcome] = OrderedDict()
+        self._names: Memo[str, tuple[int, ...]] = Memo(_MEMO)
+        self._shell: Memo[tuple[str, bytes], Cost] = Memo(_MEMO)
+        self._plans: Memo[tuple[str, str | None, str | None, str], _Plan] = Memo(_MEMO)
+        self._outcomes = Outcomes()
 
     def _index(self, rule: CompiledRule) -> None:
         table = self._by_fold if rule.fold else self._by_case
@@ -205,19 +197,18 @@ class MutationRules:
         for call, extra in zip(calls, found, strict=True):
             if extra:
                 indices = sorted({*self._rules_for(call), *extra})
-                yield verdict_of(call, self._outcome(CallView(call), indices, depth=0))
+                yield verdict_of(call, self._outcome(CallView(call), indices))
             else:
                 yield self._known(call)
 
     def _known(self, call: ToolCall) -> Verdict:
-        """Return the verdict by name and arguments, which are read once.
-
-        The next request of a conversation holds the same calls: only new ones are read.
-        """
-        plan = self._plans.get((call.name, call.namespace, call.server, call.kind))
-        if plan is None:
-            plan = self._plan(call)
-        return verdict_of(call, plan.outcome or self._remembered_outcome(call, plan))
+        """Return the verdict by name and arguments, which are read once."""
+        key = (call.name, call.namespace, call.server, call.kind)
+        plan = self._plans.get(key) or self._plans.keep(key, self._plan(call))
+        outcome = plan.outcome or self._outcomes.get(
+            call, plan, partial(self._read, plan), uses_id=plan.uses_id
+        )
+        return verdict_of(call, outcome)
 
     def _plan(self, call: ToolCall) -> _Plan:
         """Return what all calls of a tool have in common."""
@@ -225,41 +216,18 @@ class MutationRules:
         rules = [self._rules[index] for index in indices]
         first = rules[0] if rules else None
         fixed = first is None or first.fixed
-        plan = _Plan(
+        return _Plan(
             indices=indices,
-            outcome=self._outcome(CallView(call), indices, depth=0) if fixed else None,
+            outcome=self._outcome(CallView(call), indices) if fixed else None,
             shell=first if first is not None and first.whole_command else None,
             uses_id=any(rule.uses_id for rule in rules),
         )
-        if len(self._plans) >= _MEMO:
-            self._plans.clear()
-            self._outcomes.clear()
-        self._plans[(call.name, call.namespace, call.server, call.kind)] = plan
-        return plan
 
-    def _remembered_outcome(self, call: ToolCall, plan: _Plan) -> Outcome:
-        source = call.source
-        if len(source) > _LONG:
-            if isinstance(source, str):
-                source = source.encode("utf-8", "surrogatepass")
-            if isinstance(source, bytes):
-                source = hashlib.blake2b(source, digest_size=16).digest()
-        if not isinstance(source, str | bytes):
-            return self._outcome(CallView(call), plan.indices, depth=0)
-        key = (plan, source, call.id if plan.uses_id else "")
-        outcome = self._outcomes.get(key)
-        if outcome is None:
-            outcome = self._remember(call, plan, key)
-        return outcome
-
-    def _remember(self, call: ToolCall, plan: _Plan, key: _Key) -> Outcome:
+    def _read(self, plan: _Plan, call: ToolCall) -> Outcome:
         """Read a call that was not seen yet."""
         if plan.shell is not None and reads_only(call, plan.shell.model.dialect):
-            outcome = outcome_of(plan.shell, READ_ONLY)
-        else:
-            outcome = self._outcome(CallView(call), plan.indices, depth=0)
-        _keep(self._outcomes, key, outcome, _MEMO_CALLS)
-        return outcome
+            return outcome_of(plan.shell, READ_ONLY)
+        return self._outcome(CallView(call), plan.indices)
 
     def _find_custom(
         self,
@@ -296,10 +264,7 @@ class MutationRules:
         key = f"{qualifier}\n{call.name}"
         known = self._names.get(key)
         if known is None:
-            known = self._lookup(call.name, qualifier)
-            if len(self._names) >= _MEMO:
-                self._names.clear()
-            self._names[key] = known
+            known = self._names.keep(key, self._lookup(call.name, qualifier))
         return known
 
     def _lookup(self, name: str, qualifier: str) -> tuple[int, ...]:
@@ -321,22 +286,34 @@ class MutationRules:
                 indices.add(rule.index)
         return tuple(sorted(indices))
 
-    def _outcome(self, view: CallView, indices: Sequence[int], *, depth: int) -> Outcome:
+    def _outcome(
+        self,
+        view: CallView,
+        indices: Sequence[int],
+        *,
+        depth: int = 0,
+        budget: Budget | None = None,
+    ) -> Outcome:
+        budget = budget or Budget()
         unreadable: CompiledRule | None = None
         broken = view.broken
+        given = view.arguments if isinstance(view.arguments, Mapping) else {}
         for index in indices:
             rule = self._rules[index]
             if broken and rule.reads_arguments:
                 unreadable = unreadable or rule
                 continue
+            # An edit tool has a rule for each name that its path may have: most are not there.
+            if rule.needs is not None and rule.needs not in given:
+                continue
             if rule.applies(view):
-                return outcome_of(rule, self._reading(view, rule, depth))
+                return outcome_of(rule, self._reading(view, rule, depth, budget))
         if unreadable is not None:
             reading = Reading(label="unknown", detail="the arguments are no JSON")
             return outcome_of(unreadable, reading)
         return outcome_of(None, Reading(label=self._unmatched))
 
-    def _reading(self, view: CallView, rule: CompiledRule, depth: int) -> Reading:
+    def _reading(self, view: CallView, rule: CompiledRule, depth: int, budget: Budget) -> Reading:
         if rule.model.reader is not None:
             values = [view.arguments]
             if rule.command is not None:
@@ -347,8 +324,9 @@ class MutationRules:
                 tool=view.call.name,
                 broken=view.broken,
                 memo=self._remembered,
+                budget=budget,
                 recurse=lambda name, arguments, server=None: self._inner(
-                    name, arguments, server, depth + 1
+                    name, arguments, server, depth + 1, budget
                 ),
             )
             # A path may find nothing; the reader still says what that means.
@@ -366,10 +344,14 @@ class MutationRules:
         readings = [self._classes.target_label(path, scratch=rule.model.scratch) for path in paths]
         return _relabelled(strongest(readings), label)
 
-    def _inner(self, name: str, arguments: Any, server: str | None, depth: int) -> Reading:
+    def _inner(
+        self, name: str, arguments: Any, server: str | None, depth: int, budget: Budget
+    ) -> Reading:
         """Label a call that a wrapper holds."""
         if depth > _DEPTH:
             return Reading(label="unknown", word=name, detail="wrapped too deeply")
+        if not budget.spend(_INNER):
+            return Reading(label="unknown", word=name, detail=TOO_MUCH)
         source = arguments if isinstance(arguments, Mapping | str) else {"input": arguments}
         kind: Any = (
             "custom"
@@ -377,17 +359,13 @@ class MutationRules:
             else "function"
         )
         call = ToolCall(id="", name=name, source=source, kind=kind, server=server)
-        outcome = self._outcome(CallView(call), self._rules_for(call), depth=depth)
+        outcome = self._outcome(CallView(call), self._rules_for(call), depth=depth, budget=budget)
         detail = f"{name}: {outcome.detail}" if outcome.detail else name
         return Reading(label=outcome.label, word=outcome.word or name, detail=detail)
 
-    def _remembered(self, key: tuple[str, bytes], compute: Callable[[], Reading]) -> Reading:
-        """Return the reading of a command, computed once."""
-        known = self._shell.get(key)
-        if known is None:
-            known = compute()
-            _keep(self._shell, key, known, _MEMO)
-        return known
+    def _remembered(self, key: tuple[str, bytes], compute: Callable[[], Cost]) -> Cost:
+        """Return the reading of a command and what it took, computed once."""
+        return self._shell.get(key) or self._shell.keep(key, compute())
 
 
 def _relabelled(reading: Reading, label: str | None) -> Reading:
@@ -395,14 +373,6 @@ def _relabelled(reading: Reading, label: str | None) -> Reading:
     if label is None or reading.label != "file_edit":
         return reading
     return Reading(label=label, word=reading.word, detail=reading.detail)
-
-
-def _keep(memo: OrderedDict[_K, _V], key: _K, value: _V, most: int) -> None:
-    memo[key] = value
-    if len(memo) > most:
-        # Another thread may have emptied it meanwhile; then there is nothing to drop.
-        with suppress(KeyError):
-            memo.popitem(last=False)
 
 
 def _paths(value: Any) -> list[str]:

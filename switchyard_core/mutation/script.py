@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+from switchyard_core.mutation.budget import TOO_MUCH, Budget
 from switchyard_core.mutation.javascript import UNREADABLE, calls_of
 from switchyard_core.mutation.labels import Reading, strongest
 from switchyard_core.mutation.paths import PathClasses
@@ -20,30 +21,43 @@ from switchyard_core.mutation.tables import load_table
 __all__ = ["read_code"]
 
 
-def read_code(text: str, recurse: Callable[[str, Any], Reading], classes: PathClasses) -> Reading:
+def read_code(
+    text: str,
+    recurse: Callable[[str, Any], Reading],
+    classes: PathClasses,
+    budget: Budget | None = None,
+) -> Reading:
     """Return the strongest effect of a script.
 
     Args:
         text: JavaScript, or Python of a notebook cell; strings and comments do not count.
         recurse: Labels a tool call by name and arguments.
         classes: What written paths mean.
+        budget: Pays for what is read; each of two ways to read it may take as much.
 
     Returns:
         ``unknown`` when neither a tool call nor a write can be read out of the script.
     """
     text = text[:MAX_COMMAND]
-    readings = _tool_calls(text, recurse)
+    budget = budget or Budget()
+    readings = _tool_calls(text, recurse, budget)
     if readings:
         return strongest(readings)
     session = Session(classes=classes)
     with suppress(Decided):
-        _effects(text, session)
+        _effects(text, session, parsed=not budget.spent)
     unseen = Reading(label="unknown", word="code", detail="no tool call or write can be seen")
     return strongest([*session.readings, unseen])
 
 
-def _effects(text: str, session: Session) -> None:
-    """Record what the lines and calls of a notebook cell do."""
+def _effects(text: str, session: Session, *, parsed: bool) -> None:
+    """Record what the lines and calls of a notebook cell do.
+
+    Args:
+        text: The cell.
+        session: Gets the effects.
+        parsed: Whether all of it could be parsed as JavaScript.
+    """
     for line in text.splitlines():
         # Notebook cells run shell lines behind `!`.
         if line.startswith("!"):
@@ -53,13 +67,14 @@ def _effects(text: str, session: Session) -> None:
     else:
         # Short scripts may be valid in both languages; what one finds the other does not undo.
         scan_python(text, session, "code")
-        scan_javascript(text, session, "code")
+        if parsed:
+            scan_javascript(text, session, "code")
 
 
-def _tool_calls(text: str, recurse: Callable[[str, Any], Reading]) -> list[Reading]:
+def _tool_calls(text: str, recurse: Callable[[str, Any], Reading], budget: Budget) -> list[Reading]:
     owners = set(load_table("arguments")["code_owners"])
     readings: list[Reading] = []
-    for call in calls_of(text):
+    for call in calls_of(text, budget):
         if call.owner.removeprefix("globalThis.") not in owners:
             continue
         if not call.name:
@@ -68,6 +83,10 @@ def _tool_calls(text: str, recurse: Callable[[str, Any], Reading]) -> list[Readi
             )
             continue
         readings.append(_read_call(call.name, call.arguments, recurse))
+        if readings[-1].label == "file_edit":
+            break
+    if readings and budget.spent:
+        readings.append(Reading(label="unknown", word="code", detail=TOO_MUCH))
     return readings
 
 

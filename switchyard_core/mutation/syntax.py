@@ -2,53 +2,71 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+from dataclasses import dataclass
 
 import tree_sitter
 
-__all__ = ["parse_code"]
+__all__ = ["Parsed", "parse_code"]
 
-#: Processor time that one parse may take, and more for each byte. The parsers recover from some
-#: errors in time that grows with the square of the text: 100 KB of `a|a|…|` take minutes.
-_SECONDS = 0.05
-_SECONDS_PER_BYTE = 1e-6
-#: What is read of a text that could not be parsed in time.
-_START = 4096
+#: What is read of a text at a time.
 _CHUNK = 16384
-#: More of an operator than any command has that somebody wrote.
-_MANY = 1000
+#: What is read of a text of which not even the start could be parsed within bounds.
+_START = 256
 
 
-def parse_code(
-    language: tree_sitter.Language,
-    data: bytes,
-    *,
-    slow: bytes = b"",
-    clock: Callable[[], float] = time.thread_time,
-) -> tuple[tree_sitter.Tree, bool]:
-    """Return the syntax tree of a text, and whether that is the tree of all of it.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parsed:
+    """A syntax tree and what it took.
+
+    Args:
+        tree: Of the text or of its start.
+        whole: Whether it is of all of the text.
+        work: Hundreds of the parser's operations; one takes some 10 microseconds.
+    """
+
+    tree: tree_sitter.Tree
+    whole: bool
+    work: int
+
+
+def parse_code(language: tree_sitter.Language, data: bytes, most: int) -> Parsed:
+    """Parse a text, or as much of it as a certain amount of work allows.
+
+    Work is counted, not timed, so that a text has the same tree on any machine.
 
     Args:
         language: The grammar.
         data: The text; a broken one still yields its parts.
-        slow: An operator of which the grammar recovers so slowly that it does not even look
-            at the clock; a text that is full of it is not parsed as a whole.
-        clock: Gives seconds; processor time, so that a busy machine changes nothing.
+        most: Hundreds of operations that the parser may take, and half as many once more for
+            the start of a text that needs more.
     """
-    if len(data) <= _START:
-        return tree_sitter.Parser(language).parse(data), True
-    if slow and data.count(slow) > _MANY:
-        return tree_sitter.Parser(language).parse(data[:_START]), False
-    end = clock() + _SECONDS + _SECONDS_PER_BYTE * len(data)
+    tree, work, half = _attempt(language, data, most)
+    if tree is not None:
+        return Parsed(tree=tree, whole=True, work=work)
+    tree, again, _ = _attempt(language, data[:half], most)
+    if tree is None:
+        tree = tree_sitter.Parser(language).parse(data[:_START])
+    return Parsed(tree=tree, whole=False, work=work + again)
+
+
+def _attempt(
+    language: tree_sitter.Language, data: bytes, most: int
+) -> tuple[tree_sitter.Tree | None, int, int]:
+    """Return the tree if the work suffices, the work, and the place where half of it was done."""
+    work = half = 0
 
     def chunk(offset: int, _point: object) -> bytes:
         return data[offset : offset + _CHUNK]
 
-    def late(_offset: int, _error: object) -> bool:
-        return clock() > end
+    def worked(offset: int, _error: object) -> bool:
+        nonlocal work, half
+        work += 1
+        if work <= most // 2:
+            half = offset
+        return work > most
 
     try:
-        return tree_sitter.Parser(language).parse(chunk, progress_callback=late), True
+        tree = tree_sitter.Parser(language).parse(chunk, progress_callback=worked)
     except ValueError:
-        return tree_sitter.Parser(language).parse(data[:_START]), False
+        return None, work, half
+    return tree, work, half

@@ -9,7 +9,7 @@ import msgspec
 __all__ = ["RuleProblem", "Verdict"]
 
 
-class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+class Verdict(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The label of one call and everything needed to explain it.
 
     Args:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,12 +17,16 @@ from switchyard_core.policy.document import Document
 from switchyard_core.policy.positions import Location
 from switchyard_core.policy.schema import NOT_YET
 from switchyard_core.policy.secrets import shown
-from switchyard_core.policy.validation import validate
+from switchyard_core.policy.validation import MOST_FINDINGS, validate
 from switchyard_core.policy.wording import suggestion
 
-__all__ = ["Draft", "Space"]
+__all__ = ["Draft", "Space", "TooManyFindings"]
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
+
+
+class TooManyFindings(Exception):  # noqa: N818 - ends a check, says nothing
+    """A policy has more findings than are reported."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +68,16 @@ class Draft:
     base: Path
     findings: list[Finding] = field(default_factory=list)
 
+    def add(self, findings: Iterable[Finding]) -> None:
+        """Add findings.
+
+        Raises:
+            TooManyFindings: There are so many that the rest of the policy is not worth a look.
+        """
+        self.findings.extend(findings)
+        if len(self.findings) > MOST_FINDINGS:
+            raise TooManyFindings
+
     def report(
         self,
         code: str,
@@ -77,18 +91,17 @@ class Draft:
         severity: Severity = "error",
     ) -> None:
         """Add a finding at a place of the document; arguments as for ``Document.finding``."""
-        self.findings.append(
-            self.document.finding(
-                code,
-                message,
-                location,
-                at_key=at_key,
-                offset=offset,
-                fix=fix,
-                notes=notes,
-                severity=severity,
-            )
+        finding = self.document.finding(
+            code,
+            message,
+            location,
+            at_key=at_key,
+            offset=offset,
+            fix=fix,
+            notes=notes,
+            severity=severity,
         )
+        self.add([finding])
 
     def tables(self, name: str) -> Mapping[str, Any]:
         """Return the tables under a top-level key, empty when it is absent or no table."""
@@ -130,7 +143,7 @@ class Draft:
             later = self.refuse_future(table, location, raw)
             raw = {key: value for key, value in raw.items() if key not in later}
         instance, findings = validate(self.document, location, model, raw, also)
-        self.findings.extend(findings)
+        self.add(findings)
         return instance
 
     def unknown(self, space: Space, name: str, location: Location, *, at_key: bool = False) -> None:

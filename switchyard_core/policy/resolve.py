@@ -11,7 +11,7 @@ from pathlib import Path
 from switchyard_core.errors import Finding
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.policy.document import Document
-from switchyard_core.policy.draft import Draft, Space
+from switchyard_core.policy.draft import Draft, Space, TooManyFindings
 from switchyard_core.policy.include import with_included
 from switchyard_core.policy.lint import lint
 from switchyard_core.policy.model import CheckResult, Policy, Price
@@ -23,6 +23,7 @@ from switchyard_core.policy.rulesets import check_used_packs, resolve_rule_sets
 from switchyard_core.policy.schema import PriceModel, TopModel
 from switchyard_core.policy.secrets import shown
 from switchyard_core.policy.sessions import resolve_housekeeping, resolve_identity
+from switchyard_core.policy.validation import MOST_FINDINGS
 
 __all__ = ["resolve"]
 
@@ -47,9 +48,22 @@ def resolve(
         path: File of the policy, if it comes from one.
     """
     included = with_included(document, base, path)
-    document = included.document
-    draft = Draft(document=document, registry=registry, environ=environ, base=base)
-    draft.findings += included.findings
+    draft = Draft(document=included.document, registry=registry, environ=environ, base=base)
+    # A file that could not be read may well declare the rule set that is not there.
+    excused = frozenset() if included.complete else frozenset({"SY404"})
+    try:
+        draft.add(included.findings)
+        policy = _resolved(draft, path)
+    except TooManyFindings:
+        return _stopped(draft, excused)
+    findings = [finding for finding in draft.findings if finding.code not in excused]
+    errors = [finding for finding in findings if finding.severity == "error"]
+    return _result(policy, [*findings, *lint(policy, registry.lint_rules, errors)])
+
+
+def _resolved(draft: Draft, path: Path | None) -> Policy:
+    """Return the policy as far as it is in order; the draft gets what is not."""
+    document, registry = draft.document, draft.registry
     _check_top(draft)
     clients = resolve_clients(draft)
     targets = resolve_targets(draft, clients)
@@ -60,7 +74,7 @@ def resolve(
     housekeeping = resolve_housekeeping(draft)
     prices = _prices(draft)
     values = document.values
-    policy = Policy(
+    return Policy(
         name=document.name,
         path=path,
         clients=clients,
@@ -77,24 +91,35 @@ def resolve(
         document=document,
         tools={name: registry.tools[name] for route in routes.values() for name in route.tools},
     )
-    if not included.complete:
-        # A file that could not be read may well declare the rule set.
-        draft.findings[:] = [finding for finding in draft.findings if finding.code != "SY404"]
-    errors = [finding for finding in draft.findings if finding.severity == "error"]
-    draft.findings += lint(policy, registry.lint_rules, errors)
-    return _result(policy, draft.findings)
 
 
-def _result(policy: Policy, findings: Iterable[Finding]) -> CheckResult:
-    names = [document.name for document in (policy.document, *policy.document.included)]
+def _stopped(draft: Draft, excused: frozenset[str]) -> CheckResult:
+    """Return the first findings of a policy that has too many, and one that says so."""
+    kept = [finding for finding in draft.findings if finding.code not in excused]
+    kept = kept[:MOST_FINDINGS]
+    last = Finding(
+        code="SY115",
+        message=f"more than {len(kept)} findings; the rest of the policy was not checked",
+        file=draft.document.name,
+        fix="correct these and check again",
+    )
+    return CheckResult(policy=None, findings=(*_ordered(draft.document, kept), last))
+
+
+def _ordered(document: Document, findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    names = [one.name for one in (document, *document.included)]
     places = {name: index for index, name in reversed(list(enumerate(names)))}
     # Findings about other files, such as an included one that is no TOML, come last.
-    ordered = tuple(
+    return tuple(
         sorted(
             findings,
             key=lambda f: (places.get(f.file, len(names)), f.line, f.column, f.code, f.path),
         )
     )
+
+
+def _result(policy: Policy, findings: Iterable[Finding]) -> CheckResult:
+    ordered = _ordered(policy.document, findings)
     if any(finding.severity == "error" for finding in ordered):
         return CheckResult(policy=None, findings=ordered)
     return CheckResult(policy=replace(policy, findings=ordered), findings=ordered)

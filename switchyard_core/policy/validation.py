@@ -16,9 +16,12 @@ from switchyard_core.policy.document import Document
 from switchyard_core.policy.positions import Location
 from switchyard_core.policy.secrets import one_line
 from switchyard_core.policy.shapes import annotations_at, takes_dates, word_of
-from switchyard_core.policy.wording import existing, problem, wrong_type
+from switchyard_core.policy.wording import absent, existing, misspelt, problem, wrong_type
 
-__all__ = ["Salvaged", "salvage", "validate"]
+__all__ = ["MOST_FINDINGS", "Salvaged", "salvage", "validate"]
+
+#: Findings that one check reports; what is wrong beyond that is not even looked at.
+MOST_FINDINGS = 200
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
@@ -44,7 +47,8 @@ def validate(
         also: Further keys that the table may have, to be named beside the model's own.
 
     Returns:
-        The instance, or ``None`` and one finding per problem.
+        The instance, or ``None`` and one finding per problem, of the first ones if there are
+        very many.
     """
     if not isinstance(raw, dict):
         return None, [wrong_type(document, location, "a table", raw)]
@@ -56,10 +60,15 @@ def validate(
         instance, details = _parsed(model, raw, dates)
     except Exception as error:  # noqa: BLE001 - a validator of a plugin may raise anything
         return None, [*findings, _crashed(document, location, model, error)]
+    # One more than are reported, so that it shows that there are more.
+    details = details[: MOST_FINDINGS + 1]
+    meant = misspelt(model, raw, details, also)
     findings += [
         problem(document, location, model, raw, detail, also)
         for detail in details
         if _place(raw, detail) not in dates
+        # The misspelt key is there; that its right spelling is missing says the same again.
+        and not (detail["type"] == "missing" and absent(raw, detail) in meant)
     ]
     if instance is not None and not findings:
         return instance, []

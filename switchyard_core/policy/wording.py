@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -17,7 +17,16 @@ from switchyard_core.policy.positions import Location
 from switchyard_core.policy.secrets import looks_like_credential, shown
 from switchyard_core.policy.shapes import annotations_at, keys_at, word_of
 
-__all__ = ["existing", "nearest", "problem", "suggestion", "unknown_key", "wrong_type"]
+__all__ = [
+    "absent",
+    "existing",
+    "misspelt",
+    "nearest",
+    "problem",
+    "suggestion",
+    "unknown_key",
+    "wrong_type",
+]
 
 #: pydantic's error types that mean "another type of value", and the word for the right one.
 _TYPES: Mapping[str, str] = types.MappingProxyType(
@@ -94,8 +103,7 @@ def problem(
     where = (*location, *inner)
     context = detail.get("ctx", {})
     if kind == "extra_forbidden":
-        more = also if len(inner) == 1 else ()
-        return unknown_key(document, where, (*keys_at(model, inner[:-1]), *more))
+        return unknown_key(document, where, _allowed(model, inner, also))
     if kind == "missing":
         return _missing(document, where, model, inner, str(detail["loc"][-1]))
     if kind in _TYPES:
@@ -110,6 +118,44 @@ def problem(
     return document.finding(
         "SY107", _range_message(kind, context, detail["msg"]), where, fix="change the value"
     )
+
+
+def _allowed(model: type[BaseModel], inner: Location, also: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the keys that may stand where an unknown one does."""
+    return (*keys_at(model, inner[:-1]), *(also if len(inner) == 1 else ()))
+
+
+def absent(raw: Any, detail: ErrorDetails) -> Location:
+    """Return the place that a missing key would have."""
+    return (*existing(raw, detail["loc"], keep_last=True)[0], str(detail["loc"][-1]))
+
+
+def misspelt(
+    model: type[BaseModel], raw: Any, details: Sequence[ErrorDetails], also: tuple[str, ...]
+) -> frozenset[Location]:
+    """Return the places of missing keys that unknown keys beside them are likely to mean.
+
+    Args:
+        model: What the value should be.
+        raw: The value.
+        details: Its problems.
+        also: Further keys that the table may have.
+    """
+    missing = {absent(raw, detail) for detail in details if detail["type"] == "missing"}
+    if not missing:
+        return frozenset()
+    tables = {place[:-1] for place in missing}
+    unknown = [
+        existing(raw, detail["loc"], keep_last=False)[0]
+        for detail in details
+        if detail["type"] == "extra_forbidden"
+    ]
+    meant = {
+        (*inner[:-1], nearest(str(inner[-1]), _allowed(model, inner, also)))
+        for inner in unknown
+        if inner[:-1] in tables
+    }
+    return frozenset(place for place in missing if place in meant)
 
 
 def _missing(

@@ -7,6 +7,7 @@ import json
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,7 @@ from switchyard_core.declarations import WIRE_FORMATS, WireFormat
 from switchyard_core.formats import format_of
 from switchyard_core.jsontext import ObjectText
 from switchyard_core.mutation import MutationRules
+from switchyard_core.mutation.outcome import Outcome
 from switchyard_core.mutation.shell.quick import only_reads
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
@@ -47,13 +49,13 @@ def test_second_request_of_a_conversation_labels_only_its_new_calls(
     labelling: ModuleType, monkeypatch: pytest.MonkeyPatch, wire_format: WireFormat, kind: str
 ) -> None:
     read: list[str] = []
-    keep = MutationRules._remember
+    keep = MutationRules._read
 
-    def counted(self: MutationRules, call: ToolCall, *rest: object) -> object:
+    def counted(self: MutationRules, plan: Any, call: ToolCall) -> Outcome:
         read.append(call.path)
-        return keep(self, call, *rest)
+        return keep(self, plan, call)
 
-    monkeypatch.setattr(MutationRules, "_remember", counted)
+    monkeypatch.setattr(MutationRules, "_read", counted)
     rules = labelling.new_rules()
     reader = format_of(wire_format)
     first = rules.scan(reader.read(ObjectText(labelling.body(wire_format, 40, kind=kind))))

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from switchyard_core.mutation.labels import LABELS
 from switchyard_core.mutation.paths import PathClasses, clean_path
+from switchyard_core.mutation.patterns import path_classes, path_glob
+from switchyard_core.mutation.tables import load_table
 
 
 @pytest.mark.parametrize(
@@ -77,3 +79,20 @@ def test_any_text_has_a_label(path: str) -> None:
 
     assert classes.shell_label(path).label in LABELS
     assert classes.target_label(path, scratch=True).label in LABELS
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.sampled_from(["/", "src", "tmp", "/tmp/", "/dev/null", "dist", ".git", "x.log"]),
+            st.sampled_from(["plan.md", "docs", "~", "C:/", "out", "a.py", ".", "data.sqlite"]),
+            st.text(max_size=4),
+        ),
+        max_size=6,
+    ).map("".join)
+)
+def test_one_look_finds_the_classes_that_a_look_for_each_finds(path: str) -> None:
+    globs = {name: [str(glob) for glob in listed] for name, listed in load_table("paths").items()}
+    single = [name for name, listed in globs.items() if path_glob(listed)(path)]
+
+    assert sorted(path_classes(globs)(path)) == sorted(single)

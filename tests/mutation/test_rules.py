@@ -491,3 +491,28 @@ def test_many_names_and_commands_are_remembered_within_bounds() -> None:
 
 def test_labels_are_listed_strongest_first() -> None:
     assert LABELS == ("file_edit", "file_write_other", "scratch_write", "unknown", "read_only")
+
+
+@pytest.mark.parametrize(
+    ("condition", "applies"),
+    [
+        ({"exists": True}, False),
+        ({"exists": False}, True),
+        ({"exists": True, "not": True}, True),
+        ({"equals": 1}, False),
+        ({"equals": 1, "not": True}, True),
+        ({"in": [1]}, False),
+        ({"not_in": [1]}, False),
+        ({"not_in": [1], "not": True}, True),
+        ({"matches": "a"}, False),
+    ],
+)
+@pytest.mark.parametrize("arguments", [{}, {"b": 1}, [1]])
+def test_condition_on_an_argument_that_is_not_there(
+    condition: dict[str, Any], applies: bool, arguments: Any
+) -> None:
+    where = [{"path": "$.arguments.a", **condition}]
+    rule = {"match": ["t"], "label": "file_edit", "where": where}
+    verdict = _rules({"rules": [rule]}).label(_call("t", arguments))
+
+    assert verdict.label == ("file_edit" if applies else "read_only")

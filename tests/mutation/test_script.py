@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from switchyard_core.mutation.budget import Budget
 from switchyard_core.mutation.javascript import UNREADABLE, calls_of
 from switchyard_core.mutation.labels import LABELS, Reading
 from switchyard_core.mutation.paths import PathClasses
@@ -89,7 +90,7 @@ def test_writes_of_a_script_are_labelled(code: str, label: str) -> None:
 
 
 def test_values_that_only_the_script_knows_are_marked() -> None:
-    (call,) = calls_of("f(g.h, [1, k], {a: null, b: true, c: -x}, `t`)")
+    (call,) = calls_of("f(g.h, [1, k], {a: null, b: true, c: -x}, `t`)", Budget())
 
     assert call.name == "f"
     assert call.arguments[0] is UNREADABLE
@@ -102,3 +103,10 @@ def test_values_that_only_the_script_knows_are_marked() -> None:
 @given(st.text(alphabet="tools.apy_ch(){}[]'`\"+,=>$;:\n/\\* x", max_size=60))
 def test_any_script_is_read_without_an_error(code: str) -> None:
     assert _read(code)[0] in LABELS
+
+
+def test_script_that_is_read_in_part_is_unknown_unless_it_edits() -> None:
+    calls = "tools.exec_command({cmd: 'ls'});\n" * 2000
+
+    assert _read(calls)[0] == "unknown"
+    assert _read("tools.apply_patch('P');\n" + calls)[0] == "file_edit"

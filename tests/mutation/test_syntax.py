@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from itertools import count
 
 import pytest
 import tree_sitter
@@ -20,16 +19,28 @@ BASH = tree_sitter.Language(tree_sitter_bash.language())
 
 def test_text_is_parsed_whole() -> None:
     data = b"ls -l src; " * 1000
-    tree, whole = parse_code(BASH, data)
-    assert whole
-    assert tree.root_node.end_byte == len(data)
+    parsed = parse_code(BASH, data, 1000)
+
+    assert parsed.whole
+    assert parsed.tree.root_node.end_byte == len(data)
+    assert 50 < parsed.work < 1000
 
 
-def test_parse_that_takes_too_long_gives_the_start() -> None:
-    ticks = count(step=1000)
-    tree, whole = parse_code(BASH, b"ls -l src; " * 1000, clock=lambda: float(next(ticks)))
-    assert not whole
-    assert tree.root_node.end_byte == 4096
+def test_parse_that_takes_too_much_gives_the_start_the_same_every_time() -> None:
+    data = b"ls -l src; " * 1000
+    first, second = parse_code(BASH, data, 40), parse_code(BASH, data, 40)
+
+    assert not first.whole
+    assert 1000 < first.tree.root_node.end_byte < len(data) / 2
+    assert first.work == second.work <= 2 * 40
+    assert first.tree.root_node.end_byte == second.tree.root_node.end_byte
+
+
+def test_parse_without_any_work_gives_the_first_words() -> None:
+    parsed = parse_code(BASH, b"ls -l src; " * 1000, 0)
+
+    assert not parsed.whole
+    assert parsed.tree.root_node.end_byte <= 256
 
 
 @pytest.mark.parametrize("unit", ["ls | ", "a|a|"])

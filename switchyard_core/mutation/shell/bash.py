@@ -8,6 +8,8 @@ from functools import cache
 import tree_sitter
 import tree_sitter_bash
 
+from switchyard_core.mutation.budget import TOO_MUCH
+from switchyard_core.mutation.shell.marks import bounded
 from switchyard_core.mutation.shell.programs import run_program
 from switchyard_core.mutation.shell.session import MAX_DEPTH, NO_INPUT, Input, Session
 from switchyard_core.mutation.shell.simple import run_simple
@@ -23,6 +25,10 @@ _ANSI = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"', "a": "
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _DEFAULTED = re.compile(r"\$\{([A-Za-z_]\w*)(:?[-=])(.*)\}$", re.DOTALL)
+#: Hundreds of operations that parsing one script may take, and the steps that such a hundred is.
+_MOST_WORK = 400
+_WORK = 6
+_MARKS_PER_STEP = 40
 #: Nodes inside nodes that are followed.
 _MAX_NESTING = 150
 #: Characters of a variable that are kept.
@@ -56,6 +62,8 @@ def run_bash(text: str, session: Session, stdin: Input = NO_INPUT) -> str | None
     if session.depth > MAX_DEPTH or not session.budget.take(len(text)):
         session.add("unknown", "shell", "nested too deeply")
         return None
+    # No shell has a character of code 0 in a command, and the grammar ends there.
+    text = text.replace("\0", "")
     simple, output = run_simple(text, session, stdin)
     if simple:
         return output
@@ -63,10 +71,14 @@ def run_bash(text: str, session: Session, stdin: Input = NO_INPUT) -> str | None
     # The grammar's scanner looks characters up in a table of 256 (tree-sitter-bash issue 337) and
     # crashes the process on others. One byte per character also makes offsets character places.
     code = _NOT_ASCII.sub("x", text).encode("ascii")
-    tree, whole = parse_code(_language(), code, slow=b"|")
-    if not whole:
-        session.add("unknown", "shell", "could not be parsed in time")
-    return _Walker(session, text).run(tree.root_node, stdin, 0)
+    shown, marks = bounded(code)
+    # Errors among so many operators may cost the square of them.
+    session.spend(marks * marks // _MARKS_PER_STEP)
+    parsed = parse_code(_language(), shown, min(_MOST_WORK, session.budget.left // _WORK))
+    if len(shown) < len(code) or not parsed.whole:
+        session.add("unknown", "shell", TOO_MUCH)
+    session.spend(parsed.work * _WORK)
+    return _Walker(session, text).run(parsed.tree.root_node, stdin, 0)
 
 
 class _Walker:
@@ -82,8 +94,7 @@ class _Walker:
 
     def run(self, node: _Node, stdin: Input, depth: int) -> str | None:
         """Run a node and return its output, when that can be told."""
-        if not self.session.budget.spend():
-            self.session.give_up("nested too deeply")
+        self.session.spend()
         if depth > _MAX_NESTING:
             self.session.add("unknown", "shell", "nested too deeply")
             return None
@@ -324,6 +335,7 @@ class _Walker:
         """Return the text of a word; what only the running shell knows stays as written."""
         if depth > _MAX_NESTING:
             return self._source(node)
+        self.session.spend()
         kind = node.type
         if kind in {"word", "extglob_pattern", "regex"}:
             return re.sub(r"\\(.)", r"\1", self._source(node).replace("\\\n", ""), flags=re.DOTALL)

@@ -17,6 +17,9 @@ from switchyard_core.mutation.tables import load_table
 __all__ = ["scan_code", "scan_patterns"]
 
 
+#: Steps that it takes to look at the shortest piece of code, and at what a pattern found.
+_CODE = 15
+_MATCH = 2
 _ASSIGNMENT = re.compile(r"(?<![\w$@])([$@]?\w+)\s*=\s*(?:\w{1,40}\(\s*)?(['\"])([^'\"]{1,4096})\2")
 
 
@@ -31,7 +34,9 @@ def scan_code(language: str, text: str, session: Session, word: str) -> None:
     """
     if session.depth > MAX_DEPTH or not session.budget.take(len(text)):
         session.add("unknown", word, "nested too deeply")
-    elif language == "python":
+        return
+    session.spend(_CODE)
+    if language == "python":
         if not scan_python(text, session, word):
             scan_patterns("python", text, session, word)
     elif language == "javascript":
@@ -48,6 +53,7 @@ def scan_patterns(language: str, text: str, session: Session, word: str) -> None
     assigned = _Assigned(text)
     for pattern, entry in patterns:
         for match in pattern.finditer(text):
+            session.spend(_MATCH)
             groups = match.groupdict()
             if command := groups.get("shell"):
                 run_text(command, session.inner())

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 
+from switchyard_core.mutation.budget import Budget
 from switchyard_core.mutation.labels import READ_ONLY, Reading, label_rank, strongest
 from switchyard_core.mutation.paths import PathClasses
 from switchyard_core.mutation.shell.bash import run_bash
@@ -23,20 +24,23 @@ MAX_COMMAND = 256 * 1024
 _WRAPPED = re.compile(r"^\s*(?:\S*[\\/])?(?:cmd|powershell|pwsh)(?:\.exe)?\s", re.IGNORECASE)
 
 
-def read_command(command: str, classes: PathClasses, *, dialect: str = "auto") -> Reading:
+def read_command(
+    command: str, classes: PathClasses, *, dialect: str = "auto", budget: Budget | None = None
+) -> Reading:
     """Return the strongest effect of a command line; never raises.
 
     Args:
         command: The text.
         classes: What written paths mean.
         dialect: ``bash``, ``powershell``, ``cmd``, or ``auto`` to tell by the words.
+        budget: Pays for the reading; tells the caller what it took.
     """
     text = command[:MAX_COMMAND]
     if dialect == "auto":
         dialect = _dialect(text)
     if dialect == "bash" and only_reads(text):
         return READ_ONLY
-    session = Session(classes=classes)
+    session = Session(classes=classes, budget=budget or Budget())
     try:
         with suppress(Decided):
             if dialect == "powershell":
@@ -50,17 +54,24 @@ def read_command(command: str, classes: PathClasses, *, dialect: str = "auto") -
     return _result(session, truncated=len(command) > MAX_COMMAND)
 
 
-def read_argv(words: Sequence[str], classes: PathClasses, *, dialect: str = "auto") -> Reading:
+def read_argv(
+    words: Sequence[str],
+    classes: PathClasses,
+    *,
+    dialect: str = "auto",
+    budget: Budget | None = None,
+) -> Reading:
     """Return the strongest effect of a program and its arguments; never raises.
 
     Args:
         words: As given to the operating system, such as ``["bash", "-lc", SCRIPT]``.
         classes: What written paths mean.
         dialect: As for :func:`read_command`; a list of one word is a command line.
+        budget: As for :func:`read_command`.
     """
     if len(words) == 1:
-        return read_command(words[0], classes, dialect=dialect)
-    session = Session(classes=classes)
+        return read_command(words[0], classes, dialect=dialect, budget=budget)
+    session = Session(classes=classes, budget=budget or Budget())
     try:
         with suppress(Decided):
             if is_powershell(words[0]):

@@ -18,7 +18,7 @@ def scan_javascript(text: str, session: Session, word: str) -> None:
     # Most scripts only read: without the name of a call that writes there is nothing to parse.
     if not any(name in text for key in ("functions", "commands") for name in table[key]):
         return
-    for call in calls_of(text):
+    for call in calls_of(text, session.budget):
         name = call.name
         if name in table["functions"]:
             entry = table["functions"][name]
@@ -29,6 +29,7 @@ def scan_javascript(text: str, session: Session, word: str) -> None:
                 session.write(value if isinstance(value, str) else "", word, cap=entry.get("cap"))
         elif name in table["commands"] and _runs_commands(call.owner, table["runners"]):
             _command(call, session, word)
+    session.spend(0)
 
 
 def _is_file_system(owner: str, owners: list[str]) -> bool:

@@ -7,6 +7,8 @@ import re
 from functools import cache
 from typing import Any
 
+from switchyard_core.mutation.budget import TOO_MUCH
+from switchyard_core.mutation.shell.powershell_words import commands_of, unquoted
 from switchyard_core.mutation.shell.programs import into, run_program
 from switchyard_core.mutation.shell.session import MAX_DEPTH, NO_INPUT, Session
 from switchyard_core.mutation.shell.table import command_table
@@ -15,28 +17,23 @@ from switchyard_core.mutation.tables import load_table
 
 __all__ = ["is_powershell", "run_powershell"]
 
+#: What shows the dialect, and the steps that it takes to look at a command.
+_SHOWN = 16384
+_COMMAND = 4
+#: Opening parentheses that are read; nobody writes that many by hand.
+_MOST_GROUPS = 1000
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 _VARIABLE = re.compile(r"^\s*\$(?:env:)?\w+\s*=|\$env:\w+", re.IGNORECASE)
 _HOST = re.compile(r"^(?:.*[\\/])?(?:powershell|pwsh)(?:\.exe)?$", re.IGNORECASE)
 _HERE = re.compile(r"@(['\"])\r?\n(.*?)\r?\n\1@", re.DOTALL)
 _ASSIGNED = re.compile(r"(\$[\w:]+)\+?=(.+)$", re.DOTALL)
-_TOKEN = re.compile(
-    r"""(?P<space>[ \t`]+)
-    |(?P<comment>\#[^\n]*)
-    |(?P<redirect>(?:[0-9*]?>>?(?:&[0-9])?))
-    |(?P<end>\n+|;|\|\||&&|\||\{|\}|&(?!&))
-    |(?P<comma>,)
-    |(?P<word>(?:'(?:[^']|'')*'|"(?:[^"`]|`.|"")*"|\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)|@?\{[^{}]*\}(?=\.)|`.|[^\s;|&{},'"()><\#]|\#|[()>])+)
-    |(?P<other>.)""",
-    re.VERBOSE | re.DOTALL,
-)
 
 
 def is_powershell(text: str) -> bool:
     """Tell by its words whether a text is PowerShell."""
     if _HOST.match(text.strip().split(" ")[0].split("\n")[0]):
         return True
-    plain = _QUOTED.sub("''", text)
+    plain = _QUOTED.sub("''", text)[:_SHOWN]
     return bool(
         _cmdlets().search(plain)
         or _aliases().search(plain)
@@ -51,10 +48,15 @@ def run_powershell(text: str, session: Session) -> None:
         session.add("unknown", "powershell", "nested too deeply")
         return
     text = _HERE.sub("'…'", text)
+    *_, rest = text.split("(", _MOST_GROUPS)
+    if "(" in rest:
+        session.add("unknown", "powershell", TOO_MUCH)
+        text = text[: -len(rest)]
     _run_net(text, session)
     variables: dict[str, str] = {}
-    for spoken, redirects in _commands(text):
+    for spoken, redirects in commands_of(text, session):
         words = spoken
+        session.spend(_COMMAND + len(words) // 2)
         for path in redirects:
             session.write(_resolved(path, variables), ">")
         if words and (match := _ASSIGNED.match(words[0])):
@@ -71,7 +73,7 @@ def _assigned(words: list[str]) -> str:
     value = " ".join(words)
     if any(word in value.casefold() for word in load_table("powershell")["keywords"]["scratch"]):
         return "$env:TEMP/new"
-    return _unquoted(words[0])
+    return unquoted(words[0])
 
 
 def _run_net(text: str, session: Session) -> None:
@@ -80,7 +82,7 @@ def _run_net(text: str, session: Session) -> None:
             path = match.groupdict().get("path") or ""
             if "Path]" in text[max(0, match.start() - 6) : match.start() + 2]:
                 continue
-            session.write(_unquoted(path.strip()), "[IO.File]", cap=cap)
+            session.write(unquoted(path.strip()), "[IO.File]", cap=cap)
 
 
 @cache
@@ -112,58 +114,9 @@ def _net() -> tuple[tuple[re.Pattern[str], str | None], ...]:
     return tuple((re.compile(e["pattern"], re.IGNORECASE), e.get("cap")) for e in entries)
 
 
-def _commands(text: str) -> list[tuple[list[str], list[str]]]:
-    """Take a text apart into commands: their words, and the paths that they are redirected to."""
-    commands: list[tuple[list[str], list[str]]] = []
-    words: list[str] = []
-    redirects: list[str] = []
-    pending = False
-    joined = False
-    for match in _TOKEN.finditer(text):
-        kind, token = match.lastgroup, match[0]
-        if kind == "end":
-            if words or redirects:
-                commands.append((words, redirects))
-                words, redirects = [], []
-            pending = joined = False
-        elif kind == "redirect":
-            pending = "&" not in token
-        elif kind == "comma":
-            joined = True
-        elif kind == "word":
-            if "(" in token and token[0] not in "'[":
-                commands += [found for text in _groups(token) for found in _commands(text)]
-            if pending:
-                redirects.append(_unquoted(token))
-                pending = False
-            elif joined and words:
-                words[-1] += f",{token}"
-            else:
-                words.append(token)
-            joined = False
-    commands.append((words, redirects))
-    return [(w, r) for w, r in commands if w or r]
-
-
-def _groups(token: str) -> list[str]:
-    """Return what stands in the outermost parentheses of a word."""
-    groups: list[str] = []
-    depth = start = 0
-    for place, character in enumerate(token):
-        if character == "(":
-            depth += 1
-            if depth == 1:
-                start = place + 1
-        elif character == ")" and depth:
-            depth -= 1
-            if not depth:
-                groups.append(token[start:place])
-    return groups
-
-
 def _run_words(words: list[str], session: Session, variables: dict[str, str]) -> None:
     table = load_table("powershell")
-    name = _unquoted(words[0])
+    name = unquoted(words[0])
     if name.casefold() in table["keywords"]["cmd_aliases"] and any(
         re.fullmatch(r"/[A-Za-z]", word) for word in words[1:]
     ):
@@ -176,7 +129,7 @@ def _run_words(words: list[str], session: Session, variables: dict[str, str]) ->
     if any(word.casefold() == "-whatif" for word in words):
         return
     if lowered == "set-location" and len(words) > 1:
-        session.enter(_unquoted(words[-1]))
+        session.enter(unquoted(words[-1]))
     elif lowered == "invoke-expression":
         _run_expression(words[1:], session)
     elif lowered == "start-process":
@@ -197,14 +150,14 @@ def _run_words(words: list[str], session: Session, variables: dict[str, str]) ->
     elif not command_table().knows(name) and is_cmd_program(lowered):
         run_cmd(" ".join(words), session)
     else:
-        run_program([_unquoted(word) for word in words], session, NO_INPUT)
+        run_program([unquoted(word) for word in words], session, NO_INPUT)
 
 
 def _run_expression(words: list[str], session: Session) -> None:
     """Run the text that ``Invoke-Expression`` is given, if it is there to be read."""
     text = words[-1] if words else ""
     if text[:1] in {"'", '"'}:
-        run_powershell(_unquoted(text), session.inner())
+        run_powershell(unquoted(text), session.inner())
     else:
         session.add("unknown", "invoke-expression", "what it runs cannot be seen")
 
@@ -214,8 +167,8 @@ def _run_process(words: list[str], session: Session) -> None:
     names = [*_given(named, "-filepath"), *positional[:1]]
     arguments = [*_given(named, "-argumentlist"), *_given(named, "-args"), *positional[1:]]
     for path in _given(named, "-redirectstandardoutput"):
-        session.write(_unquoted(path), "start-process")
-    program = [_unquoted(name) for name in names[:1]]
+        session.write(unquoted(path), "start-process")
+    program = [unquoted(name) for name in names[:1]]
     given = [part for text in arguments for part in _listed(text)]
     # A program of unknown effect stays unknown; one of the table does what its words say.
     run_program([*program, *given], session.inner(), NO_INPUT)
@@ -225,7 +178,7 @@ def _run_process(words: list[str], session: Session) -> None:
 
 def _listed(text: str) -> list[str]:
     """Return the words of an argument list: ``'a','b'``, ``@('a', 'b')`` or ``'a b'``."""
-    quoted = [_unquoted(match[0]) for match in _QUOTED.finditer(text)]
+    quoted = [unquoted(match[0]) for match in _QUOTED.finditer(text)]
     return quoted if len(quoted) > 1 else " ".join(quoted or [text]).split()
 
 
@@ -271,7 +224,7 @@ def _run_cmdlet(
         return
     if entry.get("into") and paths:
         sources = _given(named, "-path") + _given(named, "-literalpath") + positional[:1]
-        paths = into([*(_unquoted(source) for source in sources[:1]), _unquoted(paths[-1])])
+        paths = into([*(unquoted(source) for source in sources[:1]), unquoted(paths[-1])])
     for path in paths or [""]:
         for part in path.split(","):
             session.write(_resolved(part, variables), name, cap=cap)
@@ -325,8 +278,8 @@ def run_host(words: list[str], session: Session) -> None:
     """Run what ``powershell.exe`` is given."""
     inner = session.inner()
     for place, word in enumerate(words):
-        flag = _unquoted(word).casefold()
-        rest = [_unquoted(w) for w in words[place + 1 :]]
+        flag = unquoted(word).casefold()
+        rest = [unquoted(w) for w in words[place + 1 :]]
         if flag in {"-command", "-c", "/c", "-commandwithargs"}:
             run_powershell(" ".join(rest), inner)
             return
@@ -358,25 +311,18 @@ def run_host(words: list[str], session: Session) -> None:
         }:
             skip = 1
         elif not word.startswith(("-", "/")):
-            run_powershell(" ".join(_unquoted(w) for w in words[place:]), inner)
+            run_powershell(" ".join(unquoted(w) for w in words[place:]), inner)
             return
     if not any(word.startswith("-") for word in words):
         session.add("unknown", "powershell", "an interactive shell")
 
 
 def _resolved(path: str, variables: dict[str, str]) -> str:
-    path = _unquoted(path)
+    path = unquoted(path)
     if path.startswith("(") and re.search(r"join-path", path, re.IGNORECASE):
-        parts = [_unquoted(p) for p in path.strip("()").split()[1:] if not p.startswith("-")]
+        parts = [unquoted(p) for p in path.strip("()").split()[1:] if not p.startswith("-")]
         path = "/".join(parts)
     known = variables.get(path.casefold())
     if known is not None and known != path:
         return _resolved(known, {k: v for k, v in variables.items() if k != path.casefold()})
     return path
-
-
-def _unquoted(word: str) -> str:
-    word = word.strip()
-    if len(word) > 1 and word[0] in "'\"" and word[-1] == word[0]:
-        return word[1:-1]
-    return word

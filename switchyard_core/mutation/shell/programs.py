@@ -25,6 +25,8 @@ _DRY = {"--dry-run", "--dryrun", "--dry_run", "--simulate", "--just-print", "--w
 _SCRIPT_NAME = re.compile(
     r"[\\/]|\.(?:sh|bash|zsh|py|js|mjs|cjs|ts|rb|pl|php|ps1|bat|cmd)$", re.IGNORECASE
 )
+#: Steps that it takes to look a program up and take its words apart; its words come on top.
+_PROGRAM = 6
 #: Command words that are followed from runner to runner.
 _MAX_WORDS = 5000
 
@@ -48,9 +50,7 @@ def run_program(words: Sequence[str], session: Session, stdin: Input = NO_INPUT)
     if session.depth > MAX_DEPTH:
         session.add("unknown", words[0], "nested too deeply")
         return None
-    session.budget.programs -= 1
-    if session.budget.programs < 0:
-        session.give_up("too many commands")
+    session.spend(_PROGRAM + len(words) // 2)
     path = words[0].replace("\\", "/") if words[0][1:3] == ":\\" else words[0]
     name = command_table().name_of(path)
     if not _stands_for_its_name(path, name):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import warnings
 from collections.abc import Iterator
 from functools import cache
@@ -18,16 +19,24 @@ _UNKNOWN = "{}"
 #: Characters of a value that are kept, and parts of a joined one.
 _MAX_VALUE = 4096
 _MAX_PARTS = 200
+#: Words and signs, and the steps that it takes to parse and look at one.
+_TOKEN = re.compile(r"\w+|[^\w\s]")
+_STEPS = 3
 
 
 def scan_python(text: str, session: Session, word: str) -> bool:
     """Record what Python code writes.
 
     Returns:
-        ``False`` when the text is no Python of this version; nothing is recorded then.
+        ``False`` when the text is no Python of this version, or too long to be parsed; nothing
+        is recorded then.
     """
     if not any(word in text for word in _triggers()):
         return True
+    tokens = len(_TOKEN.findall(text))
+    if tokens * _STEPS > session.budget.left:
+        return False
+    session.spend(tokens * _STEPS)
     lines = [line for line in text.splitlines() if not line.lstrip().startswith(("%", "!"))]
     try:
         with warnings.catch_warnings():

@@ -7,7 +7,7 @@ Both looks run in linear time and only ever send a command on to the parser and 
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 
 import re2
 
@@ -44,12 +44,25 @@ def only_reads(command: str) -> bool:
 
     ``False`` says nothing: such a command has to be parsed.
     """
-    return len(command) <= _MAX_LENGTH and command.isascii() and bool(_reads().Match(command))
+    return len(command) <= _MAX_LENGTH and command.isascii() and _is_read(command)
 
 
 def may_be_windows(text: str) -> bool:
     """Tell whether a text may be for PowerShell or cmd; ``False`` is certain."""
-    return not text.isascii() or bool(_telling().Match(text))
+    if not text.isascii():
+        return True
+    return _tells(text) if len(text) <= _MAX_LENGTH else bool(_telling().Match(text))
+
+
+# A command that is no plain read is looked at again on its way to the parser.
+@lru_cache(maxsize=64)
+def _is_read(command: str) -> bool:
+    return bool(_reads().Match(command))
+
+
+@lru_cache(maxsize=64)
+def _tells(text: str) -> bool:
+    return bool(_telling().Match(text))
 
 
 @cache

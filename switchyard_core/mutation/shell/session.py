@@ -5,12 +5,13 @@ from __future__ import annotations
 import posixpath
 from collections import ChainMap
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any
 
+from switchyard_core.mutation.budget import TOO_MUCH, Budget
 from switchyard_core.mutation.labels import Reading
 from switchyard_core.mutation.paths import PathClasses, clean_path
 
-__all__ = ["MAX_DEPTH", "NO_INPUT", "Budget", "Decided", "Input", "Session"]
+__all__ = ["MAX_DEPTH", "NO_INPUT", "Decided", "Input", "Session"]
 
 #: Shells in interpreters in shells that are followed.
 MAX_DEPTH = 12
@@ -18,6 +19,8 @@ MAX_DEPTH = 12
 _MAX_READINGS = 2000
 #: Characters of a directory that is followed; no system has longer ones.
 _MAX_PATH = 4096
+#: Steps that it takes to say what a written path is.
+_WRITE = 6
 #: Characters of a written file that are kept.
 _MAX_FILE = 64 * 1024
 
@@ -46,32 +49,6 @@ NO_INPUT = Input()
 
 
 @dataclass(slots=True, kw_only=True)
-class Budget:
-    """What reading one command may take: loops in loops would take for ever.
-
-    Args:
-        left: Steps that are left.
-        programs: Programs that may still be run.
-        text: Characters of code and of expanded variables that are left; a variable that is
-            doubled forty times would fill the memory.
-    """
-
-    left: int = 100_000
-    programs: int = 4_000
-    text: int = 4 * 1024 * 1024
-
-    def spend(self) -> bool:
-        """Take one step; return whether there was one left."""
-        self.left -= 1
-        return self.left >= 0
-
-    def take(self, characters: int) -> bool:
-        """Take characters; return whether there were that many left."""
-        self.text -= characters
-        return self.text >= 0
-
-
-@dataclass(slots=True, kw_only=True)
 class Session:
     """The state of a shell while its command is read.
 
@@ -97,14 +74,15 @@ class Session:
     running: set[str] = field(default_factory=set)
     budget: Budget = field(default_factory=Budget)
 
-    def give_up(self, detail: str) -> NoReturn:
-        """End the reading because the budget is spent.
+    def spend(self, steps: int = 1) -> None:
+        """Take some steps from the budget.
 
         Raises:
-            Decided: Always.
+            Decided: It is spent; the rest of the command is not read.
         """
-        self.add("unknown", "shell", detail)
-        raise Decided
+        if not self.budget.spend(steps):
+            self.add("unknown", "shell", TOO_MUCH)
+            raise Decided
 
     def add(self, label: str, word: str, detail: str = "", *, placed: bool = False) -> None:
         """Record an effect.
@@ -141,6 +119,8 @@ class Session:
             label = cap
         placed = bool(path)
         self.add(label, word, f"{word} writes {path or 'a file'}", placed=placed)
+        # Behind the effect: an edit counts even if nothing is left to pay for it.
+        self.spend(_WRITE)
         return label
 
     def resolve(self, path: str) -> str:

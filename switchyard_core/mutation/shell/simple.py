@@ -67,8 +67,6 @@ def run_simple(text: str, session: Session, stdin: Input) -> tuple[bool, str | N
 
 
 def _run(words: list[str], session: Session, stdin: Input) -> str | None:
-    if not session.budget.spend():
-        session.give_up("nested too deeply")
     return run_program(words, session, stdin)
 
 

@@ -7,7 +7,7 @@ import posixpath
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from switchyard_core.mutation.shell.arguments import Arguments
@@ -17,6 +17,8 @@ __all__ = ["CommandTable", "Program", "UsageRule", "command_table"]
 
 #: A package of a registry with its version, as runners take it: `prettier@3`.
 _VERSIONED = re.compile(r"^(@[^/@]+/[^@]+|[^/@]+)@[\w.^~*-]+$")
+#: Longer paths are not remembered.
+_SHORT = 256
 _FILES = ("programs", "git", "packages", "tools")
 
 
@@ -178,18 +180,24 @@ class CommandTable:
 
     def name_of(self, path: str) -> str:
         """Return the name of a program as the table lists it, from its path or package."""
-        if match := _VERSIONED.match(path):
-            path = match[1]
-        name = path if path.startswith("@") else posixpath.basename(path.rstrip("/")) or path
-        lowered = name.lower()
-        for suffix in (".exe", ".cmd", ".bat"):
-            stem = lowered.removesuffix(suffix)
-            if stem == lowered or not self.knows(stem):
-                continue
-            # `build.bat` is a script of the project, whatever is called `build` elsewhere.
-            if suffix != ".bat" or self.canonical(stem) in self.words["local_programs"]:
-                return stem
-        return name
+        return _name_of(path) if len(path) <= _SHORT else _name_of.__wrapped__(path)
+
+
+@lru_cache(maxsize=1024)
+def _name_of(path: str) -> str:
+    table = command_table()
+    if match := _VERSIONED.match(path):
+        path = match[1]
+    name = path if path.startswith("@") else posixpath.basename(path.rstrip("/")) or path
+    lowered = name.lower()
+    for suffix in (".exe", ".cmd", ".bat"):
+        stem = lowered.removesuffix(suffix)
+        if stem == lowered or not table.knows(stem):
+            continue
+        # `build.bat` is a script of the project, whatever is called `build` elsewhere.
+        if suffix != ".bat" or table.canonical(stem) in table.words["local_programs"]:
+            return stem
+    return name
 
 
 @cache

@@ -35,6 +35,8 @@ _FIRST = re.compile(r"(?:^|&&|\|\||[&|(])\s*@?([A-Za-z.]+)")
 
 #: The dialect shows in the first lines.
 _SHOWN = 8192
+#: Steps that it takes to look at a statement; its words come on top.
+_STATEMENT = 4
 
 
 def is_cmd(text: str) -> bool:
@@ -45,15 +47,15 @@ def is_cmd(text: str) -> bool:
     if _ESCAPED.search(_QUOTED.sub("", start)):
         return True
     detect = load_table("cmd")["detect"]
-    firsts = {word.casefold() for word in _FIRST.findall(text)}
+    firsts = {word.casefold() for word in _FIRST.findall(start)}
     if firsts & set(detect["words"]):
         return True
     if not firsts & set(detect["shared"]):
         return False
     return bool(
-        _WINDOWS_PATH.search(text)
+        _WINDOWS_PATH.search(start)
         or (
-            _SWITCH.search(text)
+            _SWITCH.search(start)
             and firsts & {"dir", "type", "rmdir", "tree", "where", "start", "set", "fc"}
         )
     )
@@ -76,6 +78,7 @@ def run_cmd(text: str, session: Session) -> None:
     looping = False
     for match in _TOKEN.finditer(text + "\n"):
         kind, piece = match.lastgroup, match[0]
+        session.spend()
         if kind == "end":
             if piece == "(" and words[-1:] in (["in"], ["IN"], ["In"]):
                 # What a loop goes over is no command, unless `for /f` runs one for its output.
@@ -98,6 +101,8 @@ def run_cmd(text: str, session: Session) -> None:
 
 
 def _run_words(words: list[str], session: Session) -> None:
+    # One statement stands in another: what is behind `do` is looked at once more for each.
+    session.spend(_STATEMENT + len(words) // 4)
     table = load_table("cmd")
     name = _unquoted(words[0]).lstrip("@").casefold()
     name = name.removesuffix(".exe")

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from switchyard_core.mutation.budget import TOO_MUCH
 from switchyard_core.mutation.labels import LABELS
 from switchyard_core.mutation.paths import PathClasses
 from switchyard_core.mutation.shell import read_argv, read_command
@@ -194,8 +195,8 @@ def test_long_read_is_unknown_because_its_end_was_not_read() -> None:
     assert (reading.label, "256 KiB" in reading.detail) == ("unknown", True)
 
 
-def test_many_commands_take_linear_time() -> None:
-    reading = read_command("echo a; " * 3900 + "rm a.py", CLASSES, dialect="bash")
+def test_edit_behind_many_commands_is_found() -> None:
+    reading = read_command("echo a; " * 500 + "rm a.py", CLASSES, dialect="bash")
 
     assert reading.label == "file_edit"
 
@@ -216,7 +217,7 @@ def test_loops_in_loops_end_within_the_budget() -> None:
 
     reading = read_command(loops + "ls; " + "done; " * 12, CLASSES, dialect="bash")
 
-    assert (reading.label, reading.detail) == ("unknown", "too many commands")
+    assert (reading.label, reading.detail) == ("unknown", TOO_MUCH)
 
 
 def test_functions_that_call_each_other_twice_end_within_the_budget() -> None:
@@ -313,13 +314,13 @@ def test_first_edit_ends_the_reading() -> None:
     assert (reading.label, reading.word) == ("file_edit", ">")
 
 
-def test_text_that_cannot_be_parsed_in_time_is_read_as_far_as_it_can() -> None:
+def test_text_that_is_too_dear_to_parse_is_read_as_far_as_it_can() -> None:
     reading = read_command("rm src/a.py; " + "a|" * 50_000, CLASSES, dialect="bash")
 
     assert (reading.label, reading.word) == ("file_edit", "rm")
 
 
-def test_reading_ends_after_ten_thousand_commands_and_says_so() -> None:
-    reading = read_command("ls; " * 10_001 + "rm a.py", CLASSES, dialect="bash")
+def test_reading_ends_after_some_thousand_commands_and_says_so() -> None:
+    reading = read_command("ls; " * 4000 + "rm a.py", CLASSES, dialect="bash")
 
-    assert (reading.label, reading.detail) == ("unknown", "too many commands")
+    assert (reading.label, reading.detail) == ("unknown", TOO_MUCH)
