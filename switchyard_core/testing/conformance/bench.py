@@ -60,14 +60,15 @@ class Bench:
     ) -> None:
         self.harness = harness
         self.runtime: RouteRuntime = harness.engine.runtimes[route]
-        self._reply = reply
+        #: Answers what the router asks a model.
+        self.reply = reply
         #: Targets that the router asked.
         self.asked: set[str] = set()
 
     async def ask(self, target: str, call: ModelCall) -> ModelReply:
         """Answer in place of a model: ``context.ask`` of the router."""
         self.asked.add(target)
-        return self._reply(target, call)
+        return self.reply(target, call)
 
     async def route(
         self,
