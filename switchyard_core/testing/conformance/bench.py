@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, fields
+from itertools import count
 from random import Random
 from typing import Any
 
@@ -62,6 +63,8 @@ class Bench:
         self.runtime: RouteRuntime = harness.engine.runtimes[route]
         #: Answers what the router asks a model.
         self.reply = reply
+        #: Numbers for the ids that it is given.
+        self.numbers = count(1)
         #: Targets that the router asked.
         self.asked: set[str] = set()
 

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 from collections.abc import Iterator
 from functools import partial
-from itertools import count
 from random import Random
 
 from switchyard_core.answers import AnswerEvent
@@ -48,7 +47,7 @@ class Interview:
         bench: The route.
         request: The request.
         what: What it is, for messages.
-        setting: Another number gives another clock, other randomness and other ids.
+        setting: Another number gives another clock and other randomness; ids are new ones anyway.
         fail: Number of the call, from 0, that fails as if the provider were overloaded.
         hold: Number of the call that is never answered.
 
@@ -132,7 +131,8 @@ class Interview:
     async def _context(self) -> RouteContext:
         bench, setting = self._bench, self._setting
         bench.harness.engine.runtime_for(self._request)
-        numbers = count(1 + setting * 1000)
+        # Never the same twice on one bench: its plan store may keep what was made before.
+        numbers = bench.numbers
         return await bench.runtime.context(
             self._request,
             housekeeping=False,

@@ -78,7 +78,7 @@ def test_wrong_router_is_caught_by_the_test_named_for_its_fault(answer, test, me
 def test_stream_that_says_something_else_is_caught(monkeypatch):
     monkeypatch.setattr(answers, "streamed_text", lambda *_: "another text")
 
-    with pytest.raises(AssertionError, match="the texts of openai_chat differ .*'another text'"):
+    with pytest.raises(AssertionError, match=r"the texts of openai_chat differ .*'another text'"):
         wrong.RightSuite().test_answer_is_written_in_every_wire_format("openai_chat")
 
 

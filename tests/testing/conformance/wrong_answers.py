@@ -243,10 +243,8 @@ async def undeclared(_router, _request, context):
 
 
 async def undeclared_unsaid(_router, _request, context):
-    try:
+    with contextlib.suppress(Exception):
         await ask(context, target="strongest")
-    except Exception:  # noqa: BLE001
-        pass
     async for event in told("text"):
         yield event
 
