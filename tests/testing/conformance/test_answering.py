@@ -82,6 +82,13 @@ def test_stream_that_says_something_else_is_caught(monkeypatch):
         wrong.RightSuite().test_answer_is_written_in_every_wire_format("openai_chat")
 
 
+def test_answer_that_does_not_end_when_it_is_closed_is_given_up(monkeypatch):
+    monkeypatch.setattr(answers, "_PATIENCE_S", 0.01)
+
+    with pytest.raises(AssertionError, match=r"in call 1\): let `CancelledError` pass"):
+        wrong.suite(wrong.holds_on).test_answer_that_is_closed_early_ends_its_calls("openai_chat")
+
+
 def test_router_that_asks_while_it_routes_is_caught():
     found = failures(wrong.suite(wrong.refusing, route=wrong.asks_in_route))
 

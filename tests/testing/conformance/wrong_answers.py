@@ -288,6 +288,16 @@ async def leaves_task(_router, _request, context):
         yield event
 
 
+async def holds_on(_router, _request, context):
+    try:
+        reply = await ask(context)
+    except asyncio.CancelledError:
+        await asyncio.Event().wait()
+        raise
+    async for event in told(reply.text):
+        yield event
+
+
 async def begins_late(_router, _request, context):
     for event in section("wait"):
         yield event
