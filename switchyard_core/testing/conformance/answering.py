@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from switchyard_core.declarations import WIRE_FORMATS, WireFormat
-from switchyard_core.testing.conformance import answers
+from switchyard_core.testing.conformance import answers, asking
 from switchyard_core.testing.conformance.suite import RouteSuite
 
 __all__ = ["AnsweringConformance"]
@@ -53,32 +53,32 @@ class AnsweringConformance(RouteSuite):
 
     def test_answer_asks_the_same_for_the_same_request(self, wire_format: WireFormat) -> None:
         """Nothing random or dated enters an outgoing body, so that calls can be replayed."""
-        self._run(wire_format, answers.check_calls)
+        self._run(wire_format, asking.check_calls)
 
     def test_answer_asks_only_declared_targets(self, wire_format: WireFormat) -> None:
         """A target is one that the route's options name: the policy check knows no other."""
-        self._run(wire_format, answers.check_targets)
+        self._run(wire_format, asking.check_targets)
 
     def test_answer_asks_with_valid_bodies(self, wire_format: WireFormat) -> None:
         """Whatever the caller speaks, each target is asked in its own wire format."""
         texts = {targets: self.policy_text(targets) for targets in WIRE_FORMATS}
         # A policy without the place has the same targets each time.
         for targets in {text: targets for targets, text in texts.items()}.values():
-            asyncio.run(answers.check_bodies(self.trial(wire_format, targets)))
+            asyncio.run(asking.check_bodies(self.trial(wire_format, targets)))
 
     def test_router_asks_nobody_while_it_routes(self, wire_format: WireFormat) -> None:
         """``route()`` is also run for explanations, in which nothing may be sent."""
-        self._run(wire_format, answers.check_silence)
+        self._run(wire_format, asking.check_silence)
 
     # --- how --------------------------------------------------------------------------------
 
     def test_answer_takes_randomness_from_its_context(self, wire_format: WireFormat) -> None:
         """Only ``context.random`` and ``context.new_id`` may draw."""
-        self._run(wire_format, answers.check_randomness)
+        self._run(wire_format, asking.check_randomness)
 
     def test_answer_takes_time_from_its_context(self, wire_format: WireFormat) -> None:
         """Only ``context.clock`` may tell the time; timeouts of asyncio are no clock."""
-        self._run(wire_format, answers.check_clock)
+        self._run(wire_format, asking.check_clock)
 
     def test_answer_does_not_change_the_request(self, wire_format: WireFormat) -> None:
         """Body, headers and every view are after an answer what they were before."""
@@ -86,4 +86,4 @@ class AnsweringConformance(RouteSuite):
 
     def test_answer_that_is_closed_early_ends_its_calls(self, wire_format: WireFormat) -> None:
         """When a client leaves, the call that runs is cancelled and no other begins."""
-        self._run(wire_format, answers.check_closing)
+        self._run(wire_format, asking.check_closing)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from random import Random
 
@@ -16,12 +16,13 @@ from switchyard_core.errors import PluginError, RequestError, UpstreamError
 from switchyard_core.request import Request
 from switchyard_core.router import AnsweringRouter, RouteContext
 from switchyard_core.testing.canned import complete_reply
-from switchyard_core.testing.conformance.bench import Bench, require
+from switchyard_core.testing.conformance.bench import Bench, Trial, require
+from switchyard_core.testing.conformance.samples import empty_requests
 from switchyard_core.testing.conformance.watching import Watch, watched
 from switchyard_core.testing.harness import NOW
 from switchyard_core.upstream.base import Outgoing
 
-__all__ = ["Interview", "answering_bench"]
+__all__ = ["Interview", "answering_bench", "every_request"]
 
 _DOWN = Failure(kind="status", status=503, code="overloaded", body=b"")
 
@@ -38,6 +39,12 @@ def answering_bench(bench: Bench) -> Bench:
         f'`{kind}` is no route type of `kind="answers"`: its contract is `RouterConformance`',
     )
     return bench
+
+
+def every_request(trial: Trial, bench: Bench) -> Mapping[str, Request]:
+    """Return new requests, by name: the suite's, and some with next to nothing in them."""
+    model = bench.runtime.route.id
+    return {**trial.requests(model), **empty_requests(trial.wire_format, model)}
 
 
 class Interview:

@@ -8,7 +8,7 @@ import pytest
 
 from switchyard_core import WIRE_FORMATS
 from switchyard_core.testing import AnsweringConformance
-from switchyard_core.testing.conformance import answers
+from switchyard_core.testing.conformance import answers, asking
 from switchyard_core.testing.conformance.suite import RouteSuite
 from tests.testing.conformance import wrong_answers as wrong
 from tests.testing.conformance.wrong_routers import RightSuite as SendingSuite
@@ -83,7 +83,7 @@ def test_stream_that_says_something_else_is_caught(monkeypatch):
 
 
 def test_answer_that_does_not_end_when_it_is_closed_is_given_up(monkeypatch):
-    monkeypatch.setattr(answers, "_PATIENCE_S", 0.01)
+    monkeypatch.setattr(asking, "_PATIENCE_S", 0.01)
 
     with pytest.raises(AssertionError, match=r"in call 1\): let `CancelledError` pass"):
         wrong.suite(wrong.holds_on).test_answer_that_is_closed_early_ends_its_calls("openai_chat")
