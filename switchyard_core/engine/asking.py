@@ -20,10 +20,12 @@ from switchyard_core.request import Request
 from switchyard_core.rewrites import apply_rewrites
 from switchyard_core.upstream.base import Outgoing, UpstreamResponse
 
-__all__ = ["Asker", "RouterAsk"]
+__all__ = ["AskTarget", "Asker", "RouterAsk"]
 
 #: Most bytes of an answer that is read.
 ANSWER_BYTES = 16 * 1024 * 1024
+#: Asks a target on a router's account: the routed request, the target, the call, the route's name.
+AskTarget = Callable[[Request, str, ModelCall, str], Awaitable[ModelReply]]
 _FAILURE_BYTES = 65536
 #: Headers by which a provider says whether, and when, to try again.
 _RETRY = frozenset({"retry-after", "retry-after-ms", "x-should-retry"})
@@ -68,7 +70,7 @@ class Asker:
         """
         target = self._targets[name]
         try:
-            outgoing = self._outgoing(request, target, call, route)
+            outgoing = self.outgoing(request, name, call, route)
             answer = await self._send(request, target.client, outgoing)
         except ReplayError:
             # For the person who records, not for the router: it must not be taken for an outage.
@@ -79,7 +81,13 @@ class Asker:
         async with answer:
             return await self._read(target, call, answer)
 
-    def _outgoing(self, request: Request, target: Target, call: ModelCall, route: str) -> Outgoing:
+    def outgoing(self, request: Request, name: str, call: ModelCall, route: str = "") -> Outgoing:
+        """Return what is sent for a call, without a credential; takes what :meth:`ask` takes.
+
+        Raises:
+            KeyError: The policy has no such target.
+        """
+        target = self._targets[name]
         # The caller's headers name its own conversation; only its credential may be ours to use.
         client = target.client
         bare = Headers({"user-agent": request.headers.get("user-agent", "")})
@@ -142,7 +150,7 @@ class RouterAsk:
         self,
         route: Route,
         request: Request,
-        ask: Callable[[Request, str, ModelCall, str], Awaitable[ModelReply]],
+        ask: AskTarget,
         *,
         dry_run: bool = False,
         instead: Ask | None = None,

@@ -22,7 +22,7 @@ from switchyard_core.decision import (
     ReleaseAfterSuccess,
 )
 from switchyard_core.engine.answered import Answers
-from switchyard_core.engine.asking import Asker
+from switchyard_core.engine.asking import Asker, AskTarget
 from switchyard_core.engine.clients import Upstreams
 from switchyard_core.engine.deciding import Decider
 from switchyard_core.engine.known import Known, known_of
@@ -70,6 +70,7 @@ class Engine:
         monotonic: A monotonic clock in seconds, for durations.
         new_id: Makes ids of plans and answers from a prefix; tests inject it.
         kept: The routes of the policy before, whose latch stores go on; see :meth:`successor`.
+        ask: Makes the calls that routers ask for, in place of the engine's own; tests inject it.
     """
 
     def __init__(  # noqa: PLR0913  # all that a test or a host may put in place of the real thing
@@ -84,6 +85,7 @@ class Engine:
         monotonic: Callable[[], float] = time.monotonic,
         new_id: Callable[[str], str] = fresh_id,
         kept: Mapping[str, RouteRuntime] | None = None,
+        ask: AskTarget | None = None,
     ) -> None:
         self.policy = policy
         self.registry = registry
@@ -93,6 +95,7 @@ class Engine:
         self._random = random if random is not None else Random()  # noqa: S311  # no secrets
         self._clock = clock
         self._new_id = new_id
+        self._ask = ask
         self._decider = Decider(
             policy,
             registry,
@@ -100,7 +103,7 @@ class Engine:
             clock=clock,
             kept=kept,
             new_id=new_id,
-            ask=Asker(policy.targets, registry.rewrites, self._asked).ask,
+            ask=ask or Asker(policy.targets, registry.rewrites, self._asked).ask,
         )
         self.runtimes = self._decider.runtimes
         #: The routes that answer by themselves.
@@ -131,6 +134,7 @@ class Engine:
             monotonic=self._monotonic,
             new_id=self._new_id,
             kept=self.runtimes,
+            ask=self._ask,
         )
 
     @property

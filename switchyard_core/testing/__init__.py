@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from switchyard_core.testing.answered import Answered
+from switchyard_core.testing.canned import AskedCall
 from switchyard_core.testing.conformance import (
+    AnsweringConformance,
     LatchStoreConformance,
     MutationPackConformance,
     PlanStoreConformance,
@@ -25,6 +28,9 @@ if TYPE_CHECKING:
     from switchyard_core.testing.snapshots import RequestBodySnapshot
 
 __all__ = [
+    "Answered",
+    "AnsweringConformance",
+    "AskedCall",
     "Call",
     "ConversationBuilder",
     "FakeReply",

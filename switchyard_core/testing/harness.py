@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import entry_points
+from itertools import count
 from pathlib import Path
 from random import Random
 from types import ModuleType, TracebackType
@@ -14,15 +15,18 @@ from typing import Self
 from switchyard_core import builtins
 from switchyard_core.decision import Decision
 from switchyard_core.engine import Engine, Upstreams
+from switchyard_core.engine.asking import Asker
 from switchyard_core.errors import PolicyError, RequestError, UpstreamError
 from switchyard_core.hookspecs import PROJECT
 from switchyard_core.plugins import PluginRegistry
-from switchyard_core.policy import Policy, load_policy, load_policy_text
+from switchyard_core.policy import Client, Policy, load_policy, load_policy_text
 from switchyard_core.replay import Replay
 from switchyard_core.request import Request
 from switchyard_core.rewrites import RewriteReport
+from switchyard_core.testing.answered import Answered
+from switchyard_core.testing.canned import CannedAnswers, Questions
 from switchyard_core.testing.upstream import FakeReply, FakeUpstream
-from switchyard_core.upstream.base import Outgoing
+from switchyard_core.upstream.base import Outgoing, UpstreamResponse
 from switchyard_core.workbench import Explanation, explain
 
 __all__ = ["Harness", "Routed", "registry_of"]
@@ -104,8 +108,12 @@ class Harness:
         now: Seconds since the epoch, for routers.
         upstream: The provider, in place of one with ``replies``.
         replay: Recorded calls to answer from, or a folder to record the provider's answers to.
+        answers: What models say to routers that ask: ``{"judge": ["yes", ModelReply(...)]}``,
+            played in order, the last one again and again; an :class:`~switchyard_core.AskError`
+            is raised. Or a function of target and call. ``None`` makes the calls to the provider.
 
     Attributes:
+        asked: The calls that routers asked for; see :class:`.Questions`.
         engine: What decides, rewrites and calls.
         policy: The loaded policy.
         random: The routers' randomness; seed it again to repeat a draw.
@@ -121,7 +129,7 @@ class Harness:
         >>> routed.decision.target, routed.outgoing.body              # doctest: +SKIP
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # all that a test may put in place of the real thing
         self,
         policy: str | os.PathLike[str],
         *,
@@ -132,11 +140,15 @@ class Harness:
         now: float = NOW,
         upstream: FakeUpstream | None = None,
         replay: Replay | None = None,
+        answers: CannedAnswers | None = None,
     ) -> None:
         registry = registry_of(plugins, installed=installed)
         self.upstream = upstream if upstream is not None else FakeUpstream(*replies)
         self.random = Random(seed)  # noqa: S311  # no secrets
         self.policy = _load(policy, registry)
+        asker = Asker(self.policy.targets, registry.rewrites, self._send)
+        self.asked = Questions(asker, answers, self.upstream.requests)
+        numbers = count(1)
         keys = [client.api_key_env for client in self.policy.clients.values()]
         self.engine = Engine(
             self.policy,
@@ -146,6 +158,8 @@ class Harness:
             random=self.random,
             clock=lambda: now,
             monotonic=lambda: 0.0,
+            new_id=lambda prefix: f"{prefix}_{next(numbers):024x}",
+            ask=self.asked.ask,
         )
 
     async def decide(self, request: Request, *, dry_run: bool = False) -> Decision:
@@ -178,6 +192,30 @@ class Harness:
             answer=answer,
         )
 
+    async def answer(self, request: Request) -> Answered:
+        """Let an answering router answer, and return what it said and what it asked.
+
+        Raises:
+            RequestError: The request is refused, or its route does not answer by itself.
+            UpstreamError: A model gave no answer, and the router did not mind.
+            PluginError: The router broke its contract.
+            AssertionError: It asks a target for which there is no reply.
+        """
+        before = len(self.asked.calls)
+        try:
+            events = [event async for event in self.engine.answers.events(request)]
+        except Exception as error:
+            if self.asked.missing is not None:
+                raise self.asked.missing from error
+            raise
+        if self.asked.missing is not None:
+            raise self.asked.missing
+        return Answered(
+            model=self.engine.runtime_for(request).route.id,
+            events=tuple(events),
+            calls=tuple(self.asked.calls[before:]),
+        )
+
     async def refused(self, request: Request) -> RequestError:
         """Return the error with which a request is refused.
 
@@ -194,6 +232,9 @@ class Harness:
             raise AssertionError(msg) from error
         msg = f"the request was not refused: it went to `{routed.decision.target}`"
         raise AssertionError(msg)
+
+    async def _send(self, request: Request, client: Client, outgoing: Outgoing) -> UpstreamResponse:
+        return await self.engine.call(client, outgoing, request.headers)
 
     async def aclose(self) -> None:
         """Close the connections."""

@@ -1,5 +1,6 @@
 """Contracts as test classes: inherit one, name what is yours, and pytest runs its tests."""
 
+from switchyard_core.testing.conformance.answering import AnsweringConformance
 from switchyard_core.testing.conformance.pack import MutationPackConformance
 from switchyard_core.testing.conformance.plan_store import PlanStoreConformance
 from switchyard_core.testing.conformance.rewrite import RewriteConformance
@@ -7,6 +8,7 @@ from switchyard_core.testing.conformance.router import RouterConformance
 from switchyard_core.testing.conformance.store import LatchStoreConformance
 
 __all__ = [
+    "AnsweringConformance",
     "LatchStoreConformance",
     "MutationPackConformance",
     "PlanStoreConformance",

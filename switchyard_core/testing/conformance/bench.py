@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, fields
+from itertools import count
 from random import Random
 from typing import Any
 
@@ -60,14 +61,17 @@ class Bench:
     ) -> None:
         self.harness = harness
         self.runtime: RouteRuntime = harness.engine.runtimes[route]
-        self._reply = reply
+        #: Answers what the router asks a model.
+        self.reply = reply
+        #: Numbers for the ids that it is given.
+        self.numbers = count(1)
         #: Targets that the router asked.
         self.asked: set[str] = set()
 
     async def ask(self, target: str, call: ModelCall) -> ModelReply:
         """Answer in place of a model: ``context.ask`` of the router."""
         self.asked.add(target)
-        return self._reply(target, call)
+        return self.reply(target, call)
 
     async def route(
         self,

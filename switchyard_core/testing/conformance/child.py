@@ -10,6 +10,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from typing import Any
 
 from switchyard_core.testing.conformance.bench import describe
+from switchyard_core.testing.conformance.interview import Interview
 
 __all__ = ["main"]
 
@@ -40,6 +41,10 @@ async def _decide(suite: Any) -> dict[str, str]:
         for name, request in suite.requests(wire_format, bench.runtime.route.id).items():
             outcome = await bench.route(request, what=name)
             decided[f"{wire_format}, {name}"] = describe(outcome)
+            if bench.runtime.answers:
+                told = Interview(bench, request, what=name)
+                await told.run()
+                decided[f"{wire_format}, {name}"] += f" asks {told.calls}"
     return decided
 
 

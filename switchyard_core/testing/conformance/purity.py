@@ -18,6 +18,7 @@ from switchyard_core.testing.conformance.bench import Trial, describe, require
 from switchyard_core.testing.conformance.watching import Watch, reads_clock, reads_randomness
 
 __all__ = [
+    "Untouched",
     "check_clock",
     "check_processes",
     "check_randomness",
@@ -106,25 +107,39 @@ async def check_request(trial: Trial) -> None:
     """
     bench = trial.bench()
     for name, request in trial.requests(bench.runtime.route.id).items():
-        before = request.body, list(request.headers.items_), request.wire_format
+        untouched = Untouched(request)
         await bench.route(request, what=name)
-        after = request.body, list(request.headers.items_), request.wire_format
-        changed = [
-            what
-            for what, same in (
-                ("its body", before[0] == after[0]),
-                ("its headers", before[1:] == after[1:]),
-                ("`request.fields`", request.fields.dump() == before[0]),
-                ("`request.tree()`", request.tree() == loads(before[0])),
-                ("`request.conversation`", _same_conversation(request)),
-            )
-            if not same
-        ]
+        changed = untouched.changed()
         require(
             not changed,
             f"the router changed {', '.join(changed)} of the request ({name}): return rewrites "
             "in the decision instead, they run on a copy",
         )
+
+
+class Untouched:
+    """What a request is before a router sees it.
+
+    Args:
+        request: The request.
+    """
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self._body = request.body
+        self._rest = (list(request.headers.items_), request.wire_format)
+
+    def changed(self) -> list[str]:
+        """Return the names of the parts that are not what they were."""
+        request = self._request
+        parts = {
+            "its body": self._body == request.body,
+            "its headers": self._rest == (list(request.headers.items_), request.wire_format),
+            "`request.fields`": request.fields.dump() == self._body,
+            "`request.tree()`": request.tree() == loads(self._body),
+            "`request.conversation`": _same_conversation(request),
+        }
+        return [name for name, same in parts.items() if not same]
 
 
 def _same_conversation(request: Request) -> bool:

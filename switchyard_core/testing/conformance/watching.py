@@ -6,7 +6,7 @@ import gc
 import os
 import random
 import sys
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Collection, Coroutine, Generator
 from datetime import date
 from types import FrameType, TracebackType
 from typing import Any, Self
@@ -53,10 +53,12 @@ class Watch:
 
     Args:
         name: Returns what to call a built-in in a message, ``""`` if it may be called.
+        spared: Packages whose own calls do not matter, beside asyncio, logging and threading.
     """
 
-    def __init__(self, name: Callable[[Any], str]) -> None:
+    def __init__(self, name: Callable[[Any], str], spared: Collection[str] = ()) -> None:
         self._name = name
+        self._spared = _INFRASTRUCTURE | set(spared)
         self._outer: Any = None
         self._collects = False
         #: Every forbidden call with its place.
@@ -87,7 +89,7 @@ class Watch:
             return
         name = self._name(function)
         module = str(frame.f_globals.get("__name__", ""))
-        if name and module.partition(".")[0] not in _INFRASTRUCTURE:
+        if name and module.partition(".")[0] not in self._spared:
             self.seen.append(f"{name} at {frame.f_code.co_filename}:{frame.f_lineno}")
 
 
