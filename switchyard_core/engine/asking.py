@@ -19,10 +19,11 @@ from switchyard_core.policy.model import Client, Route, Target
 from switchyard_core.request import Request
 from switchyard_core.rewrites import apply_rewrites
 from switchyard_core.upstream.base import Outgoing, UpstreamResponse
+from switchyard_core.upstream.encoding import EncodingError, content_encoding, decoded
 
 __all__ = ["AskTarget", "Asker", "RouterAsk"]
 
-#: Most bytes of an answer that is read.
+#: Most bytes of an answer that is read, with its content encoding and without.
 ANSWER_BYTES = 16 * 1024 * 1024
 #: Asks a target on a router's account: the routed request, the target, the call, the route's name.
 AskTarget = Callable[[Request, str, ModelCall, str], Awaitable[ModelReply]]
@@ -118,6 +119,11 @@ class Asker:
         except UpstreamError as error:
             failure = Failure(kind="transport", status=0, code=error.kind, body=b"")
             raise AskError(f"asking `{target.name}` failed: {error.message}", failure) from error
+        unreadable: EncodingError | None = None
+        try:
+            body = b"".join(decoded(content_encoding(answer.headers), (body,), ANSWER_BYTES))
+        except EncodingError as error:
+            body, unreadable = b"", error
         failure = Failure(
             kind="status",
             status=answer.status,
@@ -127,6 +133,9 @@ class Asker:
         )
         if answer.status >= _ERROR:
             raise AskError(f"asking `{target.name}` gave status {answer.status}", failure)
+        if unreadable is not None:
+            msg = f"asking `{target.name}`: its answer cannot be read: {unreadable}"
+            raise AskError(msg, failure) from unreadable
         try:
             forced = call.schema is not None and target.structured_output == "forced_tool"
             structured = call.schema_name if forced else None

@@ -5,16 +5,11 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Iterator, Sequence
 from typing import Any
 
-import httpx
-
-from switchyard_core.errors import RecordingError
 from switchyard_core.replay.keys import object_of
 
 __all__ = [
-    "decoded",
     "dumped_body",
     "dumped_chunk",
     "is_shown_as_object",
@@ -30,43 +25,7 @@ _LAYOUTS: dict[str, dict[str, Any]] = {
 }
 #: Behind a layout's word: the body ends with a line break.
 _LINE = ", line break"
-_ENCODINGS = frozenset({"", "identity", "gzip", "x-gzip", "deflate"})
 _BASE64 = "base64"
-
-
-class _Chunks(httpx.SyncByteStream):
-    def __init__(self, chunks: Sequence[bytes]) -> None:
-        self._chunks = chunks
-
-    def __iter__(self) -> Iterator[bytes]:
-        yield from self._chunks
-
-
-def decoded(encoding: str, chunks: Sequence[bytes]) -> tuple[bytes, ...]:
-    """Return the chunks of a body without its content encoding.
-
-    Args:
-        encoding: Value of ``content-encoding``, ``""`` without one.
-        chunks: The body as it came.
-
-    Raises:
-        RecordingError: The encoding is none of gzip and deflate, or the body is not what it
-            says.
-    """
-    words = [word.strip().lower() for word in encoding.split(",")]
-    if not set(words) <= _ENCODINGS:
-        raise RecordingError(
-            f"an answer with `content-encoding: {encoding[:40]}` cannot be recorded: ask the "
-            "provider for `gzip` or `identity`"
-        )
-    if set(words) <= {"", "identity"}:
-        return tuple(chunks)
-    name = ", ".join(word.removeprefix("x-") for word in words)
-    response = httpx.Response(200, headers={"content-encoding": name}, stream=_Chunks(chunks))
-    try:
-        return tuple(response.iter_bytes())
-    except httpx.DecodingError as error:
-        raise RecordingError(f"the provider's answer is not `{name}` as it says") from error
 
 
 def is_shown_as_object(tree: Any) -> bool:

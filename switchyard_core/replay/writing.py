@@ -7,18 +7,20 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from switchyard_core.errors import RecordingError
-from switchyard_core.replay.bodies import decoded
 from switchyard_core.replay.credentials import credential_in_body, credential_in_stream
 from switchyard_core.replay.folder import Folder
 from switchyard_core.replay.ledger import Ledger
 from switchyard_core.replay.recording import Answer, Recording
 from switchyard_core.replay.tables import tables
 from switchyard_core.upstream.base import Outgoing
+from switchyard_core.upstream.encoding import EncodingError, content_encoding, decoded
 
 __all__ = ["Writer"]
 
 _LOG = logging.getLogger("switchyard")
 _SERVER_ERROR = 500
+#: Most bytes of an answer that is recorded, without its content encoding.
+ANSWER_BYTES = 256 * 1024 * 1024
 _EVENT_STREAM = "text/event-stream"
 
 
@@ -87,9 +89,7 @@ class Writer:
     ) -> None:
         by_name = {name.lower(): value for name, value in reversed(headers)}
         stream = by_name.get("content-type", "").lower().startswith(_EVENT_STREAM)
-        plain = tuple(
-            chunk for chunk in decoded(by_name.get("content-encoding", ""), chunks) if chunk
-        )
+        plain = tuple(chunk for chunk in self._decoded(headers, chunks) if chunk)
         body = b"".join(plain)
         found = credential_in_stream(body) if stream else credential_in_body(body)
         if found is not None:
@@ -114,6 +114,15 @@ class Writer:
             )
         self._folder.write(recording)
         self._ledger.stored(self._key, recording.file)
+
+    def _decoded(
+        self, headers: Sequence[tuple[str, str]], chunks: Sequence[bytes]
+    ) -> tuple[bytes, ...]:
+        try:
+            return decoded(content_encoding(headers), chunks, ANSWER_BYTES)
+        except EncodingError as error:
+            msg = f"the provider's answer cannot be recorded: {error}"
+            raise RecordingError(msg, path=str(self._place)) from error
 
     def _refused(self, part: str, where: str) -> RecordingError:
         return RecordingError(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import zlib
 
 import pytest
 
@@ -192,6 +194,56 @@ async def test_no_usable_answer_is_the_providers_failure(reply, message):
 
     assert isinstance(caught.value.__cause__, AskError)
     assert len(router.upstream.requests) == 1
+
+
+def encoded(body: bytes, encoding: str, **more) -> FakeReply:
+    """Return an answer that says how it is encoded."""
+    headers = (("content-type", "application/json"), ("content-encoding", encoding))
+    return FakeReply(body=body, headers=headers, **more)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "encode"), [("gzip", gzip.compress), ("deflate", zlib.compress)]
+)
+@pytest.mark.parametrize("wire_format", WIRE_FORMATS)
+async def test_answer_that_is_compressed_though_nobody_asked_is_read(wire_format, encoding, encode):
+    plugin = Plugin()
+    reply = encoded(encode(answer(wire_format, "{}")), encoding)
+
+    await harness(wire_format, plugin, reply).run(request(wire_format))
+
+    assert [said.text for said in plugin.replies] == ["{}"]
+
+
+@pytest.mark.parametrize("wire_format", WIRE_FORMATS)
+@pytest.mark.parametrize(
+    ("reply", "message"),
+    [
+        (encoded(b"x", "br"), "`judge`: its answer cannot be read: .* `content-encoding: br`"),
+        (encoded(b"plain", "gzip"), "`judge`: its answer cannot be read: it is not `gzip`"),
+        (encoded(gzip.compress(bytes(17 << 20)), "gzip"), "longer than 16777216 bytes"),
+        (encoded(b"x", "br", status=503), "gave status 503"),
+    ],
+    ids=["unknown", "other", "bomb", "status"],
+)
+async def test_answer_that_cannot_be_decoded_is_the_providers_failure(wire_format, reply, message):
+    router = harness(wire_format, Plugin(), reply)
+
+    with pytest.raises(UpstreamError, match=message) as caught:
+        await router.run(request(wire_format))
+
+    assert isinstance(caught.value.__cause__, AskError)
+
+
+async def test_report_of_an_error_is_decoded_too():
+    body = json.dumps({"error": {"code": "down"}}).encode()
+    router = harness("openai_chat", Plugin(), encoded(gzip.compress(body), "gzip", status=500))
+
+    with pytest.raises(UpstreamError) as caught:
+        await router.run(request("openai_chat"))
+
+    assert caught.value.__cause__.failure.code == "down"
+    assert caught.value.__cause__.failure.body == body
 
 
 async def test_undeclared_target_is_not_asked():

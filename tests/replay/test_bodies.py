@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
 import json
-import zlib
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switchyard_core.errors import RecordingError
 from switchyard_core.replay.bodies import (
-    decoded,
     dumped_body,
     dumped_chunk,
     loaded_body,
@@ -78,27 +74,3 @@ def test_only_what_is_not_utf8_stands_as_base64():
 def test_what_is_no_chunk_is_refused(value):
     with pytest.raises(ValueError, match=r"."):
         loaded_chunk(value)
-
-
-@pytest.mark.parametrize(
-    ("encoding", "encode"),
-    [
-        pytest.param("gzip", gzip.compress, id="gzip"),
-        pytest.param("X-GZIP", gzip.compress, id="x_gzip"),
-        pytest.param("deflate", zlib.compress, id="deflate"),
-        pytest.param("identity", bytes, id="identity"),
-        pytest.param("deflate, gzip", lambda b: gzip.compress(zlib.compress(b)), id="both"),
-    ],
-)
-def test_a_content_encoding_is_taken_off_whatever_the_chunks_are(encoding, encode):
-    data = encode(b"data: one\n\ndata: two\n\n" * 50)
-    pieces = [data[at : at + 7] for at in range(0, len(data), 7)]
-
-    assert b"".join(decoded(encoding, pieces)) == b"data: one\n\ndata: two\n\n" * 50
-
-
-def test_an_encoding_that_cannot_be_read_is_named():
-    with pytest.raises(RecordingError, match=r"content-encoding: br"):
-        decoded("br", [b"x"])
-    with pytest.raises(RecordingError, match="is not `gzip`"):
-        decoded("gzip", [b"plain"])

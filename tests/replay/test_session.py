@@ -458,3 +458,15 @@ async def test_the_inner_connection_is_made_once_and_closed(tmp_path):
     await upstream.aclose()
 
     assert [each.closed for each in made] == [True]
+
+
+@pytest.mark.parametrize(
+    ("encoding", "words"), [("br", "`content-encoding: br`"), ("gzip", "not `gzip` as it says")]
+)
+async def test_an_answer_that_cannot_be_decoded_is_not_recorded(tmp_path, encoding, words):
+    reply = FakeReply(body=b"x", headers=(("content-encoding", encoding),))
+
+    with pytest.raises(RecordingError, match=words):
+        await record(tmp_path, FakeUpstream(reply), call("openai_chat"))
+
+    assert files(tmp_path) == []
