@@ -23,6 +23,8 @@ __all__ = ["VERSION", "Answer", "Recording"]
 
 #: Version of the file's format.
 VERSION = 1
+#: Of whole answers; what is below is only said before one.
+_STATUSES = range(200, 600)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +62,9 @@ class Answer:
         stream = "chunks" in value
         if not isinstance(value["status"], int) or stream == ("body" in value):
             msg = "an answer has a `status`, and either a `body` or `chunks`"
+            raise ValueError(msg)
+        if value["status"] not in _STATUSES or isinstance(value["status"], bool):
+            msg = "the `status` of an answer is no HTTP status: it is from 200 to 599"
             raise ValueError(msg)
         body = loaded_body(value["body"], value.get("layout", "")) if not stream else b""
         chunks = tuple(map(loaded_chunk, value["chunks"])) if stream else (body,) if body else ()

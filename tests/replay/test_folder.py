@@ -132,6 +132,14 @@ def changed(**changes):
         pytest.param(
             changed(responses=[{"status": 200, "headers": {}}]), "`body` or `chunks`", id="no_body"
         ),
+        *(
+            pytest.param(
+                changed(responses=[{"status": status, "headers": {}, "body": {}}]),
+                "from 200 to 599",
+                id=f"status_{status}",
+            )
+            for status in (99999, 600, 199, 0, -200, True)
+        ),
         pytest.param(changed(key_fields=None), "is not a recording", id="key_fields"),
         pytest.param(changed(key_fields=["model"]), "named for another call", id="other_key"),
     ],
