@@ -76,6 +76,10 @@ def _without(name: str, chunks: tuple[bytes, ...], limit: int) -> tuple[bytes, .
             if name == "gzip" and decoder.unused_data.startswith(_MAGIC):
                 # A body of several parts, each with a head of its own.
                 waiting, decoder = decoder.unused_data, zlib.decompressobj(_WINDOW[name])
+    # One that breaks off is passed on as far as it goes: its reader knows what is missing.
+    if any(chunks) and not any(found) and not decoder.eof:
+        msg = f"it is not `{name}` as it says"
+        raise EncodingError(msg)
     return tuple(part for part in found if part)
 
 

@@ -78,10 +78,20 @@ def test_an_encoding_that_cannot_be_read_is_named(encoding):
         decoded(encoding, [b"x"], 10)
 
 
+@pytest.mark.parametrize("body", [b"plain", b"x", b'{"a": 1}'])
 @pytest.mark.parametrize("encoding", ["gzip", "deflate"])
-def test_a_body_that_is_not_what_it_says_is_refused(encoding):
+def test_a_body_that_is_not_what_it_says_is_refused(encoding, body):
     with pytest.raises(EncodingError, match=f"not `{encoding}` as it says"):
-        decoded(encoding, [b"plain"], 10)
+        decoded(encoding, [body], 10)
+
+
+def test_a_body_that_breaks_off_is_decoded_as_far_as_it_goes():
+    packed = gzip.compress(TEXT, 0)
+
+    found = b"".join(decoded("gzip", [packed[:-20]], len(TEXT)))
+
+    assert found
+    assert TEXT.startswith(found)
 
 
 @given(st.sampled_from(["gzip", "deflate"]), st.lists(st.binary()), st.integers(0, 50))
