@@ -155,6 +155,9 @@ class ModelReply:
         stop: Why it stopped, in the provider's own word: ``stop``, ``length``, ``end_turn``, …
         refusal: Text of a refusal, ``""`` when it did not refuse.
         usage: Tokens.
+        wants: What it waits for that no answer can be given to, each in the provider's own word,
+            such as ``custom_tool_call`` or ``pause_turn``; empty for a reply that is complete or
+            asks for ``calls`` alone.
     """
 
     text: str = ""
@@ -163,6 +166,7 @@ class ModelReply:
     stop: str = ""
     refusal: str = ""
     usage: ModelUsage = field(default_factory=ModelUsage)
+    wants: tuple[str, ...] = ()
 
     @property
     def truncated(self) -> bool:

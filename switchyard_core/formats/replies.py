@@ -11,7 +11,14 @@ from typing import Any
 from switchyard_core.asking import ModelReply, ModelUsage, RequestedCall
 from switchyard_core.declarations import WireFormat
 from switchyard_core.formats.items import assistant_item
+from switchyard_core.formats.parts import ShapeError, an_array, an_object, objects, text_in
 from switchyard_core.formats.verbatim import Verbatim
+from switchyard_core.formats.wants import (
+    chat_wants,
+    is_function,
+    messages_wants,
+    responses_wants,
+)
 from switchyard_core.jsontext import JsonTextError, ObjectText, encode, loads
 
 __all__ = ["read_reply"]
@@ -40,18 +47,10 @@ def read_reply(wire_format: WireFormat, body: bytes, structured: str | None = No
         tree = loads(body)
         _refuse_error(tree)
         reply = _READERS[wire_format](tree, fields)
-    except (JsonTextError, LookupError, TypeError, AttributeError, _NoAnswerError) as error:
-        msg = f"not an answer of {wire_format}: {_told(error)}"
+    except (JsonTextError, ShapeError) as error:
+        msg = f"not an answer of {wire_format}: {error}"
         raise ValueError(msg) from None
     return reply if structured is None else _from_arguments(reply, structured)
-
-
-class _NoAnswerError(Exception):
-    """A body says that there is no answer."""
-
-
-def _told(error: Exception) -> str:
-    return f"{error} is missing" if isinstance(error, KeyError) else str(error)
 
 
 def _refuse_error(tree: Mapping[str, Any]) -> None:
@@ -63,7 +62,7 @@ def _refuse_error(tree: Mapping[str, Any]) -> None:
         words = (told.get("code"), told.get("type"))
         code = next((w for w in words if isinstance(w, str) and _CODE.fullmatch(w)), "no code")
         msg = f"the provider reports an error ({code})"
-        raise _NoAnswerError(msg)
+        raise ShapeError(msg)
 
 
 def _from_arguments(reply: ModelReply, name: str) -> ModelReply:
@@ -81,27 +80,29 @@ _EMPTY = ("refusal", "audio", "function_call", "tool_calls")
 
 
 def _chat(tree: Mapping[str, Any], fields: ObjectText) -> ModelReply:
-    choice = tree["choices"][0]
-    message = choice["message"]
+    choices = objects(an_array(tree, "choices"), "choices")
+    if not choices:
+        msg = "`choices` is empty"
+        raise ShapeError(msg)
+    place, choice = choices[0]
     stop = _word(choice.get("finish_reason"))
     if choice.get("error") or stop == "error":
         msg = "the provider reports an error in the choice"
-        raise _NoAnswerError(msg)
-    text = _chat_text(message.get("content"))
+        raise ShapeError(msg)
+    message, place = an_object(choice, "message", place), f"{place}.message"
+    text = _chat_text(message, place)
+    called = objects(message.get("tool_calls") or None, f"{place}.tool_calls")
     refusal = _word(message.get("refusal"))
     if stop == "content_filter":
         refusal = refusal or text or _FILTERED
     usage = _table(tree.get("usage"))
     return ModelReply(
         text=text,
-        calls=tuple(
-            _call(call["id"], call["function"]["name"], call["function"].get("arguments"))
-            for call in message.get("tool_calls") or ()
-            if call.get("function")
-        ),
+        calls=tuple(_chat_call(call, at) for at, call in called if is_function(call)),
         items=(_chat_item(fields, message),),
         stop=stop,
         refusal=refusal,
+        wants=chat_wants(message, (call for _, call in called)),
         usage=ModelUsage(
             input_tokens=_count(usage, "prompt_tokens"),
             output_tokens=_count(usage, "completion_tokens"),
@@ -110,10 +111,20 @@ def _chat(tree: Mapping[str, Any], fields: ObjectText) -> ModelReply:
     )
 
 
-def _chat_text(content: Any) -> str:
+def _chat_text(message: Mapping[str, Any], place: str) -> str:
+    content = message.get("content")
     if isinstance(content, list):
-        return _joined(part["text"] for part in content if part.get("type") == "text")
-    return _joined((content or "",))
+        parts = objects(content, f"{place}.content")
+        return "".join(
+            text_in(part, "text", at) for at, part in parts if part.get("type") == "text"
+        )
+    return text_in(message, "content", place) if content else ""
+
+
+def _chat_call(call: Mapping[str, Any], place: str) -> RequestedCall:
+    function, at = an_object(call, "function", place), f"{place}.function"
+    name = text_in(function, "name", at)
+    return _call(text_in(call, "id", place), name, function.get("arguments"), at)
 
 
 def _chat_item(fields: ObjectText, message: Mapping[str, Any]) -> Verbatim:
@@ -125,8 +136,8 @@ def _chat_item(fields: ObjectText, message: Mapping[str, Any]) -> Verbatim:
     choice = None if choices is None else choices.object(0)
     item = None if choice is None else choice.object("message")
     if item is None:
-        msg = "the message is no object"
-        raise TypeError(msg)
+        msg = "`choices[0].message` is no object"
+        raise ShapeError(msg)
     item.delete("annotations")
     for key in _EMPTY:
         if key in message and not message[key]:
@@ -140,19 +151,19 @@ def _chat_item(fields: ObjectText, message: Mapping[str, Any]) -> Verbatim:
 
 
 def _responses(tree: Mapping[str, Any], fields: ObjectText) -> ModelReply:
-    items = tree["output"]
     status = _word(tree.get("status"))
     if status not in ("", "completed", "incomplete"):
         msg = f"the status is {status}" if _CODE.fullmatch(status) else "the status is unknown"
-        raise _NoAnswerError(msg)
+        raise ShapeError(msg)
+    items = objects(an_array(tree, "output"), "output")
     parts = [
         part
-        for item in items
+        for at, item in items
         if item.get("type") == "message"
-        for part in item.get("content") or ()
+        for part in objects(item.get("content") or None, f"{at}.content")
     ]
-    text = _joined(part["text"] for part in parts if part.get("type") == "output_text")
-    refusal = _joined(part["refusal"] for part in parts if part.get("type") == "refusal")
+    text = _texts(parts, "output_text", "text")
+    refusal = _texts(parts, "refusal", "refusal")
     stop = status
     if status == "incomplete":
         reason = _word(_table(tree.get("incomplete_details")).get("reason"))
@@ -163,13 +174,16 @@ def _responses(tree: Mapping[str, Any], fields: ObjectText) -> ModelReply:
     return ModelReply(
         text=text,
         calls=tuple(
-            _call(item["call_id"], item["name"], item.get("arguments"))
-            for item in items
+            _call(
+                text_in(item, "call_id", at), text_in(item, "name", at), item.get("arguments"), at
+            )
+            for at, item in items
             if item.get("type") == "function_call"
         ),
         items=_items(fields),
         stop=stop,
         refusal=refusal,
+        wants=responses_wants(item for _, item in items),
         usage=ModelUsage(
             input_tokens=_count(usage, "input_tokens"),
             output_tokens=_count(usage, "output_tokens"),
@@ -182,7 +196,7 @@ def _items(fields: ObjectText) -> tuple[Verbatim, ...]:
     output = fields.array("output")
     if output is None:
         msg = "`output` is no array"
-        raise TypeError(msg)
+        raise ShapeError(msg)
     return tuple(Verbatim(output.raw(index)) for index in range(len(output)))
 
 
@@ -190,23 +204,23 @@ def _items(fields: ObjectText) -> tuple[Verbatim, ...]:
 
 
 def _messages(tree: Mapping[str, Any], fields: ObjectText) -> ModelReply:
-    blocks, raw = tree["content"], fields.array("content")
+    blocks, raw = objects(an_array(tree, "content"), "content"), fields.array("content")
     if raw is None:
         msg = "`content` is no array"
-        raise TypeError(msg)
-    text = _joined(block["text"] for block in blocks if block.get("type") == "text")
+        raise ShapeError(msg)
+    text = _texts(blocks, "text", "text")
     stop = _word(tree.get("stop_reason"))
     refusal = ""
     if stop == "refusal":
         details = _table(tree.get("stop_details"))
         refusal = text or _word(details.get("explanation")) or _REFUSED
     calls = []
-    for index, block in enumerate(blocks):
+    for index, (at, block) in enumerate(blocks):
         node = raw.object(index)
         if block.get("type") == "tool_use" and node is not None:
             arguments = node.raw("input")
             told = None if arguments is None else arguments.decode("utf-8", "replace")
-            calls.append(_call(block["id"], block["name"], told))
+            calls.append(_call(text_in(block, "id", at), text_in(block, "name", at), told, at))
     usage = _table(tree.get("usage"))
     cached = _count(usage, "cache_read_input_tokens")
     fresh = _count(usage, "input_tokens") + _count(usage, "cache_creation_input_tokens")
@@ -216,6 +230,7 @@ def _messages(tree: Mapping[str, Any], fields: ObjectText) -> ModelReply:
         items=(Verbatim(b'{"role":"assistant","content":' + raw.dump() + b"}"),),
         stop=stop,
         refusal=refusal,
+        wants=messages_wants(stop),
         usage=ModelUsage(
             # This format counts the tokens that came from a cache apart.
             input_tokens=fresh + cached,
@@ -228,24 +243,18 @@ def _messages(tree: Mapping[str, Any], fields: ObjectText) -> ModelReply:
 # --- what they share ---------------------------------------------------------------------
 
 
-def _call(call_id: Any, name: Any, arguments: Any) -> RequestedCall:
-    if not isinstance(call_id, str) or not isinstance(name, str):
-        msg = "a tool call has no id or no name"
-        raise TypeError(msg)
+def _call(call_id: str, name: str, arguments: Any, place: str) -> RequestedCall:
     if isinstance(arguments, dict):  # some providers forget to write the JSON as text
         arguments = encode(arguments).decode()
     if arguments is not None and not isinstance(arguments, str):
-        msg = "the arguments of a tool call are no text"
-        raise TypeError(msg)
+        msg = f"`{place}.arguments` is no string"
+        raise ShapeError(msg)
     return RequestedCall(id=call_id, name=name, arguments=arguments or "{}")
 
 
-def _joined(texts: Iterable[Any]) -> str:
-    found = list(texts)
-    if not all(isinstance(text, str) for text in found):
-        msg = "a text is no string"
-        raise TypeError(msg)
-    return "".join(found)
+def _texts(parts: Iterable[tuple[str, Mapping[str, Any]]], kind: str, key: str) -> str:
+    """Return the texts of the parts of one type, joined."""
+    return "".join(text_in(part, key, at) for at, part in parts if part.get("type") == kind)
 
 
 def _word(value: Any) -> str:

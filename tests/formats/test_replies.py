@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from hypothesis import given
@@ -112,6 +113,83 @@ def test_report_of_an_error_is_told_by_its_code_alone(error, told):
     assert "secret" not in str(caught.value)
 
 
+TEXT_PART = {"type": "text", "text": "x"}
+
+
+@pytest.mark.parametrize(
+    ("wire_format", "body", "told"),
+    [
+        ("openai_chat", b"{}", "`choices` is missing"),
+        ("openai_chat", b'{"choices": null}', "`choices` is no array"),
+        ("openai_chat", b'{"choices": []}', "`choices` is empty"),
+        ("openai_chat", b'{"choices": ["x"]}', "`choices[0]` is no object"),
+        ("openai_chat", b'{"choices": [{}]}', "`choices[0].message` is missing"),
+        ("openai_chat", b'{"choices": [{"message": null}]}', "`choices[0].message` is no object"),
+        ("openai_chat", chat({"content": 3}), "`choices[0].message.content` is no string"),
+        (
+            "openai_chat",
+            chat({"content": [TEXT_PART, "x"]}),
+            "`choices[0].message.content[1]` is no object",
+        ),
+        (
+            "openai_chat",
+            chat({"content": [{"type": "text"}]}),
+            "`choices[0].message.content[0].text` is missing",
+        ),
+        ("openai_chat", chat({"tool_calls": 3}), "`choices[0].message.tool_calls` is no array"),
+        (
+            "openai_chat",
+            chat({"tool_calls": [{"id": "c", "type": "function"}]}),
+            "`choices[0].message.tool_calls[0].function` is missing",
+        ),
+        (
+            "openai_chat",
+            chat({"tool_calls": [{"id": "c", "function": {}}]}),
+            "`choices[0].message.tool_calls[0].function.name` is missing",
+        ),
+        (
+            "openai_chat",
+            chat({"tool_calls": [{"id": None, "function": {"name": "f"}}]}),
+            "`choices[0].message.tool_calls[0].id` is no string",
+        ),
+        ("openai_responses", b"{}", "`output` is missing"),
+        ("openai_responses", b'{"output": "x"}', "`output` is no array"),
+        ("openai_responses", b'{"output": [[]]}', "`output[0]` is no object"),
+        ("openai_responses", responses(message_item("x")), "`output[0].content[0]` is no object"),
+        (
+            "openai_responses",
+            responses({"type": "message", "content": "x"}),
+            "`output[0].content` is no array",
+        ),
+        (
+            "openai_responses",
+            responses(message_item({"type": "refusal"})),
+            "`output[0].content[0].refusal` is missing",
+        ),
+        (
+            "openai_responses",
+            responses({"type": "function_call", "name": "f"}),
+            "`output[0].call_id` is missing",
+        ),
+        ("anthropic_messages", b"{}", "`content` is missing"),
+        ("anthropic_messages", b'{"content": null}', "`content` is no array"),
+        ("anthropic_messages", messages(TEXT_PART, 3), "`content[1]` is no object"),
+        ("anthropic_messages", messages({"type": "text"}), "`content[0].text` is missing"),
+        (
+            "anthropic_messages",
+            messages({"type": "tool_use", "id": "c"}),
+            "`content[0].name` is missing",
+        ),
+    ],
+)
+def test_what_is_missing_is_told_by_its_place(wire_format, body, told):
+    assert outcome(wire_format, body) == f"not an answer of {wire_format}: {told}"
+
+
+#: What only Python says; nobody who runs a server can do anything with it.
+PYTHON = re.compile(r"NoneType|subscriptable|iterable|attribute|out of range|sys\.|recursion|codec")
+
+
 def outcome(wire_format, body: bytes) -> ModelReply | str:
     try:
         return read_reply(wire_format, body)
@@ -126,6 +204,7 @@ def test_any_json_is_an_answer_or_refused(wire_format, value):
     for body in (value, f'{{"{key}": {value}}}', f'{{"{key}": [{value}], "usage": {value}}}'):
         found = outcome(wire_format, body.encode("utf-8", "surrogatepass"))
         assert isinstance(found, ModelReply) or found.startswith("not an answer of ")
+        assert isinstance(found, ModelReply) or not PYTHON.search(found)
 
 
 @pytest.mark.parametrize(
@@ -289,3 +368,80 @@ def test_chat_message_without_a_role_gets_it():
     (item,) = read_reply("openai_chat", body).items
 
     assert item == {"content": "x", "refusal": "no", "role": "assistant"}
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "custom_tool_call",
+        "computer_call",
+        "local_shell_call",
+        "shell_call",
+        "apply_patch_call",
+        "mcp_approval_request",
+        "call_of_tomorrow_call",
+    ],
+)
+def test_reply_of_responses_wants_what_only_a_client_can_give(kind):
+    reply = read_reply("openai_responses", responses({"type": kind, "call_id": "c", "id": "i"}))
+
+    assert (reply.wants, reply.calls) == ((kind,), ())
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        *(
+            {"type": kind, "id": "i", "status": "completed"}
+            for kind in (
+                "web_search_call",
+                "file_search_call",
+                "code_interpreter_call",
+                "image_generation_call",
+                "mcp_call",
+                "hosted_of_tomorrow_call",
+            )
+        ),
+        {"type": "function_call", "call_id": "c", "name": "f"},
+        {"type": "reasoning", "id": "i"},
+        {"type": "mcp_list_tools", "id": "i"},
+        {"type": 3},
+        {},
+        message_item({"type": "output_text", "text": "x"}),
+    ],
+    ids=lambda item: str(item.get("type")),
+)
+def test_reply_of_responses_wants_nothing_that_is_done(item):
+    assert read_reply("openai_responses", responses(item)).wants == ()
+
+
+def test_call_that_the_provider_answered_itself_wants_nothing():
+    call = {"type": "shell_call", "call_id": "c"}
+    output = {"type": "shell_call_output", "call_id": "c", "output": []}
+
+    assert read_reply("openai_responses", responses(call, output)).wants == ()
+    assert read_reply("openai_responses", responses(call, output, {**call, "call_id": "d"})).wants
+
+
+@pytest.mark.parametrize(
+    ("message", "wants"),
+    [
+        ({"function_call": {"name": "f", "arguments": "{}"}}, ("function_call",)),
+        ({"tool_calls": [{"id": "c", "type": "custom", "custom": {}}]}, ("custom",)),
+        ({"tool_calls": [{"id": "c", "type": 3}]}, ("an unknown call",)),
+        ({"tool_calls": [{"id": "c", "type": "a\nb"}]}, ("an unknown call",)),
+        ({"function_call": None, "tool_calls": None}, ()),
+        ({"tool_calls": [{"id": "c", "function": {"name": "f"}}]}, ()),
+    ],
+)
+def test_reply_of_chat_wants_what_is_no_call_of_a_function(message, wants):
+    reply = read_reply("openai_chat", chat({"content": None, **message}))
+
+    assert reply.wants == wants
+
+
+@pytest.mark.parametrize(("stop", "wants"), [("pause_turn", ("pause_turn",)), ("end_turn", ())])
+def test_reply_of_messages_wants_to_go_on_after_a_pause(stop, wants):
+    body = messages({"type": "server_tool_use", "id": "s", "name": "web_search"}, stop_reason=stop)
+
+    assert read_reply("anthropic_messages", body).wants == wants
