@@ -111,7 +111,7 @@ class StepFailed:
     Args:
         step: Its number.
         code: One word: ``upstream``, ``timeout``, ``run_timeout``, ``tool_rounds``,
-            ``truncated``, ``refused`` or ``blocked``.
+            ``truncated``, ``refused``, ``unfamiliar_call`` or ``blocked``.
         error: One sentence for people.
         usage: Tokens of what it tried.
     """

@@ -185,6 +185,14 @@ class Executor:
         self.usage += reply.usage
         if reply.refusal:
             raise StepFailure("refused", f"the executor refused: {reply.refusal}")
+        if reply.wants:
+            # Not even its other calls are made: without all the results it cannot go on.
+            words = ", ".join(f"`{word}`" for word in reply.wants)
+            raise StepFailure(
+                "unfamiliar_call",
+                f"the executor waits for {words}, which this route cannot give it; look for what "
+                "offers it, such as `extra_body` of the target, and take it out",
+            )
         return reply
 
     async def _run_tools(

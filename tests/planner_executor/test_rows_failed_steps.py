@@ -31,6 +31,44 @@ SEARCH = {"name": "search_products", "arguments": {"query": "tripod"}, "id": "ca
 #: Step 2 begins with this turn of the executor.
 SECOND = 2
 
+#: An answer in each format that waits for what no tool is, and the word for it.
+UNFAMILIAR = {
+    "openai_chat": (
+        "function_call",
+        {
+            "choices": [
+                {
+                    "message": {
+                        "role": "assistant",
+                        "content": "Look:",
+                        "function_call": {"name": "search_products", "arguments": "{}"},
+                    },
+                    "finish_reason": "function_call",
+                }
+            ]
+        },
+    ),
+    "openai_responses": (
+        "custom_tool_call",
+        {
+            "status": "completed",
+            "output": [
+                {"type": "custom_tool_call", "call_id": "c", "name": "patch", "input": "x"},
+                {
+                    "type": "function_call",
+                    "call_id": "d",
+                    "name": "search_products",
+                    "arguments": "{}",
+                },
+            ],
+        },
+    ),
+    "anthropic_messages": (
+        "pause_turn",
+        {"content": [{"type": "text", "text": "Searching"}], "stop_reason": "pause_turn"},
+    ),
+}
+
 
 def failing(case: str, target: str) -> Shop:
     """Return a shop whose second step fails in one of the ways in which steps do."""
@@ -63,6 +101,13 @@ def failing(case: str, target: str) -> Shop:
             target,
             instead=lambda out: FakeReply(body=b"{}") if b"ACTION-TWO" in out.body else None,
         )
+    if case == "unfamiliar_call":
+        unfamiliar = FakeReply(body=UNFAMILIAR[target][1])
+        return Shop(
+            target,
+            instead=lambda out: unfamiliar if b"ACTION-TWO" in out.body else None,
+            options="progress_events = true",
+        )
     fault = {"drop": {"kind": "drop"}, "cut": {"kind": "cut"}}.get(case)
     return Shop(target, faults=[{"turn": SECOND, **(fault or {"status": int(case)})}])
 
@@ -82,6 +127,7 @@ CASES = {
     "refused": ("the executor refused", 3),
     "tool_rounds": ("more than 2 times", 5),
     "truncated": ("cut before it said anything", 3),
+    "unfamiliar_call": ("the executor waits for `", 3),
 }
 
 
@@ -113,6 +159,20 @@ async def test_failed_step_gives_what_was_done(case, target):
             if not stream:
                 assert answer.headers["x-switchyard-phase"] == "failed"
                 assert answer.headers["x-switchyard-steps"] == "1/3"
+
+
+@every_target
+async def test_step_that_waits_for_what_no_tool_is_calls_none_and_says_the_word(target):
+    word, _ = UNFAMILIAR[target]
+    shop = failing("unfamiliar_call", target)
+
+    answer = await shop.ask(target, stream=True)
+
+    second = answer.extension["steps"][1]
+    assert f"`{word}`" in second["error"]
+    assert second["tool_calls"] == []
+    (failed,) = [line for line in answer.comments if '"event":"step_failed"' in line]
+    assert '"code":"unfamiliar_call"' in failed
 
 
 @every_caller
