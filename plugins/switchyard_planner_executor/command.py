@@ -34,6 +34,7 @@ from switchyard_core import (
 )
 from switchyard_core.cli import replay_options, unused_note
 from switchyard_planner_executor.printing import PRINTERS, Printer
+from switchyard_planner_executor.strict_json import NotJsonError, RepeatedKeyError, loads
 
 __all__ = ["command"]
 
@@ -274,12 +275,15 @@ def _read_plan(source: Path | None) -> Mapping[str, Any] | None:
     if source is None:
         return None
     try:
-        found = json.loads(source.read_text("utf-8"))
+        found = loads(source.read_bytes())
     except OSError as error:
         msg = f"cannot read {source}: {error.strerror}"
         raise _CannotRun(msg) from None
-    except (ValueError, RecursionError) as error:
+    except NotJsonError as error:
         msg = f"{source} is not JSON: {error}"
+        raise _CannotRun(msg) from None
+    except RepeatedKeyError as error:
+        msg = f"{source} holds no plan: {error}"
         raise _CannotRun(msg) from None
     # The machine-readable part of an answer holds its plan, too.
     if isinstance(found, dict) and isinstance(found.get("plan"), dict):

@@ -37,10 +37,16 @@ def loads(text: str | bytes) -> Any:
         if isinstance(text, bytes):
             text = text.decode("utf-8")
         return json.loads(
-            text, object_pairs_hook=_members, parse_constant=_no_number, parse_float=_finite
+            text,
+            object_pairs_hook=_members,
+            parse_constant=_no_number,
+            parse_float=_finite,
+            parse_int=_integer,
         )
     except RepeatedKeyError:
         raise
+    except UnicodeDecodeError:
+        msg = "not UTF-8"
     except RecursionError:
         msg = "nested too deeply"
     except json.JSONDecodeError as error:
@@ -56,6 +62,15 @@ def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         counts = Counter(key for key, _ in pairs)
         raise RepeatedKeyError(counts.most_common(1)[0][0])
     return found
+
+
+def _integer(digits: str) -> int:
+    try:
+        return int(digits)
+    except ValueError:
+        # Python's own message advises a change of its settings.
+        msg = f"an integer of {len(digits.lstrip('-'))} digits is too long"
+        raise ValueError(msg) from None
 
 
 def _finite(text: str) -> float:

@@ -197,6 +197,11 @@ def test_answer_of_a_run_can_be_run_again(shop):
 BAD_FILES = {
     "missing": (None, "cannot read plan.json: No such file"),
     "not json": ("{", "plan.json is not JSON"),
+    "not utf-8": (b"\xff", "plan.json is not JSON: not UTF-8"),
+    "deep": ("[" * 100_000, "plan.json is not JSON: nested too deeply"),
+    "long": ("1" * 5000, "plan.json is not JSON: an integer of 5000 digits is too long"),
+    "deep value": ('{"goal": ' + "[" * 900 + "]" * 900 + ', "steps": []}', "`goal`"),
+    "twice": ('{"goal": "g", "goal": "h"}', "plan.json holds no plan: the key `goal` stands twice"),
     "no object": ("[]", "plan.json holds no plan"),
     "no goal": ('{"steps": []}', "`goal` is missing"),
     "schema": ('{"goal": "g", "steps": [{"step": 1}]}', "`steps[0].action` is missing"),
@@ -209,7 +214,7 @@ def test_bad_plan_file_ends_with_2(shop, fault, sent, tmp_path):
     text, told = BAD_FILES[fault]
     path = shop()
     if text is not None:
-        (tmp_path / "plan.json").write_text(text)
+        (tmp_path / "plan.json").write_bytes(text if isinstance(text, bytes) else text.encode())
 
     run = plan(path, "--from", "plan.json", "--yes")
 

@@ -41,3 +41,22 @@ def test_key_that_stands_twice_is_named(text: str) -> None:
 def test_what_is_no_json_is_said_to_be_none(text: str | bytes) -> None:
     with pytest.raises(NotJsonError):
         loads(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("1" * 5000, "an integer of 5000 digits is too long"),
+        ('{"a": [-' + "1" * 5000 + "]}", "an integer of 5000 digits is too long"),
+        ("[" * 100_000, "nested too deeply"),
+        ('{"a":' * 100_000, "nested too deeply"),
+        (b"\xff", "not UTF-8"),
+        ("NaN", "NaN is no number of JSON"),
+    ],
+    ids=["integer", "negative", "arrays", "objects", "bytes", "nan"],
+)
+def test_fault_is_told_in_plain_words(text: str | bytes, told: str) -> None:
+    with pytest.raises(NotJsonError) as caught:
+        loads(text)
+
+    assert str(caught.value) == told
