@@ -46,7 +46,8 @@ class Announced:
 
     Args:
         phase: Value of ``x-switchyard-phase``, ``""`` to leave it.
-        facts: ``{"plan-id": "..."}`` becomes ``x-switchyard-plan-id``; lower-case names.
+        facts: ``{"plan-id": "..."}`` becomes ``x-switchyard-plan-id``; names of ``a-z``, ``0-9``
+            and ``-``, values of one line of Latin-1.
         warnings: Their codes go into ``x-switchyard-warning``.
     """
 

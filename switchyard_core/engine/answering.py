@@ -7,7 +7,8 @@ import contextlib
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from switchyard_core.answers import (
     Announced,
@@ -16,13 +17,12 @@ from switchyard_core.answers import (
     Finished,
     Progress,
     SectionFinished,
-    SectionStarted,
-    TextDelta,
     Usage,
 )
 from switchyard_core.asking import Ask, AskError, ModelCall, ModelReply, ModelUsage, WouldAsk
 from switchyard_core.decision import DecisionWarning, Failure
 from switchyard_core.engine.contract import ends_task
+from switchyard_core.engine.event_contract import breach_of_event
 from switchyard_core.errors import PluginError, RequestError, SwitchyardError, UpstreamError
 from switchyard_core.formats.answer import AnswerWriter, comment
 from switchyard_core.request import Request
@@ -36,16 +36,7 @@ WAITING_EVENTS = 256
 #: Seconds of silence in a stream after which a comment is sent, unless a route says otherwise.
 KEEPALIVE_S = 10.0
 _GATEWAY_TIMEOUT = 504
-_EVENTS = (
-    Announced,
-    SectionStarted,
-    TextDelta,
-    SectionFinished,
-    Progress,
-    Extension,
-    Usage,
-    Finished,
-)
+_Made = TypeVar("_Made")
 
 
 @dataclass(slots=True)
@@ -100,7 +91,7 @@ async def checked_events(
     events = router.answer(request, context)
     try:
         async for event in events:
-            breach = _breach(event, finished=finished)
+            breach = "goes on after `Finished`" if finished else breach_of_event(event)
             if request.body is not body or request.fields.changed:
                 breach = "changed the request"
             if breach:
@@ -127,15 +118,6 @@ async def checked_events(
                 await close()
     if breach or not finished:
         raise blame(breach or "ended its answer without `Finished`")
-
-
-def _breach(event: object, *, finished: bool) -> str:
-    """Return what is wrong with an event, ``""`` when nothing is."""
-    if finished:
-        return "goes on after `Finished`"
-    if not isinstance(event, _EVENTS):
-        return f"yields {type(event).__name__}, which is no event of an answer"
-    return ""
 
 
 def _as_refusal(error: AskError, *, begun: bool) -> RequestError | UpstreamError:
@@ -201,11 +183,12 @@ class AnswerRun:
                 async for event in self.events:
                     begun = True
                     self._hear(event)
-                    self._noted(event)
+                    self._made(partial(self.writer.note, event))
+            body = self._made(self.writer.whole)
         except SwitchyardError as error:
             error.final = error.final or begun
             raise
-        return self._response("application/json", _once(self.writer.whole()))
+        return self._response("application/json", _once(body))
 
     async def streamed(self) -> UpstreamResponse:
         """Return the answer once it has more than facts for the headers; the rest follows.
@@ -277,21 +260,23 @@ class AnswerRun:
                 if chunk:
                     yield chunk
                 queue.task_done()
-            yield self.writer.end()
+            yield self._made(self.writer.end)
         finally:
             await _end(running)
 
     def _written(self, event: AnswerEvent) -> bytes:
-        if isinstance(event, Progress):
-            return comment(event.data) if self.progress else b""
-        try:
-            return self.writer.event(event)
-        except ValueError as error:
-            raise self.blame(f"yields what makes no answer: {error}") from error
+        if not isinstance(event, Progress):
+            return self._made(partial(self.writer.event, event))
+        return self._made(partial(comment, event.data)) if self.progress else b""
 
-    def _noted(self, event: AnswerEvent) -> None:
+    def _made(self, write: Callable[[], _Made]) -> _Made:
+        """Return what a writer makes of the router's events; that it cannot is the router's fault.
+
+        Raises:
+            PluginError: The events make no answer, or hold what is no JSON.
+        """
         try:
-            self.writer.note(event)
+            return write()
         except ValueError as error:
             raise self.blame(f"yields what makes no answer: {error}") from error
 

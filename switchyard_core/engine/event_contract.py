@@ -1,0 +1,111 @@
+"""What an event of a router's answer must hold, so that it can be written at all."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from switchyard_core.answers import (
+    Announced,
+    Extension,
+    Finished,
+    Progress,
+    SectionFinished,
+    SectionStarted,
+    TextDelta,
+    Usage,
+)
+from switchyard_core.asking import ModelUsage
+from switchyard_core.decision import DecisionWarning
+
+__all__ = ["breach_of_event"]
+
+_FACT_NAME = re.compile(r"[a-z0-9-]{1,64}")
+#: What HTTP lets stand in the value of a header: Latin-1 text without controls, no space outside.
+_FACT_VALUE = re.compile(r"(?:[\x21-\x7e\xa1-\xff](?:[\x20-\x7e\xa0-\xff]*[\x21-\x7e\xa1-\xff])?)?")
+_SHOWN_CHARS = 40
+_COUNTS = ("input_tokens", "output_tokens", "cached_tokens")
+
+
+def breach_of_event(event: object) -> str:
+    """Return what is wrong with an event of an answer, ``""`` when nothing is.
+
+    Args:
+        event: What a router yielded.
+
+    Returns:
+        The end of a sentence that begins with the router. Of what it said, only the name of a
+        fact is in it: the rest may be a user's.
+    """
+    check = next((check for kind, check in _CHECKS.items() if isinstance(event, kind)), None)
+    if check is None:
+        return f"yields {type(event).__name__}, which is no event of an answer"
+    what = check(event)
+    return f"yields `{type(event).__name__}` whose {what}" if what else ""
+
+
+def _announced(event: Announced) -> str:
+    if not isinstance(event.facts, Mapping):
+        return "`facts` is no mapping"
+    for name, value in event.facts.items():
+        if not isinstance(name, str) or _FACT_NAME.fullmatch(name) is None:
+            shown = repr(name)[:_SHOWN_CHARS]
+            return f"fact {shown} has a name that no header can have: use a-z, 0-9 and `-`"
+        if not isinstance(value, str) or _FACT_VALUE.fullmatch(value) is None:
+            return f"fact `{name}` has a value that no header can hold: use one line of Latin-1"
+    if not isinstance(event.warnings, tuple) or not all(map(_is_warning, event.warnings)):
+        return "`warnings` is no tuple of DecisionWarning with a text as code"
+    return "" if _is_text(event.phase) else "`phase` is no text"
+
+
+def _is_warning(value: object) -> bool:
+    return isinstance(value, DecisionWarning) and _is_text(value.code)
+
+
+def _section(event: SectionStarted) -> str:
+    return "" if isinstance(event.kind, str) else "`kind` is no string"
+
+
+def _delta(event: TextDelta) -> str:
+    # Half a character, as models say it, is written as JSON can say it.
+    return "" if isinstance(event.delta, str) else "`delta` is no string"
+
+
+def _data(event: Progress | Extension) -> str:
+    return "" if isinstance(event.data, Mapping) else "`data` is no mapping"
+
+
+def _usage(event: Usage) -> str:
+    usage = event.usage
+    counts = isinstance(usage, ModelUsage) and all(
+        isinstance(getattr(usage, name), int) for name in _COUNTS
+    )
+    return "" if counts else "`usage` is no ModelUsage of integers"
+
+
+def _finished(event: Finished) -> str:
+    return "" if _is_text(event.status) else "`status` is no text"
+
+
+def _is_text(value: object) -> bool:
+    """Return whether a value is text that can be encoded; half a character cannot."""
+    return isinstance(value, str) and not any("\ud800" <= char <= "\udfff" for char in value)
+
+
+def _nothing(_event: SectionFinished) -> str:
+    return ""
+
+
+_CHECKS: Mapping[type, Callable[..., str]] = MappingProxyType(
+    {
+        Announced: _announced,
+        SectionStarted: _section,
+        TextDelta: _delta,
+        SectionFinished: _nothing,
+        Progress: _data,
+        Extension: _data,
+        Usage: _usage,
+        Finished: _finished,
+    }
+)

@@ -1,0 +1,137 @@
+"""Events of answers: what cannot be written is the fault of the router that yields it."""
+
+from __future__ import annotations
+
+import h11
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from switchyard_core import (
+    WIRE_FORMATS,
+    Announced,
+    DecisionWarning,
+    Extension,
+    Finished,
+    ModelUsage,
+    Progress,
+    SectionFinished,
+    SectionStarted,
+    TextDelta,
+    Usage,
+)
+from switchyard_core.engine.event_contract import breach_of_event
+from switchyard_core.testing import Harness
+from tests.support.telling import POLICY, Teller, post, request, section
+
+HALF = "\ud83d"
+
+BREACHES = {
+    "fact_name": (Announced(facts={"A b": "x"}), "'A b'"),
+    "fact_name_of_lines": (Announced(facts={"a\nb": "x"}), "no header can have"),
+    "fact_name_is_no_text": (Announced(facts={3: "x"}), "no header can have"),
+    "fact_of_lines": (Announced(facts={"a": "x\r\nset-cookie: y"}), "`a`"),
+    "fact_with_space": (Announced(facts={"a": " x"}), "no header can hold"),
+    "fact_beyond_latin": (Announced(facts={"a": "\u20ac"}), "no header can hold"),
+    "fact_of_half": (Announced(facts={"a": HALF}), "no header can hold"),
+    "fact_is_no_text": (Announced(facts={"a": 3}), "no header can hold"),
+    "facts_are_none": (Announced(facts=None), "`facts` is no mapping"),
+    "phase": (Announced(phase=HALF), "`phase` is no text"),
+    "warnings": (Announced(warnings=("late",)), "`warnings` is no tuple"),
+    "warning_of_half": (
+        Announced(warnings=(DecisionWarning(code=HALF, detail=""),)),
+        "`warnings` is no tuple",
+    ),
+    "kind": (SectionStarted(kind=3), "`kind` is no string"),
+    "delta": (TextDelta(3), "`delta` is no string"),
+    "progress": (Progress(3), "`data` is no mapping"),
+    "extension": (Extension([1]), "`data` is no mapping"),
+    "usage": (Usage(3), "`usage` is no ModelUsage"),
+    "tokens": (Usage(ModelUsage(input_tokens="many")), "`usage` is no ModelUsage"),
+    "status": (Finished(3), "`status` is no text"),
+    "status_of_half": (Finished(HALF), "`status` is no text"),
+    "other": ("text", "yields str, which is no event"),
+}
+
+
+@pytest.mark.parametrize("case", BREACHES)
+def test_what_cannot_be_written_is_a_breach_that_says_what(case):
+    event, told = BREACHES[case]
+
+    assert told in breach_of_event(event)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        Announced(),
+        Announced(phase="läuft", facts={"plan-id": "p1", "empty": "", "latin": "\xe4 \xe4"}),
+        Announced(warnings=(DecisionWarning(code="late", detail="d"),)),
+        SectionStarted(kind="k"),
+        TextDelta(f"half a character {HALF}"),
+        SectionFinished(),
+        Progress({}),
+        Extension({}),
+        Usage(ModelUsage()),
+        Finished("completed"),
+    ],
+    ids=lambda event: type(event).__name__,
+)
+def test_what_can_be_written_is_none(event):
+    assert breach_of_event(event) == ""
+
+
+@given(
+    st.text(max_size=5) | st.from_regex("[a-z0-9-]+", fullmatch=True),
+    st.text() | st.text(st.characters(max_codepoint=255)),
+)
+def test_fact_is_refused_or_fits_into_a_header(name, value):
+    if not breach_of_event(Announced(facts={name: value})):
+        headers = [(f"x-switchyard-{name}".encode("latin-1"), value.encode("latin-1"))]
+        h11.Response(status_code=200, headers=headers)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("wire_format", WIRE_FORMATS)
+@pytest.mark.parametrize("case", BREACHES)
+async def test_router_is_blamed_whatever_it_yields(wire_format, stream, case):
+    event, _ = BREACHES[case]
+
+    async def tell(context):
+        yield event
+        for each in section("text"):
+            yield each
+        yield Finished("completed")
+
+    answer = await post(
+        Harness(POLICY, plugins=[Teller(tell)]), request(wire_format, stream=stream)
+    )
+
+    assert answer.status_code == 500
+    assert "the plugin `Teller` failed" in answer.text
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("wire_format", WIRE_FORMATS)
+async def test_half_a_character_of_a_model_reaches_the_caller(wire_format, stream):
+    async def tell(context):
+        for each in section(f"half {HALF}"):
+            yield each
+        yield Finished("completed")
+
+    answer = await post(
+        Harness(POLICY, plugins=[Teller(tell)]), request(wire_format, stream=stream)
+    )
+
+    assert answer.status_code == 200
+    assert r"half \ud83d" in answer.text
+
+
+async def test_progress_that_is_no_json_is_the_routers_fault():
+    async def tell(context):
+        yield Progress({"no": object()})
+        yield Finished("completed")
+
+    answer = await post(Harness(POLICY, plugins=[Teller(tell)]), request(stream=True))
+
+    assert "the plugin `Teller` failed" in answer.text
