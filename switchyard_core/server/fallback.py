@@ -5,7 +5,7 @@ from __future__ import annotations
 from switchyard_core.declarations import WireFormat
 from switchyard_core.engine import Engine
 from switchyard_core.engine.outgoing import forwarded_headers
-from switchyard_core.errors import RequestError, UpstreamError
+from switchyard_core.errors import RequestError
 from switchyard_core.server.exchange import Exchange
 from switchyard_core.server.relay import relay
 from switchyard_core.upstream.base import Outgoing
@@ -15,7 +15,7 @@ __all__ = ["pass_on"]
 
 async def pass_on(
     exchange: Exchange, engine: Engine, name: str, body: bytes, wire_format: WireFormat
-) -> UpstreamError | None:
+) -> Exception | None:
     """Send a request on as it is and pass the answer back.
 
     Args:

@@ -12,7 +12,7 @@ from switchyard_core.formats import format_of
 from switchyard_core.jsontext import encode
 from switchyard_core.server.exchange import Exchange
 
-__all__ = ["caller_format", "error_event", "fail", "problem_of"]
+__all__ = ["caller_format", "error_event", "fail", "log_fault", "problem_of"]
 
 _LOG = logging.getLogger("switchyard")
 
@@ -104,6 +104,17 @@ def error_event(
     return opening + b"event: error\ndata: " + body + b"\n\n"
 
 
+def log_fault(exchange: Exchange, error: BaseException) -> None:
+    """Write a fault of ours or of a plugin to the log, with its traceback; others need none.
+
+    Args:
+        exchange: Whose request failed.
+        error: What happened.
+    """
+    if not isinstance(error, (RequestError, UpstreamError)):
+        _LOG.error("request=%s failed", exchange.request_id, exc_info=error)
+
+
 async def fail(
     exchange: Exchange,
     error: BaseException,
@@ -122,8 +133,7 @@ async def fail(
         drain: The request's body was not read.
     """
     problem = problem_of(error, exchange.request_id)
-    if not isinstance(error, (RequestError, UpstreamError)):
-        _LOG.error("request=%s failed", exchange.request_id, exc_info=error)
+    log_fault(exchange, error)
     headers = [*about, *problem.headers.items(), ("x-request-id", exchange.request_id)]
     if wire_format == "anthropic_messages":
         headers.append(("request-id", exchange.request_id))

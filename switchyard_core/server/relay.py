@@ -6,9 +6,8 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Protocol, Self
 
 from switchyard_core.declarations import WireFormat
-from switchyard_core.errors import UpstreamError
 from switchyard_core.server.exchange import Exchange, header_value
-from switchyard_core.server.problems import error_event, problem_of
+from switchyard_core.server.problems import error_event, log_fault, problem_of
 
 __all__ = ["Answer", "relay"]
 
@@ -46,7 +45,7 @@ async def relay(
     ours: Sequence[tuple[str, str]],
     wire_format: WireFormat,
     note: Callable[[bytes], None] | None = None,
-) -> UpstreamError | None:
+) -> Exception | None:
     """Pass an answer on, each chunk when it arrives and the client can take it.
 
     Args:
@@ -57,28 +56,37 @@ async def relay(
         note: Gets each chunk after it was passed on.
 
     Returns:
-        Why the answer was cut, if it was and the caller has been told so by an error event.
+        Why the answer has no end, if it has none and the caller has been told so by an error
+        event: a provider broke off, or the router that writes it failed.
 
     Raises:
-        UpstreamError: The answer was cut and its format has no place to say so: the connection
-            must be broken off, so that the answer never looks complete.
+        Exception: The same where the format has no place to say so: the connection must be
+            broken off, so that the answer never looks complete.
     """
     async with answer:
         await exchange.start(answer.status, _headers(exchange, answer, ours))
         before = last = b""
-        try:
-            async for chunk in answer.chunks:
-                await exchange.write(chunk)
+        chunks = answer.chunks
+        while True:
+            # Only what the answer fails with is told to the client; what sending fails with, such
+            # as a client that left, is not.
+            try:
+                chunk = await anext(chunks)
+            except StopAsyncIteration:
+                break
+            except Exception as error:
+                if not _takes_events(answer):
+                    raise
+                log_fault(exchange, error)
+                problem = problem_of(error, exchange.request_id)
+                tail = before + last
+                await exchange.end(error_event(wire_format, problem, exchange.request_id, tail))
+                return error
+            await exchange.write(chunk)
+            if not _is_comment(chunk, last):
                 before, last = last, chunk
-                if note is not None:
-                    note(chunk)
-        except UpstreamError as error:
-            if not _takes_events(answer):
-                raise
-            problem = problem_of(error, exchange.request_id)
-            tail = before + last
-            await exchange.end(error_event(wire_format, problem, exchange.request_id, tail))
-            return error
+            if note is not None:
+                note(chunk)
         await exchange.end()
     return None
 
@@ -101,6 +109,12 @@ def _headers(
     if not any(name == b"x-request-id" for name, _ in pairs):
         pairs.append((b"x-request-id", exchange.request_id.encode()))
     return pairs
+
+
+def _is_comment(chunk: bytes, last: bytes) -> bool:
+    """Return whether a chunk is no more than a comment, which counts for no event."""
+    whole = chunk.startswith(b":") and chunk.find(b"\n\n") == len(chunk) - 2
+    return whole and last.endswith(b"\n\n")
 
 
 def _takes_events(answer: Answer) -> bool:

@@ -42,7 +42,7 @@ class RoutedCalls:
         Raises:
             ClientGoneError: The client went away.
             RequestError: The request is refused.
-            PluginError: A plugin broke its contract.
+            PluginError: A plugin broke its contract before the answer began.
             UpstreamError: There is no answer, or it was cut and the connection must be broken
                 off.
         """
