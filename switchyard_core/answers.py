@@ -47,7 +47,7 @@ class Announced:
     Args:
         phase: Value of ``x-switchyard-phase``, ``""`` to leave it.
         facts: ``{"plan-id": "..."}`` becomes ``x-switchyard-plan-id``; names of ``a-z``, ``0-9``
-            and ``-``, values of one line of Latin-1.
+            and ``-``, values of one line of ASCII.
         warnings: Their codes go into ``x-switchyard-warning``.
     """
 

@@ -22,8 +22,8 @@ from switchyard_core.decision import DecisionWarning
 __all__ = ["breach_of_event"]
 
 _FACT_NAME = re.compile(r"[a-z0-9-]{1,64}")
-#: What HTTP lets stand in the value of a header: Latin-1 text without controls, no space outside.
-_FACT_VALUE = re.compile(r"(?:[\x21-\x7e\xa1-\xff](?:[\x20-\x7e\xa0-\xff]*[\x21-\x7e\xa1-\xff])?)?")
+#: What every client reads alike in the value of a header: ASCII that can be seen, spaces inside.
+_FACT_VALUE = re.compile(r"(?:[!-~](?:[ -~]*[!-~])?)?")
 _SHOWN_CHARS = 40
 _COUNTS = ("input_tokens", "output_tokens", "cached_tokens")
 
@@ -53,7 +53,10 @@ def _announced(event: Announced) -> str:
             shown = repr(name)[:_SHOWN_CHARS]
             return f"fact {shown} has a name that no header can have: use a-z, 0-9 and `-`"
         if not isinstance(value, str) or _FACT_VALUE.fullmatch(value) is None:
-            return f"fact `{name}` has a value that no header can hold: use one line of Latin-1"
+            return (
+                f"fact `{name}` has a value that no header can hold: use one line of ASCII, and "
+                "put texts into the answer's `Extension`"
+            )
     if not isinstance(event.warnings, tuple) or not all(map(_is_warning, event.warnings)):
         return "`warnings` is no tuple of DecisionWarning with a text as code"
     return "" if _is_text(event.phase) else "`phase` is no text"

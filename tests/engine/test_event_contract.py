@@ -32,7 +32,7 @@ BREACHES = {
     "fact_name_is_no_text": (Announced(facts={3: "x"}), "no header can have"),
     "fact_of_lines": (Announced(facts={"a": "x\r\nset-cookie: y"}), "`a`"),
     "fact_with_space": (Announced(facts={"a": " x"}), "no header can hold"),
-    "fact_beyond_latin": (Announced(facts={"a": "\u20ac"}), "no header can hold"),
+    "fact_beyond_ascii": (Announced(facts={"a": "\xe4"}), "no header can hold"),
     "fact_of_half": (Announced(facts={"a": HALF}), "no header can hold"),
     "fact_is_no_text": (Announced(facts={"a": 3}), "no header can hold"),
     "facts_are_none": (Announced(facts=None), "`facts` is no mapping"),
@@ -65,7 +65,7 @@ def test_what_cannot_be_written_is_a_breach_that_says_what(case):
     "event",
     [
         Announced(),
-        Announced(phase="läuft", facts={"plan-id": "p1", "empty": "", "latin": "\xe4 \xe4"}),
+        Announced(phase="läuft", facts={"plan-id": "p1", "empty": "", "words": "a b"}),
         Announced(warnings=(DecisionWarning(code="late", detail="d"),)),
         SectionStarted(kind="k"),
         TextDelta(f"half a character {HALF}"),
@@ -83,7 +83,7 @@ def test_what_can_be_written_is_none(event):
 
 @given(
     st.text(max_size=5) | st.from_regex("[a-z0-9-]+", fullmatch=True),
-    st.text() | st.text(st.characters(max_codepoint=255)),
+    st.text() | st.text(st.characters(max_codepoint=127)),
 )
 def test_fact_is_refused_or_fits_into_a_header(name, value):
     if not breach_of_event(Announced(facts={name: value})):

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
-from switchyard_core.answers import Announced
 from switchyard_core.declarations import WIRE_FORMATS
 from switchyard_core.formats.answer.sections import Sections
 from switchyard_core.testing.answered import Answered, streamed_text, whole_text
@@ -24,11 +21,13 @@ __all__ = [
 
 #: Most calls of one answer that are made to fail, one after the other.
 _CALLS = 8
-_FACT = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
 async def check_events(trial: Trial) -> None:
     """Require legal events, the last of which is ``Finished``, and headers that can be sent.
+
+    The engine refuses most of what is illegal when it hears it, facts that no header can hold
+    among it.
 
     Raises:
         AssertionError: Names the event, or the header.
@@ -43,21 +42,6 @@ async def check_events(trial: Trial) -> None:
                 sections.take(event)
             except ValueError as error:
                 raise AssertionError(f"the answer is illegal ({name}): {error}") from error
-            if isinstance(event, Announced):
-                _require_facts(event, name)
-
-
-def _require_facts(event: Announced, name: str) -> None:
-    for fact, value in event.facts.items():
-        require(
-            _FACT.fullmatch(fact),
-            f"the fact {fact!r} makes no header ({name}): name it in lower-case-with-hyphens",
-        )
-        require(
-            isinstance(value, str) and value.isascii() and value.isprintable(),
-            f"the fact `{fact}` has the value {value!r}, which no header can hold ({name}): put "
-            "texts into the answer's `Extension`",
-        )
 
 
 async def check_writing(trial: Trial) -> None:
