@@ -23,7 +23,14 @@ from switchyard_core.upstream.scripted import ScriptedUpstream
 from switchyard_planner_executor.printing import PRINTERS
 from tests.planner_executor.gate_world import GOAL, PLAN, plan_of
 
-COMMAND = (sys.executable, "-c", "from switchyard_core.cli import cli; cli(prog_name='switchyard')")
+#: The command as a process; a host that ignores Ctrl-C, as a job in the background does, would
+#: hand that on to it.
+COMMAND = (
+    sys.executable,
+    "-c",
+    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    "from switchyard_core.cli import cli; cli(prog_name='switchyard')",
+)
 POLICY = """
 schema_version = 1
 
