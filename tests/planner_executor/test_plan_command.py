@@ -28,8 +28,14 @@ from tests.planner_executor.gate_world import GOAL, PLAN, plan_of
 COMMAND = (
     sys.executable,
     "-c",
-    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
-    "from switchyard_core.cli import cli; cli(prog_name='switchyard')",
+    """
+import signal
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from switchyard_core.cli import cli
+
+cli(prog_name="switchyard")
+""",
 )
 POLICY = """
 schema_version = 1
