@@ -145,6 +145,7 @@ def _is_structured(value: Any) -> bool:
 _APPLIES: Mapping[str, Callable[[Any], bool]] = MappingProxyType(
     {
         "set": lambda value: value is not None,
+        "filled": lambda value: value not in (None, [], {}, ""),
         "true": lambda value: value is True,
         "several": _is_several,
         "structured": _is_structured,

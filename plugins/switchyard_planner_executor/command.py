@@ -35,6 +35,7 @@ from switchyard_core import (
 from switchyard_core.cli import replay_options, unused_note
 from switchyard_planner_executor.printing import PRINTERS, Printer
 from switchyard_planner_executor.strict_json import NotJsonError, RepeatedKeyError, loads
+from switchyard_planner_executor.visible import plain_lines
 
 __all__ = ["command"]
 
@@ -42,6 +43,9 @@ _DONE, _FAILED, _UNUSABLE, _NOT_APPROVED, _INTERRUPTED = 0, 1, 2, 3, 130
 _TYPE = "planner_executor"
 #: What a route says of a plan of the caller's, which here is a file.
 _PLAN_FILE = frozenset({"plan_invalid", "caller_plans_off"})
+
+#: What is wrong with the environment and not with a plan.
+_NO_KEY = frozenset({"missing_api_key", "missing_credential"})
 
 
 class _CannotRun(Exception):  # noqa: N818  # ends the command with a message
@@ -119,12 +123,16 @@ def command(  # noqa: PLR0913, PLR0917  # one per option
     except ReplayError as error:
         _stop(ctx, error.message, _UNUSABLE)
     except (RequestError, UpstreamError) as error:
-        unusable = isinstance(error, RequestError) and error.code in _PLAN_FILE
-        where = f"{source}: " * unusable
+        word = error.code if isinstance(error, RequestError) else ""
+        unusable = word in _PLAN_FILE or word in _NO_KEY
+        where = f"{source}: " * (word in _PLAN_FILE)
         _stop(ctx, where + _told(error), _UNUSABLE if unusable else _FAILED)
     except KeyboardInterrupt:
         printer.interrupted()
         code = _INTERRUPTED
+    except OSError as error:
+        # The output went to a full disk, or to a reader that is gone.
+        _stop(ctx, f"cannot write the output: {error.strerror or error}", _UNUSABLE)
     note = unused_note(replay) if code == _DONE else ""
     if note:
         click.echo(note, err=True)
@@ -301,7 +309,8 @@ def _told(error: RequestError | UpstreamError) -> str:
     lines = [f"{error.message} ({error.code})"]
     raw = error.details.get("raw_text")
     if raw is not None:
-        lines += ["the planner said:", *(f"  | {line}" for line in str(raw).splitlines())]
+        whose = "the planner said:" if error.code == "plan_unusable" else "the plan was:"
+        lines += [whose, *(f"  | {line}" for line in plain_lines(str(raw)).splitlines())]
     return "\n".join(lines)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
@@ -80,7 +81,7 @@ class PlannerExecutorOptions(Options):
     planner_target: TargetName
     executor_target: TargetName
     tools: list[ToolName] = Field(default=[])
-    query_tool: ToolName | None = None
+    query_tool: str | None = None
     planner_prompt: Prompt | None = None
     executor_prompt: Prompt | None = None
     mode: Mode = "plan_then_execute"
@@ -135,7 +136,9 @@ class PlannerExecutorOptions(Options):
         tools = info.data.get("tools")
         if name is not None and tools is not None and name not in tools:
             msg = f"`{name}` is not among the `tools` of this route"
-            raise OptionError(msg, fix="add it to `tools`, or name one of them")
+            near = get_close_matches(name, tools, n=1)
+            fix = f"did you mean `{near[0]}`?" if near else "add it to `tools`, or name one of them"
+            raise OptionError(msg, fix=fix)
         return name
 
     @field_validator("approval_over_usd")

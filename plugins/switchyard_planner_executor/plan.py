@@ -9,6 +9,8 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictInt, StrictStr
 
+from switchyard_planner_executor.visible import is_blank
+
 __all__ = ["Plan", "PlanStep", "plan_digest", "plan_schema"]
 
 
@@ -24,14 +26,14 @@ def _is_unicode(text: str) -> str:
 
 
 def _says_something(text: str) -> str:
-    if not text.strip():
+    if is_blank(text):
         msg = "must not be blank"
         raise ValueError(msg)
     return text
 
 
 def _blank_is_none(text: str | None) -> str | None:
-    return text if text is not None and text.strip() else None
+    return None if text is None or is_blank(text) else text
 
 
 _Text = Annotated[StrictStr, AfterValidator(_is_unicode)]
@@ -59,8 +61,8 @@ class PlanStep(BaseModel):
     )
     query: Annotated[_Text | None, AfterValidator(_blank_is_none)] = Field(
         default=None,
-        description="The words to search the catalogue with, when the step has to look something "
-        "up there; null when it only works with what earlier steps found.",
+        description="The words to search with, when the step has to look something up; null when "
+        "it only works with what earlier steps found.",
     )
 
 

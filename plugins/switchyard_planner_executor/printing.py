@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Protocol, TextIO
 
+from switchyard_planner_executor.visible import one_line, plain_lines
+
 __all__ = ["PRINTERS", "Printer"]
 
 
@@ -35,58 +37,89 @@ class Printer(Protocol):
         ...
 
 
-class _Text:
-    """Request, plan, estimate, then each step as it ends, then totals."""
+#: What a step is after an event of the log.
+_STATES: Mapping[str, str] = MappingProxyType(
+    {"step_started": "stopped", "step_finished": "completed", "step_failed": "failed"}
+)
+#: The same for people.
+_WORDS: Mapping[str, str] = MappingProxyType(
+    {"stopped": "stopped", "completed": "done", "failed": "failed", "not_run": "not run"}
+)
+
+
+class _Steps:
+    """What became of each step so far, from the log.
+
+    Args:
+        out: Where it is printed.
+    """
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
         self._plan: Mapping[str, Any] | None = None
         self._ended: dict[int, str] = {}
 
+    def _note(self, event: Mapping[str, Any]) -> None:
+        name = event["event"]
+        if name in ("plan_created", "replanned"):
+            self._plan = event["plan"]
+        elif name in _STATES:
+            self._ended[event["step"]] = _STATES[name]
+
+    def _stopped(self) -> list[dict[str, Any]]:
+        """Return what became of each step of a run that the user stopped, as plain data."""
+        steps = (self._plan or {}).get("steps", ())
+        return [
+            {"step": step["step"], "status": self._ended.get(step["step"], "not_run")}
+            for step in steps
+        ]
+
+
+class _Text(_Steps):
+    """Request, plan, estimate, then each step as it ends, then totals."""
+
     def request(self, text: str) -> None:
         self._say(f"Request: {text}")
 
     def event(self, event: Mapping[str, Any]) -> None:
+        # An approved plan is told again when it runs; it was shown already.
+        again = event["event"] == "plan_created" and self._plan is not None
+        self._note(event)
         handler: Callable[[Mapping[str, Any]], None] | None = getattr(
             self, f"_on_{event['event']}", None
         )
-        if handler is not None:
+        if handler is not None and not again:
             handler(event)
 
     def _on_plan_created(self, event: Mapping[str, Any]) -> None:
-        # An approved plan is told again when it runs; it was shown already.
-        if self._plan is None:
-            self._show(event)
+        self._show(event)
 
     def _on_replanned(self, event: Mapping[str, Any]) -> None:
         self._say(f"\nNew plan for the rest, because a step ended with `{event['why']}`.")
         self._show(event)
 
     def _show(self, event: Mapping[str, Any]) -> None:
-        plan = self._plan = event["plan"]
-        self._say(f"\nPlan: {plan['goal']}")
+        plan = event["plan"]
+        self._say(f"\nPlan: {one_line(plan['goal'])}")
         for step in plan["steps"]:
-            query = f"  (search: {step['query']})" if step["query"] is not None else ""
-            self._say(f"  {step['step']}. {step['action']}{query}")
+            query = f"  (search: {one_line(step['query'])})" if step["query"] is not None else ""
+            self._say(f"  {step['step']}. {one_line(step['action'])}{query}")
         if not plan["steps"]:
             self._say("  The plan has no steps.")
         self._say("\n" + event["estimate"]["text"])
 
     def _on_step_started(self, event: Mapping[str, Any]) -> None:
-        self._ended[event["step"]] = "stopped"
-        self._say(f"\nStep {event['step']}: {event['action']}")
+        self._say(f"\nStep {event['step']}: {one_line(event['action'])}")
 
     def _on_tool_returned(self, event: Mapping[str, Any]) -> None:
         state = "ok" if event["ok"] else f"failed ({event['error']})"
         self._say(f"  [{event['name']}: {state}]")
 
     def _on_step_finished(self, event: Mapping[str, Any]) -> None:
-        self._ended[event["step"]] = "done"
-        self._say(textwrap.indent(event["result"] or "(no text)", "  "))
+        self._say(textwrap.indent(plain_lines(event["result"]) or "(no text)", "  "))
 
     def _on_step_failed(self, event: Mapping[str, Any]) -> None:
-        self._ended[event["step"]] = "failed"
-        self._say(f"  failed: {event['error']}")
+        self._say(f"  failed: {one_line(event['error'])}")
 
     def waits(self, found: Mapping[str, Any], advice: str) -> None:
         if self._ended:
@@ -118,24 +151,22 @@ class _Text:
     def interrupted(self) -> None:
         self._say("\nStopped.")
         for step in (self._plan or {}).get("steps", ()):
-            state = self._ended.get(step["step"], "not run")
-            self._say(f"  {step['step']}. {step['action']}: {state}")
+            state = _WORDS[self._ended.get(step["step"], "not_run")]
+            self._say(f"  {step['step']}. {one_line(step['action'])}: {state}")
 
     def _say(self, text: str) -> None:
         print(text, file=self._out, flush=True)
 
 
-class _Json:
+class _Json(_Steps):
     """The machine-readable part of the answer, once."""
-
-    def __init__(self, out: TextIO) -> None:
-        self._out = out
 
     def request(self, text: str) -> None:
         """Print nothing: the result stands alone."""
 
     def event(self, event: Mapping[str, Any]) -> None:
-        """Print nothing."""
+        """Take note only."""
+        self._note(event)
 
     def waits(self, found: Mapping[str, Any], advice: str) -> None:
         del advice
@@ -145,19 +176,20 @@ class _Json:
         print(json.dumps(found, indent=2, ensure_ascii=False), file=self._out, flush=True)
 
     def interrupted(self) -> None:
-        """Print nothing: there is no result."""
+        self.finished({"status": "interrupted", "steps": self._stopped()})
 
 
-class _JsonLines:
+class _JsonLines(_Steps):
     """Every event on a line of its own, as it happens."""
 
-    def __init__(self, out: TextIO) -> None:
-        self._out = out
-
     def request(self, text: str) -> None:
-        self.event({"event": "request", "text": text})
+        self._print({"event": "request", "text": text})
 
     def event(self, event: Mapping[str, Any]) -> None:
+        self._note(event)
+        self._print(event)
+
+    def _print(self, event: Mapping[str, Any]) -> None:
         print(json.dumps(event, ensure_ascii=False), file=self._out, flush=True)
 
     def waits(self, found: Mapping[str, Any], advice: str) -> None:
@@ -167,7 +199,7 @@ class _JsonLines:
         """Print nothing: the last event says it."""
 
     def interrupted(self) -> None:
-        self.event({"event": "interrupted"})
+        self._print({"event": "interrupted", "steps": self._stopped()})
 
 
 #: How to print, by the value of ``--output``.

@@ -169,9 +169,8 @@ def _in_order(plan: Plan, text: str, first: int) -> tuple[Plan, tuple[DecisionWa
         return plan, ()
     given = ", ".join(_short(number) for number in numbers[:20]) + ", …" * (len(numbers) > 20)
     if sorted(numbers) != wanted:
-        detail = (
-            f"the steps are numbered {given}; they must be {wanted[0]} to {wanted[-1]}, each once"
-        )
+        must = f"{wanted[0]} to {wanted[-1]}, each once" if len(wanted) > 1 else str(wanted[0])
+        detail = f"the steps are numbered {given}; they must be {must}"
         raise PlanError("numbering", text, detail)
     ordered = tuple(sorted(plan.steps, key=lambda step: step.step))
     warning = DecisionWarning(

@@ -32,6 +32,7 @@ from switchyard_planner_executor.events import (
 from switchyard_planner_executor.plan import Plan
 from switchyard_planner_executor.run import PlanRun
 from switchyard_planner_executor.saved import spent
+from switchyard_planner_executor.visible import one_line
 
 __all__ = ["Narrator", "plan_text"]
 
@@ -109,10 +110,10 @@ class Narrator:
 
     def _error(self, event: StepFailed) -> str:
         # A re-plan that failed as well adds to the record, not to the event.
-        return event.error if event.error.endswith(".") else f"{event.error}."
+        return event.error if event.error.endswith((".", "!", "?")) else f"{event.error}."
 
     def _step(self, number: int, text: str) -> Iterator[AnswerEvent]:
-        action = next(r.step.action for r in self._run.records if r.step.step == number)
+        action = one_line(next(r.step.action for r in self._run.records if r.step.step == number))
         heading = f"## Step {number}: {action}"
         yield from self._section("step", heading, f"{heading}\n\n{text}")
 
@@ -168,8 +169,9 @@ class Narrator:
             lines.append(f"The run ended early: {_REASONS.get(event.reason, event.reason)}.")
         took = spent(run)
         if self._shown is not None and took.calls:
+            calls = f"{took.calls:,} model call{'s' * (took.calls != 1)}"
             lines.append(
-                f"Took {took.calls:,} model calls (expected {self._shown.calls.expected:,}), "
+                f"Took {calls} (expected {self._shown.calls.expected:,}), "
                 f"{took.executor.input_tokens:,} input tokens (expected "
                 f"{self._shown.input_tokens.expected:,}), {took.executor.output_tokens:,} output "
                 f"tokens (expected {self._shown.output_tokens.expected:,})."
@@ -235,10 +237,10 @@ def _not_run(number: int) -> dict[str, Any]:
 
 def plan_text(plan: Plan, estimate: Estimate) -> str:
     """Return a plan for people: goal, every action with its query, what it would take."""
-    lines = [f"Plan: {plan.goal}", ""]
+    lines = [f"Plan: {one_line(plan.goal)}", ""]
     for step in plan.steps:
-        query = f" (search: {step.query})" if step.query is not None else ""
-        lines.append(f"{step.step}. {step.action}{query}")
+        query = f" (search: {one_line(step.query)})" if step.query is not None else ""
+        lines.append(f"{step.step}. {one_line(step.action)}{query}")
     if not plan.steps:
         lines.append("The plan has no steps.")
     return "\n".join([*lines, "", estimate.as_line()])

@@ -257,15 +257,15 @@ class PlanRun:
             return
         except PlanError as error:
             self.fail("plan_unusable")
-            record.error += f" A new plan for the rest was unusable: {error.reason}."
+            record.error += f"; a new plan for the rest was unusable: {error.reason}"
             return
         except (AskError, RequestError) as error:
             self.fail("planner_failed")
-            record.error += f" The planner could not be asked again: {error.message}."
+            record.error += f"; the planner could not be asked again: {error.message}"
             return
         if not found.plan.steps:
             self.fail("plan_unusable")
-            record.error += " A new plan for the rest was unusable: it has no steps."
+            record.error += "; a new plan for the rest was unusable: it has no steps"
             return
         record.replanned = True
         ran = tuple(each.step for each in self.records)

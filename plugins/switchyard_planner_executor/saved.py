@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import replace
@@ -15,13 +16,13 @@ from switchyard_planner_executor.records import StepRecord
 if TYPE_CHECKING:
     from switchyard_planner_executor.run import PlanRun
 
-__all__ = ["is_for", "restore", "save", "spent"]
+__all__ = ["executor_of", "is_for", "restore", "save", "spent"]
 
 
 def save(run: PlanRun) -> dict[str, Any]:
     """Return what a run has done, and with which model."""
     return {
-        "executor_model": _model(run.executor.target),
+        "executor_model": executor_of(run.executor.target),
         "plan": run.plan.model_dump(mode="json") if run.plan is not None else None,
         "records": [{**record.as_json(), "replanned": record.replanned} for record in run.records],
         "transcript": run.executor.transcript.dumps(),
@@ -38,7 +39,7 @@ def is_for(state: Mapping[str, Any], target: TargetView) -> bool:
     A reload can put another model behind the same name: at another price, and in another wire
     format, in which the conversation so far could not be sent.
     """
-    return bool(state["executor_model"] == _model(target))
+    return bool(state["executor_model"] == executor_of(target))
 
 
 def restore(run: PlanRun, state: Mapping[str, Any]) -> None:
@@ -77,5 +78,8 @@ def _less(now: ModelUsage, before: ModelUsage) -> ModelUsage:
     )
 
 
-def _model(target: TargetView) -> list[str]:
-    return [target.wire_format, target.id]
+def executor_of(target: TargetView) -> list[str]:
+    """Return what tells one executor from another: wire format, model, digest of the origin."""
+    # A client's address is nobody's business where a plan is stored.
+    origin = hashlib.sha256(repr(target.origin).encode("utf-8", "surrogatepass")).hexdigest()
+    return [target.wire_format, target.id, origin]

@@ -65,6 +65,11 @@ def _lines(plugin: PluginInfo, registry: PluginRegistry) -> list[str]:
             lines += [f"tool {name}: {_tool(name, registry)}" for name in names]
         elif names:
             lines.append(f"{word}: {', '.join(names)}")
+    if plugin.state == "ok" and not plugin.hooks:
+        lines.append(
+            "gives nothing: no function of the module is marked with `hookimpl`; where a class has "
+            "them, let the entry point name an object of it, as in `package:plugin`"
+        )
     return lines
 
 

@@ -88,9 +88,10 @@ class PlanStore(Protocol):
 
 def plan_capacity_error(capacity: int) -> PlanCapacityError:
     """Return the error for a new plan at a full store, the same from every store."""
+    word = "plan" if capacity == 1 else "plans"
     return PlanCapacityError(
         message=(
-            f"switchyard is at capacity: {capacity} plans of this route wait for approval or "
+            f"switchyard is at capacity: {capacity} {word} of this route wait for approval or "
             "run; no model was asked. Approve or reject one of them, or wait until one expires."
         ),
         code="plan_capacity",

@@ -96,6 +96,13 @@ class GivesTools:
         return [PlanStoreType(name="table", factory=lambda *_limits: None, summary="")]
 
 
+def test_plugins_says_of_one_without_any_hook_that_it_gives_nothing() -> None:
+    result = run(PluginRegistry([("empty", object())]), "plugins")
+
+    assert result.exit_code == 0
+    assert "  gives nothing: no function of the module is marked with `hookimpl`" in result.output
+
+
 def test_plugins_lists_tools_with_what_they_do_and_whether_they_change_anything() -> None:
     registry = PluginRegistry([("shop", GivesTools())])
     report = json.loads(run(registry, "plugins", "--json").output)

@@ -61,6 +61,7 @@ def test_wheel_holds_core_plugins_and_data_and_nothing_else(wheel: Path) -> None
         "switchyard_demo_catalog",
         "switchyard_demo_routers",
         "switchyard_plan_execute",
+        "switchyard_planner_executor",
         "switchyard_pytest",
         "switchyard_core-" + VERSION + ".dist-info",
     }
@@ -112,6 +113,7 @@ def test_installed_command_lists_the_built_in_plugins(environment: Environment) 
         ("demo_catalog", "ok"),
         ("demo_routers", "ok"),
         ("plan_execute", "ok"),
+        ("planner_executor", "ok"),
     }
     assert {(plugin["distribution"], plugin["version"]) for plugin in plugins} == {
         ("switchyard-core", VERSION)

@@ -66,6 +66,20 @@ REFUSED = [
         "output_format",
     ),
     ("anthropic_messages", {"thread": {"id": "t_1"}}, "continuation_unsupported", "thread"),
+    (
+        "openai_chat",
+        {"web_search_options": {}},
+        "hosted_tools_unsupported",
+        "web_search_options",
+    ),
+    ("openai_chat", {"audio": {"voice": "alloy"}}, "audio_unsupported", "audio"),
+    ("openai_responses", {"prompt": {"id": "p_1"}}, "stored_prompt_unsupported", "prompt"),
+    (
+        "anthropic_messages",
+        {"mcp_servers": [{"type": "url", "url": "https://x.test", "name": "x"}]},
+        "hosted_tools_unsupported",
+        "mcp_servers",
+    ),
 ]
 
 SERVED = [
@@ -78,6 +92,7 @@ SERVED = [
     ("openai_responses", {"n": 2}),
     ("anthropic_messages", {"output_config": {"effort": "low"}}),
     ("anthropic_messages", {"metadata": {"user_id": "x"}}),
+    ("anthropic_messages", {"mcp_servers": []}),
 ]
 
 

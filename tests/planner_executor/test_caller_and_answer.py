@@ -149,7 +149,7 @@ async def test_fault_of_a_plan_is_sent_back_as_often_as_allowed(lane):
     assert answer.extension["status"] == "completed"
     second = [each for each in shop.models.sent if each.role == "planner"][1]
     assert b"TASKWORD" in second.body
-    assert b"numbered 2; they must be 1 to 1" in second.body
+    assert b"numbered 2; they must be 1" in second.body
     assert answer.extension["usage"]["planner"]["input_tokens"] == 200
 
     worse = Shop(lane, "planner_retries = 1", planner=[bad] * 3)

@@ -103,7 +103,6 @@ def test_policy_can_resolve_targets_tools_and_store() -> None:
         ("target", "e"),
         ("tool", "a"),
         ("tool", "b"),
-        ("tool", "a"),
         ("plan_store", "memory"),
     ]
 

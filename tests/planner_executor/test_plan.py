@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from switchyard_planner_executor import Plan, PlanStep, plan_digest, plan_schema
+from switchyard_planner_executor.visible import is_blank
 
 PLAN = Plan(
     goal="a gift under $200",
@@ -17,6 +18,15 @@ PLAN = Plan(
         PlanStep(step=2, action="choose one"),
     ],
 )
+
+
+@pytest.mark.parametrize("text", ["", " \n", "\u200b", "\u202e \x1b"])
+def test_what_nobody_can_see_is_blank(text: str) -> None:
+    with pytest.raises(ValidationError):
+        PlanStep(step=1, action=text)
+    assert PlanStep(step=1, action="look", query=text).query is None
+
+
 BOUND = {
     "route_id": "switchyard/shop",
     "mode": "plan_then_execute",
@@ -24,7 +34,9 @@ BOUND = {
     "executor_target": "executor",
 }
 
-words = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(str.strip)
+words = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(
+    lambda text: not is_blank(text)
+)
 plans = st.builds(
     Plan,
     goal=st.text(st.characters(exclude_categories=["Cs"])),

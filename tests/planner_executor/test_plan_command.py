@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import pty
@@ -19,9 +20,23 @@ from click.testing import CliRunner
 from switchyard_core import WIRE_FORMATS
 from switchyard_core.cli import cli
 from switchyard_core.upstream.scripted import ScriptedUpstream
+from switchyard_planner_executor.printing import PRINTERS
 from tests.planner_executor.gate_world import GOAL, PLAN, plan_of
 
-COMMAND = (sys.executable, "-c", "from switchyard_core.cli import cli; cli(prog_name='switchyard')")
+#: The command as a process; a host that ignores Ctrl-C, as a job in the background does, would
+#: hand that on to it.
+COMMAND = (
+    sys.executable,
+    "-c",
+    """
+import signal
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from switchyard_core.cli import cli
+
+cli(prog_name="switchyard")
+""",
+)
 POLICY = """
 schema_version = 1
 
@@ -302,7 +317,7 @@ def test_missing_key_is_a_message(shop):
 
     run = plan(path, "x")
 
-    assert run.exit_code in (1, 2)
+    assert run.exit_code == 2
     assert "NO_SUCH_KEY" in run.stderr
 
 
@@ -489,10 +504,10 @@ def test_stop_while_a_step_runs_tells_what_was_done(shop, output):
     arguments = [*COMMAND, "plan", shop(turns=turns), "x", "--output", output]
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
-        lines = []
         mark = "Step 2:" if output == "text" else '"step_started", "step": 2'
-        while not lines or mark not in lines[-1]:
-            lines.append(process.stdout.readline().decode())
+        line = ""
+        while mark not in line:
+            line = process.stdout.readline().decode()
         with contextlib.suppress(ProcessLookupError):
             process.send_signal(signal.SIGINT)
         rest, errors = process.communicate(timeout=20)
@@ -504,7 +519,48 @@ def test_stop_while_a_step_runs_tells_what_was_done(shop, output):
         assert re.search(r"Stopped\.\n.*find tripods: done\n.*choose one: stopped\n", told)
         assert "write a card: not run" in told
     else:
-        assert json.loads(told.splitlines()[-1]) == {"event": "interrupted"}
+        states = [("completed", 1), ("stopped", 2), ("not_run", 3)]
+        steps = [{"step": number, "status": state} for state, number in states]
+        assert json.loads(told.splitlines()[-1]) == {"event": "interrupted", "steps": steps}
+
+
+def test_result_of_a_run_that_was_stopped_names_the_steps():
+    out = io.StringIO()
+    printer = PRINTERS["json"](out)
+    steps = [{"step": number, "action": "x", "query": None} for number in (1, 2)]
+    printer.event({"event": "plan_created", "plan": {"goal": "g", "steps": steps}})
+    printer.event({"event": "step_started", "step": 1})
+
+    printer.interrupted()
+
+    found = json.loads(out.getvalue())
+    states = [(step["step"], step["status"]) for step in found["steps"]]
+    assert (found["status"], states) == ("interrupted", [(1, "stopped"), (2, "not_run")])
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+@pytest.mark.parametrize("output", ["text", "json", "jsonl"])
+def test_output_that_cannot_be_written_is_a_message(shop, output):
+    with Path("/dev/full").open("w") as full:
+        arguments = [*COMMAND, "plan", shop(), "x", "--yes", "--output", output]
+        run = subprocess.run(arguments, stdout=full, stderr=subprocess.PIPE, check=False)
+
+    assert run.returncode == 2
+    assert b"cannot write the output: No space left on device" in run.stderr
+    assert b"Traceback" not in run.stderr
+
+
+def test_plan_at_a_terminal_cannot_imitate_more_than_it_is(shop):
+    action = "a\n  2. fake\n\nEstimate: free\x1b]0;x\x07"
+    text = json.dumps(
+        {"goal": "\x1b[2Jgoal", "steps": [{"step": 1, "action": action, "query": None}]}
+    )
+
+    run = plan(shop(plan=text), "x", "--plan-only")
+
+    assert "Plan: \\u001b[2Jgoal\n" in run.stdout
+    assert "  1. a 2. fake Estimate: free\\u001b]0;x\\u0007\n" in run.stdout
+    assert "\x1b" not in run.stdout
 
 
 # --- recordings ------------------------------------------------------------------------------

@@ -59,7 +59,7 @@ class Plans(RuleBasedStateMachine):
         elif len(going) < excess:
             with pytest.raises(PlanCapacityError) as raised:
                 asyncio.run(self.store.add(record))
-            assert f"{self.store.capacity} plans" in raised.value.message
+            assert f"{self.store.capacity} plan" in raised.value.message
         else:
             asyncio.run(self.store.add(record))
             for gone in going:
