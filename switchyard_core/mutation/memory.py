@@ -14,7 +14,7 @@ from typing import Generic, TypeAlias, TypeVar
 from switchyard_core.conversation import ToolCall
 from switchyard_core.mutation.outcome import Outcome
 
-__all__ = ["Memo", "Outcomes"]
+__all__ = ["Memo", "Outcomes", "brief"]
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -57,6 +57,15 @@ class Memo(Generic[K, V]):
         return value
 
 
+def brief(text: str | bytes) -> str | bytes:
+    """Return a text as a part of a key: itself, or its digest when it is long."""
+    if len(text) <= _LONG:
+        return text
+    if isinstance(text, str):
+        text = text.encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(text, digest_size=16).digest()
+
+
 class Outcomes:
     """The outcomes of calls by tool and arguments, wherever they stand."""
 
@@ -80,12 +89,7 @@ class Outcomes:
             uses_id: Whether calls with the same arguments may differ by their ids.
         """
         source = call.source
-        if len(source) > _LONG:
-            if isinstance(source, str):
-                source = source.encode("utf-8", "surrogatepass")
-            if isinstance(source, bytes):
-                source = hashlib.blake2b(source, digest_size=16).digest()
         if not isinstance(source, str | bytes):
             return read(call)
-        key = (tool, source, call.id if uses_id else "")
+        key = (tool, brief(source), call.id if uses_id else "")
         return self._memo.get(key) or self._memo.keep(key, read(call))
