@@ -333,9 +333,9 @@ class MutationRules:
 
     def _settled(self, rule: CompiledRule, arguments: Mapping[str, Any]) -> Reading:
         """Return what a rule says whose target, if it has one, is the value of an argument."""
-        if rule.target is None:
+        name = member_of(rule.target) if rule.target is not None else None
+        if name is None:
             return Reading(label=rule.model.label or "file_edit")
-        name = member_of(rule.target)
         return self._target(rule, [arguments[name]] if name in arguments else [])
 
     def _target(self, rule: CompiledRule, values: list[Any]) -> Reading:

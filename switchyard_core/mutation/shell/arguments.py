@@ -32,6 +32,8 @@ class Arguments:
 
     def has(self, names: Collection[str]) -> bool:
         """Tell whether any of these flags is there; ``--x*`` means every flag with that start."""
+        if not self.flags:
+            return False
         if not self.flags.isdisjoint(names):
             return True
         starts = tuple(name[:-1] for name in names if name.endswith("*"))
@@ -39,6 +41,8 @@ class Arguments:
 
     def value(self, names: Collection[str]) -> list[str]:
         """Return the values of these flags."""
+        if not self.values:
+            return []
         starts = tuple(name[:-1] for name in names if name.endswith("*"))
         return [
             value

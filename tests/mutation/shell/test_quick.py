@@ -16,7 +16,6 @@ from switchyard_core.mutation.paths import PathClasses
 from switchyard_core.mutation.shell import bash, command, read_argv, read_command
 from switchyard_core.mutation.shell.powershell import is_powershell
 from switchyard_core.mutation.shell.quick import may_be_windows, only_reads
-from switchyard_core.mutation.shell.simple import split_simple
 from switchyard_core.mutation.shell.special import SPECIAL
 from switchyard_core.mutation.shell.table import command_table
 from switchyard_core.mutation.shell.windows_cmd import is_cmd
@@ -187,27 +186,3 @@ def test_usual_reads_are_known_without_the_parser(text: str) -> None:
 )
 def test_what_may_write_is_left_to_the_parser(text: str) -> None:
     assert not only_reads(text)
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("ls -la", [[["ls", "-la"]]]),
-        ("a 'b c'|d e\"f\" && g;", [[["a", "b c"], ["d", "ef"]], [["g"]]]),
-        ("# why\na b # c\n\nc 2>/dev/null", [[["a", "b"]], [["c"]]]),
-        ("a 2>&1 | b", [[["a"], ["b"]]]),
-    ],
-)
-def test_split_simple_takes_words_as_the_shell_does(text: str, words: object) -> None:
-    assert split_simple(text) == words
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("a $b", "a `b`", "a > b", "a &", "a && ", "| a", "a;;b", "X=1 a", "if a", "a (b)"),
-        *("a \\b", "a 'b", 'a "$b"', "a 2>&1 b", "a <<X", "'a' b", "", "a {b,c}", "ls;" * 200),
-    ],
-)
-def test_split_simple_leaves_the_rest_to_the_parser(text: str) -> None:
-    assert split_simple(text) is None
