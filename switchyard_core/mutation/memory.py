@@ -18,11 +18,14 @@ __all__ = ["Memo", "Outcomes", "brief"]
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
+H = TypeVar("H", bound=Hashable)
 
 #: Calls whose outcomes are remembered.
 _MAX_CALLS = 16384
 #: Characters of arguments that are a key themselves; longer ones stand there by their digest.
 _LONG = 256
+# A union would be built for every look.
+_TEXTS = (str, bytes)
 
 #: What the rules say about the tool, its arguments and, if it matters, the id of the call.
 _Key: TypeAlias = tuple[Hashable, str | bytes, str]
@@ -75,8 +78,8 @@ class Outcomes:
     def get(
         self,
         call: ToolCall,
-        tool: Hashable,
-        read: Callable[[ToolCall], Outcome],
+        tool: H,
+        read: Callable[[H, ToolCall], Outcome],
         *,
         uses_id: bool,
     ) -> Outcome:
@@ -85,11 +88,11 @@ class Outcomes:
         Args:
             call: The call.
             tool: What all calls of its tool have in common.
-            read: Reads a call.
+            read: Reads a call of the tool.
             uses_id: Whether calls with the same arguments may differ by their ids.
         """
         source = call.source
-        if not isinstance(source, str | bytes):
-            return read(call)
-        key = (tool, brief(source), call.id if uses_id else "")
-        return self._memo.get(key) or self._memo.keep(key, read(call))
+        if not isinstance(source, _TEXTS):
+            return read(tool, call)
+        key = (tool, source if len(source) <= _LONG else brief(source), call.id if uses_id else "")
+        return self._memo.get(key) or self._memo.keep(key, read(tool, call))

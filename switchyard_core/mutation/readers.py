@@ -38,6 +38,8 @@ _WRAPPED = 8
 Cost: TypeAlias = tuple[Reading, int]
 
 _UNAFFORDED = Reading(label="unknown", word="shell", detail=TOO_MUCH)
+# A union would be built for every look.
+_TEXTS = (str, bytes)
 _object = msgspec.json.Decoder(dict[str, Any]).decode
 _SHELLS = ("bash", "sh", "/bin/bash", "/bin/sh")
 _SHELL_FLAGS = ("-lc", "-c")
@@ -92,10 +94,11 @@ def plain_arguments(call: ToolCall) -> dict[str, Any] | None:
     Returns:
         ``None`` says nothing: then :attr:`ToolCall.arguments` tells what they are.
     """
-    if call.kind == "custom" or not isinstance(call.source, str | bytes):
+    source = call.source
+    if call.kind == "custom" or not isinstance(source, _TEXTS):
         return None
     try:
-        return _object(call.source)
+        return _object(source)
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return None
 
@@ -195,10 +198,19 @@ def _remembered(command: str, context: ReaderContext) -> Reading:
     return reading
 
 
-def command_cost(command: str, classes: PathClasses, dialect: str) -> Cost:
-    """Read one command within a budget of its own; return what was found and the steps."""
+def command_cost(
+    command: str, classes: PathClasses, dialect: str, *, looked: bool = False
+) -> Cost:
+    """Read one command within a budget of its own; return what was found and the steps.
+
+    Args:
+        command: The text.
+        classes: What written paths mean.
+        dialect: How it is read.
+        looked: Whether :func:`reads_only` said no.
+    """
     budget = Budget()
-    reading = read_command(command, classes, dialect=dialect, budget=budget)
+    reading = read_command(command, classes, dialect=dialect, budget=budget, looked=looked)
     return reading, STEPS - budget.left
 
 

@@ -7,7 +7,6 @@ looked up in one dictionary whatever the number of rules, and a shell command is
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from glob import escape
 from typing import Any
 
@@ -196,9 +195,7 @@ class MutationRules:
         """Return the verdict by name and arguments, which are read once."""
         key = (call.name, call.namespace, call.server, call.kind)
         plan = self._plans.get(key) or self._plans.keep(key, self._plan(call))
-        outcome = plan.outcome or self._outcomes.get(
-            call, plan, partial(self._read, plan), uses_id=plan.uses_id
-        )
+        outcome = plan.outcome or self._outcomes.get(call, plan, self._read, uses_id=plan.uses_id)
         return verdict_of(call, outcome)
 
     def _plan(self, call: ToolCall) -> Plan:
@@ -218,7 +215,7 @@ class MutationRules:
                 if plan.reads is not None and reads_only(command, dialect):
                     return plan.reads
                 if isinstance(command, str):
-                    reading, _steps = self._command(command, dialect)
+                    reading, _steps = self._command(command, dialect, looked=dialect == "bash")
                     return outcome_of(plan.shell, _relabelled(reading, plan.shell.model.label))
             elif (rule := plan.settled(arguments)) is not None:
                 return outcome_of(rule, self._settled(rule, arguments))
@@ -340,6 +337,11 @@ class MutationRules:
 
     def _target(self, rule: CompiledRule, values: list[Any]) -> Reading:
         label = rule.model.label or "file_edit"
+        if len(values) == 1 and isinstance(values[0], str) and values[0].strip():
+            path = values[0]
+            return _relabelled(
+                self._classes.target_label(path, scratch=rule.model.scratch), rule.model.label
+            )
         paths = [path for value in values for path in _paths(value)]
         if not paths:
             return Reading(label=label, detail="names no file")
@@ -365,11 +367,14 @@ class MutationRules:
         detail = f"{name}: {outcome.detail}" if outcome.detail else name
         return Reading(label=outcome.label, word=outcome.word or name, detail=detail)
 
-    def _command(self, command: str, dialect: str) -> Cost:
+    def _command(self, command: str, dialect: str, *, looked: bool = False) -> Cost:
         """Return the reading of a command and what it took, computed once."""
         key = (dialect, brief(command))
         found = self._shell.get(key)
-        return found or self._shell.keep(key, command_cost(command, self._classes, dialect))
+        if found is not None:
+            return found
+        cost = command_cost(command, self._classes, dialect, looked=looked)
+        return self._shell.keep(key, cost)
 
 
 def _relabelled(reading: Reading, label: str | None) -> Reading:

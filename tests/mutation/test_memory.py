@@ -34,7 +34,8 @@ class Counting:
         options.setdefault("uses_id", False)
         assert self.outcomes.get(call, "tool", self._read, **options).label == "read_only"
 
-    def _read(self, call: ToolCall) -> Outcome:
+    def _read(self, tool: str, call: ToolCall) -> Outcome:
+        assert tool == "tool"
         self.read.append(call.id)
         return outcome_of(None, READ_ONLY)
 

@@ -44,7 +44,10 @@ def only_reads(command: str) -> bool:
 
     ``False`` says nothing: such a command has to be parsed.
     """
-    return len(command) <= _MAX_LENGTH and command.isascii() and _is_read(command)
+    if len(command) > _MAX_LENGTH or not command.isascii():
+        return False
+    # The engine works on bytes, and would take longer to make them.
+    return bool(_reads().Match(command.encode()))
 
 
 def may_be_windows(text: str) -> bool:
@@ -55,11 +58,6 @@ def may_be_windows(text: str) -> bool:
 
 
 # A command that is no plain read is looked at again on its way to the parser.
-@lru_cache(maxsize=64)
-def _is_read(command: str) -> bool:
-    return bool(_reads().Match(command))
-
-
 @lru_cache(maxsize=64)
 def _tells(text: str) -> bool:
     return bool(_telling().Match(text))
