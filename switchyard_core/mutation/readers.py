@@ -198,9 +198,7 @@ def _remembered(command: str, context: ReaderContext) -> Reading:
     return reading
 
 
-def command_cost(
-    command: str, classes: PathClasses, dialect: str, *, looked: bool = False
-) -> Cost:
+def command_cost(command: str, classes: PathClasses, dialect: str, *, looked: bool = False) -> Cost:
     """Read one command within a budget of its own; return what was found and the steps.
 
     Args:

@@ -24,11 +24,13 @@ _NAME = r"[A-Za-z_]\w*"
 #: beyond ASCII for a letter.
 _VARIABLE = rf"\$(?:{_NAME}+(?![\[\x80-\U0010ffff])|\{{{_NAME}\}})"
 _QUOTED = rf""""(?:[^"$`\\\n]|{_VARIABLE})*"|'[^'\n]*'"""
-_WORD = rf"(?:[\w./:=@%+,*?~^-]++|{_VARIABLE}|{_QUOTED})++"
+_PLAIN = r"[\w./:=@%+,*?~^-]++"
+_WORD = rf"(?:{_PLAIN}|{_VARIABLE}|{_QUOTED})++"
 _END = r"(?=[\s|;&]|$)"
 _TOKEN = re.compile(
     rf"""[ \t]*(?:
     (?<!\S)\#[^\n]*
+    |((?!\d*[<>]){_PLAIN}(?!["'$]))
     |((?!\d*[<>]){_WORD})
     |(\|\||&&|\||;|\n[ \t\n]*
     |(?<=[ \t])(?:[12]?>&[12]|(?:[12]?>>?|&>>?|<)[ \t]*{_WORD}){_END}
@@ -158,10 +160,12 @@ class _Reader:
     """Reads the tokens of one script."""
 
     def __init__(self, text: str, heredoc: str | None) -> None:
-        self._tokens: Iterator[tuple[str, str]] = iter(_TOKEN.findall(text))
+        #: Each a word without quotes and variables, another word, or a sign; all are empty for a
+        #: comment.
+        self._tokens: Iterator[tuple[str, str, str]] = iter(_TOKEN.findall(text))
         self._heredoc = heredoc
         self._commands = 0
-        self._looped = False
+        self._looped = self._expands = False
 
     def script(self) -> list[Statement]:
         """Return the statements; all of them are plain.
@@ -182,8 +186,10 @@ class _Reader:
         redirects: list[Redirect] = []
         # What stands before the pipeline, and before the command.
         chain = joined = ""
-        for word, sign in self._tokens:
-            if word:
+        for plain, marked, sign in self._tokens:
+            if plain and words and not redirects and plain not in _KEYWORDS:
+                words.append(plain)
+            elif word := plain or marked:
                 if word not in _KEYWORDS:
                     words.append(self._word(word, first=not words, last=not redirects))
                     continue
@@ -239,7 +245,9 @@ class _Reader:
             raise _Unusual
         if first and (word in _DEFINING or not _PROGRAM.fullmatch(word)):
             raise _Unusual
-        return _text(word) if '"' in word or "'" in word or "$" in word else word
+        text = _text(word)
+        self._expands = self._expands or not isinstance(text, str)
+        return text
 
     def _command(self, words: list[Word], redirects: list[Redirect], sign: str) -> Command:
         self._commands += 1
@@ -249,7 +257,7 @@ class _Reader:
             # What follows the start of a heredoc on its line hangs under it in the parser's tree.
             if (heredoc and sign[0] != "\n") or (files and sign == "|"):
                 raise _Unusual
-        expands = not all(type(word) is str for word in words)
+        expands, self._expands = self._expands, False
         return Command(words, expands, redirects)
 
     def _redirect(self, sign: str, words: list[Word], *, inner: bool) -> Redirect:
@@ -296,14 +304,15 @@ class _Reader:
         token = next(self._tokens, None)
         if token is None:
             raise _Unusual
-        return token
+        plain, marked, sign = token
+        return plain or marked, sign
 
     def _end_of_loop(self) -> str:
         """Return how a loop is joined to what follows."""
-        word, sign = next(self._tokens, ("", ";"))
+        plain, marked, sign = next(self._tokens, ("", "", ";"))
         if sign in _CHAINS:
             return sign
-        if word or (sign != ";" and sign[:1] != "\n"):
+        if plain or marked or (sign != ";" and sign[:1] != "\n"):
             raise _Unusual
         return ""
 
@@ -314,6 +323,8 @@ def _text(word: str) -> Word:
         quote = word[:1]
         if quote in {'"', "'"} and word.count(quote) == 2 and word[-1] == quote:
             return word[1:-1]
+        if '"' not in word and "'" not in word:
+            return word
         return "".join([a or b or c for a, b, _, c in _PARTS.findall(word)])
     parts: list[tuple[str, str]] = []
     for quoted, single, variable, plain in _PARTS.findall(word):

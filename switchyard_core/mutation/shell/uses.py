@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from types import MappingProxyType
+
+import msgspec
 
 from switchyard_core.mutation.shell import special
 from switchyard_core.mutation.shell.arguments import Arguments
@@ -18,8 +19,7 @@ __all__ = ["USES", "Use"]
 _UNSEEN = "what the script does cannot be seen"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Use:
+class Use(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """One use of a program that the table names.
 
     Args:
@@ -118,7 +118,7 @@ def _run_values(use: Use) -> bool:
     targets = use.arguments.value({"--target", "-t", "--targets"})
     names = [target for value in targets for target in value.split(",")]
     for target in names or use.operands:
-        _run_script(replace(use, operands=[target]))
+        _run_script(msgspec.structs.replace(use, operands=[target]))
     return True
 
 

@@ -20,7 +20,7 @@ CLASSES = PathClasses()
 
 def effects(text: str, stdin: Input) -> tuple[Any, ...]:
     session = Session(classes=CLASSES)
-    session.variables.update({"x": "src/a.py", "two": "a b", "none": "", "self": "$y"})
+    session.variables.own.update({"x": "src/a.py", "two": "a b", "none": "", "self": "$y"})
     output: str | None = "decided"
     with suppress(Decided):
         output = bash.run_bash(text, session, stdin)
@@ -29,7 +29,7 @@ def effects(text: str, stdin: Input) -> tuple[Any, ...]:
         session.readings,
         session.files,
         session.directory,
-        dict(session.variables),
+        session.variables.own,
     )
 
 
