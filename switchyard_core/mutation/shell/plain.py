@@ -166,6 +166,8 @@ class _Reader:
         self._heredoc = heredoc
         self._commands = 0
         self._looped = self._expands = False
+        # Whether there is more than words, and a list that the parser takes for something else.
+        self._rich = self._misread = False
 
     def script(self) -> list[Statement]:
         """Return the statements; all of them are plain.
@@ -175,6 +177,10 @@ class _Reader:
         """
         found = self._statements(inner=False)
         if self._heredoc is not None or (self._looped and self._commands > _MAX_LOOPED):
+            raise _Unusual
+        # The grammar takes `a && b 2>&1 | c` for `(a && b) 2>&1 | c`, so that a `cd` does not last.
+        # Of words alone the shell's own view is taken; whatever else there is keeps the parser's.
+        if self._misread and (self._rich or self._looped):
             raise _Unusual
         return found
 
@@ -221,12 +227,13 @@ class _Reader:
             self._add(found, commands, chain)
         return found
 
-    @staticmethod
-    def _add(found: list[Statement], commands: list[Command], chain: str) -> None:
+    def _add(self, found: list[Statement], commands: list[Command], chain: str) -> None:
         """Add a pipeline behind the statements before it."""
         statement = Statement(chain in _CHAINS, commands)
         found.append(statement)
         redirects = commands[-1].redirects
+        if len(commands) > 1 and statement.chained:
+            self._misread |= any(command.redirects for command in commands[:-1])
         if not redirects:
             return
         if len(commands) > 1 and any(r.operator in {"<", "<<"} for r in redirects):
@@ -258,6 +265,7 @@ class _Reader:
             if (heredoc and sign[0] != "\n") or (files and sign == "|"):
                 raise _Unusual
         expands, self._expands = self._expands, False
+        self._rich |= expands or any(redirect.operator for redirect in redirects)
         return Command(words, expands, redirects)
 
     def _redirect(self, sign: str, words: list[Word], *, inner: bool) -> Redirect:
