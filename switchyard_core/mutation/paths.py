@@ -16,7 +16,7 @@ __all__ = ["PathClasses", "clean_path"]
 
 _DRIVE = re.compile(r"^[A-Za-z]:/")
 #: Paths that are clean already, as most are.
-_CLEAN = re.compile(r"/?[\w-][\w.-]*(?:/[\w-][\w.-]*)*", re.ASCII)
+_CLEAN = re.compile(r"/?[\w-][\w.-]*+(?:/[\w-][\w.-]*+)*+", re.ASCII)
 
 
 def clean_path(text: str) -> str:

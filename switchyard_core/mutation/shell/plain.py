@@ -216,7 +216,7 @@ class _Reader:
                     words, redirects = [], []
                     joined = sign if sign == "|" or sign in _CHAINS else ""
                     if sign != "|":
-                        self._add(found, commands, chain)
+                        self._add(found, commands, chain, inner=inner)
                         commands, chain = [], joined
             else:
                 redirects.append(self._redirect(sign, words, inner=inner))
@@ -224,14 +224,19 @@ class _Reader:
             raise _Unusual
         if words:
             commands.append(self._command(words, redirects, "\n"))
-            self._add(found, commands, chain)
+            self._add(found, commands, chain, inner=inner)
         return found
 
-    def _add(self, found: list[Statement], commands: list[Command], chain: str) -> None:
+    def _add(
+        self, found: list[Statement], commands: list[Command], chain: str, *, inner: bool
+    ) -> None:
         """Add a pipeline behind the statements before it."""
         statement = Statement(chain in _CHAINS, commands)
         found.append(statement)
         redirects = commands[-1].redirects
+        if inner and len(commands) > 2:
+            # The grammar has its own view of what follows a long pipeline in a loop.
+            raise _Unusual
         if len(commands) > 1 and statement.chained:
             self._misread |= any(command.redirects for command in commands[:-1])
         if not redirects:
@@ -239,7 +244,11 @@ class _Reader:
         if len(commands) > 1 and any(r.operator in {"<", "<<"} for r in redirects):
             # The parser's tree has them above the whole pipeline.
             raise _Unusual
-        # The parser may take a list that ends with a redirection for a part of a pipeline before.
+        # The parser may take a list that ends with a redirection for a part of a pipeline before,
+        # and a redirection for one of everything since a long pipeline.
+        files = any(redirect.operator for redirect in redirects)
+        if files and any(len(before.commands) > 2 for before in found[:-1]):
+            raise _Unusual
         place = len(found) - 1
         while found[place].chained:
             place -= 1
