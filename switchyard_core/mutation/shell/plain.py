@@ -127,6 +127,8 @@ def split_plain(text: str) -> list[Statement] | None:
     """Return the statements of a script, ``None`` when it is not a plain one."""
     text = text.strip(" \t\n")
     heredoc: str | None = None
+    if len(text) > _MAX_LENGTH + _MAX_HEREDOC:
+        return None
     if "<<" in text:
         text, heredoc = _without_heredoc(text)
     if len(text) > _MAX_LENGTH:
@@ -139,9 +141,9 @@ def split_plain(text: str) -> list[Statement] | None:
 
 def _without_heredoc(text: str) -> tuple[str, str | None]:
     """Return a script without the lines of its heredoc, and these lines."""
-    match = _HEREDOC.search(text)
+    match = _HEREDOC.match(text, text.find("<<"))
     # The parser ends a heredoc at its word at the beginning of some other word, too.
-    if match is None or match.start() != text.find("<<"):
+    if match is None:
         return text, None
     word = match[1] or match[2] or match[3]
     end = text.find(word, match.end())
@@ -201,7 +203,9 @@ class _Reader:
                     continue
                 if word == "done" and inner and found and not (words or joined):
                     return found
-                if word != "for" or inner or words or commands:
+                # The grammar has its own view of what follows a long pipeline.
+                long = any(len(statement.commands) > 2 for statement in found)
+                if word != "for" or inner or words or commands or long:
                     raise _Unusual
                 found.append(self._loop(chained=chain in _CHAINS))
                 chain = joined = self._end_of_loop()

@@ -55,14 +55,11 @@ def _run_script(use: Use) -> bool:
         parts = [part for part in re.split(r"[:_./\-]+", _last_task(target).casefold()) if part]
         if not parts:
             continue
-        if any(part in words["unclear_tasks"] for part in parts):
+        if not words["unclear_tasks"].isdisjoint(parts):
             use.session.add("unknown", f"{use.name} {target}", _UNSEEN)
-        elif (
-            any(part in words["reading_tasks"] for part in parts[:1])
-            or parts[-1] in words["reading_tasks"]
-        ):
+        elif parts[0] in words["reading_tasks"] or parts[-1] in words["reading_tasks"]:
             continue
-        elif any(part in words["building_tasks"] for part in parts):
+        elif not words["building_tasks"].isdisjoint(parts):
             use.session.add("file_write_other", f"{use.name} {target}", "builds")
         else:
             use.session.add("unknown", f"{use.name} {target}", _UNSEEN)
