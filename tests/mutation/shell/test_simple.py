@@ -361,3 +361,13 @@ def test_function_that_eval_defines_is_run() -> None:
     reading = read_command("eval 'f() { rm x.py; }'; f", CLASSES, dialect="bash")
 
     assert (reading.label, reading.word) == ("file_edit", "rm")
+
+
+@pytest.mark.parametrize(
+    "line", ["x = f(a[1]) | {b} > c < d\n", "it's `a` $(b) \"c\n", "é\n", "<<E\n"]
+)
+def test_long_heredoc_has_the_same_effects_as_by_the_parser(line: str) -> None:
+    body = line * (16_000 // len(line))
+
+    check(f"mkdir -p src && cat > src/a.py <<'EOF'\n{body}EOF\nrm -f /tmp/x")
+    check(f"cat <<'EOF' > run.sh\n{body}rm src/b.py\nEOF\nbash run.sh")
