@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 __all__ = ["STEPS", "TOO_MUCH", "Budget"]
 
@@ -12,8 +12,7 @@ STEPS = 10_000
 TOO_MUCH = "too much to be read whole"
 
 
-@dataclass(slots=True, kw_only=True)
-class Budget:
+class Budget(msgspec.Struct, kw_only=True, eq=False, gc=False):
     """What reading one command may take: loops in loops would take for ever.
 
     Args:

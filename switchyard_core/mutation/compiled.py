@@ -12,7 +12,7 @@ from switchyard_core.mutation.names import fold_name, snake_name
 from switchyard_core.mutation.patterns import name_glob, regex
 from switchyard_core.mutation.schema import DEFAULT_PATH, ConditionModel, RuleModel
 
-__all__ = ["CallView", "CompiledRule", "Condition", "compile_rule", "is_glob"]
+__all__ = ["CallView", "CompiledRule", "Condition", "compile_rule", "is_glob", "member_of"]
 
 
 class CallView:
@@ -66,10 +66,17 @@ class Condition:
     Args:
         path: Relative to the tool call.
         test: Gets the values that the path found.
+        existence: Whether the test is only about whether there are any.
     """
 
     path: Path
     test: Callable[[list[Any]], bool]
+    existence: bool
+
+    @property
+    def member(self) -> str | None:
+        """The argument whose value the path finds, if it is one argument's."""
+        return member_of(self.path)
 
     @property
     def reads_arguments(self) -> bool:
@@ -151,6 +158,12 @@ class CompiledRule:
         return any(test(spelling) for test in self.patterns for spelling in spellings)
 
 
+def member_of(path: Path) -> str | None:
+    """Return the argument whose value a path finds, if it is the value of one argument."""
+    head = path.head
+    return head[1] if head is not None and len(head) == 2 and head[0] == "arguments" else None
+
+
 def is_glob(entry: str) -> bool:
     """Tell whether an entry of ``match`` is a glob or ``re:`` pattern, not a whole name."""
     return entry.startswith("re:") or any(mark in entry for mark in "*?[")
@@ -215,9 +228,11 @@ def _path_or_default(model: RuleModel) -> Path | None:
 def compile_condition(model: ConditionModel) -> Condition:
     """Compile one condition of ``where``."""
     test = _condition_test(model)
-    if model.not_:
-        return Condition(path=compile_path(model.path), test=lambda values: not test(values))
-    return Condition(path=compile_path(model.path), test=test)
+    return Condition(
+        path=compile_path(model.path),
+        test=(lambda values: not test(values)) if model.not_ else test,
+        existence=model.exists is not None,
+    )
 
 
 def _condition_test(model: ConditionModel) -> Callable[[list[Any]], bool]:

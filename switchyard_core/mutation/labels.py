@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+import msgspec
 
 __all__ = ["LABELS", "READ_ONLY", "Reading", "label_rank", "strongest"]
 
@@ -17,8 +18,7 @@ LABELS: tuple[str, ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class Reading(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What a reader found out about one call or one part of a command.
 
     Args:

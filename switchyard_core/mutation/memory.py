@@ -14,15 +14,18 @@ from typing import Generic, TypeAlias, TypeVar
 from switchyard_core.conversation import ToolCall
 from switchyard_core.mutation.outcome import Outcome
 
-__all__ = ["Memo", "Outcomes"]
+__all__ = ["Memo", "Outcomes", "brief"]
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
+H = TypeVar("H", bound=Hashable)
 
 #: Calls whose outcomes are remembered.
 _MAX_CALLS = 16384
 #: Characters of arguments that are a key themselves; longer ones stand there by their digest.
 _LONG = 256
+# A union would be built for every look.
+_TEXTS = (str, bytes)
 
 #: What the rules say about the tool, its arguments and, if it matters, the id of the call.
 _Key: TypeAlias = tuple[Hashable, str | bytes, str]
@@ -57,6 +60,15 @@ class Memo(Generic[K, V]):
         return value
 
 
+def brief(text: str | bytes) -> str | bytes:
+    """Return a text as a part of a key: itself, or its digest when it is long."""
+    if len(text) <= _LONG:
+        return text
+    if isinstance(text, str):
+        text = text.encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(text, digest_size=16).digest()
+
+
 class Outcomes:
     """The outcomes of calls by tool and arguments, wherever they stand."""
 
@@ -66,8 +78,8 @@ class Outcomes:
     def get(
         self,
         call: ToolCall,
-        tool: Hashable,
-        read: Callable[[ToolCall], Outcome],
+        tool: H,
+        read: Callable[[H, ToolCall], Outcome],
         *,
         uses_id: bool,
     ) -> Outcome:
@@ -76,16 +88,11 @@ class Outcomes:
         Args:
             call: The call.
             tool: What all calls of its tool have in common.
-            read: Reads a call.
+            read: Reads a call of the tool.
             uses_id: Whether calls with the same arguments may differ by their ids.
         """
         source = call.source
-        if len(source) > _LONG:
-            if isinstance(source, str):
-                source = source.encode("utf-8", "surrogatepass")
-            if isinstance(source, bytes):
-                source = hashlib.blake2b(source, digest_size=16).digest()
-        if not isinstance(source, str | bytes):
-            return read(call)
-        key = (tool, source, call.id if uses_id else "")
-        return self._memo.get(key) or self._memo.keep(key, read(call))
+        if not isinstance(source, _TEXTS):
+            return read(tool, call)
+        key = (tool, source if len(source) <= _LONG else brief(source), call.id if uses_id else "")
+        return self._memo.get(key) or self._memo.keep(key, read(tool, call))

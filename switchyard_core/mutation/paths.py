@@ -16,7 +16,7 @@ __all__ = ["PathClasses", "clean_path"]
 
 _DRIVE = re.compile(r"^[A-Za-z]:/")
 #: Paths that are clean already, as most are.
-_CLEAN = re.compile(r"/?[\w-][\w.-]*(?:/[\w-][\w.-]*)*", re.ASCII)
+_CLEAN = re.compile(r"/?[\w-][\w.-]*+(?:/[\w-][\w.-]*+)*+", re.ASCII)
 
 
 def clean_path(text: str) -> str:
@@ -84,18 +84,19 @@ class PathClasses:
         """Tell whether a shell's write to the path would be a scratch write."""
         return self.shell_label(path).label == "scratch_write"
 
-    def _scratch(self, path: str, shipped: list[str]) -> bool:
+    def _scratch(self, path: str, shipped: Sequence[str]) -> bool:
         if self._is(self.workspace, path):
             return False
         return "scratch" in shipped or self._is(self.scratch, path)
 
-    def _lowered(self, path: str, shipped: list[str]) -> bool:
+    def _lowered(self, path: str, shipped: Sequence[str]) -> bool:
         if path[1:2] == ":":
             path = _DRIVE.sub("/", path)
             shipped = _shipped(path)
-        if "artifact" in shipped or "plan" in shipped:
+        if shipped and ("artifact" in shipped or "plan" in shipped):
             return True
-        return self._is(self.artifact, path) or self._is(self.plan, path)
+        own = self.artifact or self.plan
+        return bool(own) and (self._is(self.artifact, path) or self._is(self.plan, path))
 
     @staticmethod
     def _is(globs: tuple[str, ...], path: str) -> bool:
@@ -108,13 +109,13 @@ def _compiled(globs: tuple[str, ...]) -> Callable[[str], bool]:
     return path_glob(expanded)
 
 
-def _shipped(path: str) -> list[str]:
+def _shipped(path: str) -> Sequence[str]:
     """Return the shipped classes that a path is of."""
     return _defaults()(path)
 
 
 @cache
-def _defaults() -> Callable[[str], list[str]]:
+def _defaults() -> Callable[[str], Sequence[str]]:
     table = load_table("paths")
     return path_classes({name: _globs(table[name]) for name in table})
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import re2
@@ -73,7 +73,7 @@ def path_glob(globs: Iterable[str]) -> _Search:
     return lambda text: bool(found.Match(_encoded(text)))
 
 
-def path_classes(classes: Mapping[str, Iterable[str]]) -> Callable[[str], list[str]]:
+def path_classes(classes: Mapping[str, Iterable[str]]) -> Callable[[str], Sequence[str]]:
     """Compile classes of path globs to one test; see :func:`path_glob`.
 
     Most paths are of no class, which one look says where one for each class would cost as much
@@ -88,7 +88,13 @@ def path_classes(classes: Mapping[str, Iterable[str]]) -> Callable[[str], list[s
         found.Add(_path_pattern(globs))
         names.append(name)
     found.Compile()
-    return lambda text: [names[place] for place in found.Match(_encoded(text)) or ()]
+    match = found.Match
+
+    def named(text: str) -> Sequence[str]:
+        places = match(text.encode("utf-8", "replace"))
+        return [names[place] for place in places] if places else ()
+
+    return named
 
 
 def _path_pattern(globs: Iterable[str]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -20,7 +19,15 @@ from switchyard_core.mutation.shell import read_argv, read_command
 from switchyard_core.mutation.shell.quick import may_be_windows, only_reads
 from switchyard_core.mutation.tables import load_table
 
-__all__ = ["Cost", "ReaderContext", "read", "reads_only"]
+__all__ = [
+    "Cost",
+    "ReaderContext",
+    "command_cost",
+    "only_command",
+    "plain_arguments",
+    "read",
+    "reads_only",
+]
 
 #: How deep wrappers and nested argument objects are followed.
 _DEPTH = 6
@@ -31,6 +38,8 @@ _WRAPPED = 8
 Cost: TypeAlias = tuple[Reading, int]
 
 _UNAFFORDED = Reading(label="unknown", word="shell", detail=TOO_MUCH)
+# A union would be built for every look.
+_TEXTS = (str, bytes)
 _object = msgspec.json.Decoder(dict[str, Any]).decode
 _SHELLS = ("bash", "sh", "/bin/bash", "/bin/sh")
 _SHELL_FLAGS = ("-lc", "-c")
@@ -45,7 +54,7 @@ class ReaderContext:
         dialect: How a command is read.
         tool: Name of the tool.
         broken: Whether the arguments are text that is no JSON.
-        memo: Gives the remembered reading of a key and the steps that it took, or computes it.
+        read_command: Reads a command in a dialect, or remembers what that gave.
         budget: What all commands of the call may take together, not to read ever more of them.
         recurse: Labels a call that is inside this one, by name, arguments and, if the wrapper
             names one, the tool's server.
@@ -55,7 +64,7 @@ class ReaderContext:
     dialect: str
     tool: str
     broken: bool
-    memo: Callable[[tuple[str, bytes], Callable[[], Cost]], Cost]
+    read_command: Callable[[str, str], Cost]
     budget: Budget
     recurse: Callable[..., Reading]
 
@@ -79,29 +88,39 @@ def read(reader: str, value: Any, context: ReaderContext) -> Reading:
     return _read_code(value, context)
 
 
-def reads_only(call: ToolCall, dialect: str | None) -> bool:
+def plain_arguments(call: ToolCall) -> dict[str, Any] | None:
+    """Return the arguments of a call when they are a JSON object, as nearly all are.
+
+    Returns:
+        ``None`` says nothing: then :attr:`ToolCall.arguments` tells what they are.
+    """
+    source = call.source
+    if call.kind == "custom" or not isinstance(source, _TEXTS):
+        return None
+    try:
+        return _object(source)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None
+
+
+def only_command(arguments: Mapping[str, Any]) -> Any:
+    """Return what the shell reader takes for the command in a call's arguments, if anything."""
+    for key in load_table("arguments")["command"]:
+        if key in arguments:
+            return arguments[key]
+    return None
+
+
+def reads_only(command: Any, dialect: str) -> bool:
     """Tell at a glance whether a shell call is one of those that certainly change nothing.
 
     Args:
-        call: Its whole arguments are for the shell reader.
+        command: As :func:`only_command` returns it.
         dialect: As the rule gives it.
 
     Returns:
         ``False`` says nothing: then the call has to be read.
     """
-    if call.kind == "custom" or not isinstance(call.source, str | bytes):
-        return False
-    try:
-        arguments = _object(call.source)
-    except (msgspec.MsgspecError, ValueError, RecursionError):
-        return False
-    for key in load_table("arguments")["command"]:
-        if key in arguments:
-            return _only_reads(arguments[key], dialect or "auto")
-    return False
-
-
-def _only_reads(command: Any, dialect: str) -> bool:
     if isinstance(command, list):
         # The argv of a shell, as in `["bash", "-lc", "ls"]`.
         if len(command) != 3 or command[0] not in _SHELLS or command[1] not in _SHELL_FLAGS:
@@ -174,17 +193,22 @@ def _remembered(command: str, context: ReaderContext) -> Reading:
     """
     if not context.budget.spend(_COMMAND):
         return _UNAFFORDED
-    digest = hashlib.blake2b(command.encode("utf-8", "replace"), digest_size=16).digest()
-    reading, steps = context.memo(
-        (context.dialect, digest), lambda: _command_cost(command, context)
-    )
+    reading, steps = context.read_command(command, context.dialect)
     context.budget.spend(steps)
     return reading
 
 
-def _command_cost(command: str, context: ReaderContext) -> Cost:
+def command_cost(command: str, classes: PathClasses, dialect: str, *, looked: bool = False) -> Cost:
+    """Read one command within a budget of its own; return what was found and the steps.
+
+    Args:
+        command: The text.
+        classes: What written paths mean.
+        dialect: How it is read.
+        looked: Whether :func:`reads_only` said no.
+    """
     budget = Budget()
-    reading = read_command(command, context.classes, dialect=context.dialect, budget=budget)
+    reading = read_command(command, classes, dialect=dialect, budget=budget, looked=looked)
     return reading, STEPS - budget.left
 
 

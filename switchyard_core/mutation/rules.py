@@ -7,8 +7,6 @@ looked up in one dictionary whatever the number of rules, and a shell command is
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
 from glob import escape
 from typing import Any
 
@@ -16,14 +14,23 @@ from switchyard_core.conversation import Conversation, ToolCall
 from switchyard_core.jsonpath import Location, Path
 from switchyard_core.mutation.budget import TOO_MUCH, Budget
 from switchyard_core.mutation.check import check_rule_set
-from switchyard_core.mutation.compiled import CallView, CompiledRule, compile_rule
-from switchyard_core.mutation.labels import LABELS, READ_ONLY, Reading, strongest
-from switchyard_core.mutation.memory import Memo, Outcomes
+from switchyard_core.mutation.compiled import CallView, CompiledRule, compile_rule, member_of
+from switchyard_core.mutation.labels import LABELS, Reading, strongest
+from switchyard_core.mutation.memory import Memo, Outcomes, brief
 from switchyard_core.mutation.names import NameFolding, fold_name
 from switchyard_core.mutation.outcome import Outcome, outcome_of, verdict_of
 from switchyard_core.mutation.paths import PathClasses
 from switchyard_core.mutation.places import conversation_places, owner_of, wire_location
-from switchyard_core.mutation.readers import Cost, ReaderContext, read, reads_only
+from switchyard_core.mutation.plans import Plan, plan_of
+from switchyard_core.mutation.readers import (
+    Cost,
+    ReaderContext,
+    command_cost,
+    only_command,
+    plain_arguments,
+    read,
+    reads_only,
+)
 from switchyard_core.mutation.schema import RuleSetModel
 from switchyard_core.mutation.tables import load_table
 from switchyard_core.mutation.verdict import RuleProblem, Verdict
@@ -101,23 +108,6 @@ def _flattened(names: Sequence[str], available: Mapping[str, RuleSetModel]) -> l
     return order
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Plan:
-    """What all calls of one tool have in common.
-
-    Args:
-        indices: The rules on its name, in order.
-        outcome: The outcome, when the name alone decides.
-        shell: The rule that has a shell read the whole arguments, when that is the first one.
-        uses_id: Whether a rule may tell calls apart by their ids.
-    """
-
-    indices: tuple[int, ...]
-    outcome: Outcome | None
-    shell: CompiledRule | None
-    uses_id: bool
-
-
 class MutationRules:
     """A compiled list of rules; safe to share between threads.
 
@@ -145,8 +135,8 @@ class MutationRules:
             servers=frozenset(table["servers"]), verbs=frozenset(table["verbs"])
         )
         self._names: Memo[str, tuple[int, ...]] = Memo(_MEMO)
-        self._shell: Memo[tuple[str, bytes], Cost] = Memo(_MEMO)
-        self._plans: Memo[tuple[str, str | None, str | None, str], _Plan] = Memo(_MEMO)
+        self._shell: Memo[tuple[str, str | bytes], Cost] = Memo(_MEMO)
+        self._plans: Memo[tuple[str, str | None, str | None, str], Plan] = Memo(_MEMO)
         self._outcomes = Outcomes()
 
     def _index(self, rule: CompiledRule) -> None:
@@ -205,28 +195,30 @@ class MutationRules:
         """Return the verdict by name and arguments, which are read once."""
         key = (call.name, call.namespace, call.server, call.kind)
         plan = self._plans.get(key) or self._plans.keep(key, self._plan(call))
-        outcome = plan.outcome or self._outcomes.get(
-            call, plan, partial(self._read, plan), uses_id=plan.uses_id
-        )
+        outcome = plan.outcome or self._outcomes.get(call, plan, self._read, uses_id=plan.uses_id)
         return verdict_of(call, outcome)
 
-    def _plan(self, call: ToolCall) -> _Plan:
+    def _plan(self, call: ToolCall) -> Plan:
         """Return what all calls of a tool have in common."""
         indices = self._rules_for(call)
         rules = [self._rules[index] for index in indices]
-        first = rules[0] if rules else None
-        fixed = first is None or first.fixed
-        return _Plan(
-            indices=indices,
-            outcome=self._outcome(CallView(call), indices) if fixed else None,
-            shell=first if first is not None and first.whole_command else None,
-            uses_id=any(rule.uses_id for rule in rules),
-        )
+        fixed = not rules or rules[0].fixed
+        return plan_of(rules, self._outcome(CallView(call), indices) if fixed else None)
 
-    def _read(self, plan: _Plan, call: ToolCall) -> Outcome:
+    def _read(self, plan: Plan, call: ToolCall) -> Outcome:
         """Read a call that was not seen yet."""
-        if plan.shell is not None and reads_only(call, plan.shell.model.dialect):
-            return outcome_of(plan.shell, READ_ONLY)
+        arguments = plain_arguments(call)
+        if arguments is not None and "_raw" not in arguments:
+            if plan.shell is not None:
+                command = only_command(arguments)
+                dialect = plan.shell.model.dialect or "auto"
+                if plan.reads is not None and reads_only(command, dialect):
+                    return plan.reads
+                if isinstance(command, str):
+                    reading, _steps = self._command(command, dialect, looked=dialect == "bash")
+                    return outcome_of(plan.shell, _relabelled(reading, plan.shell.model.label))
+            elif (rule := plan.settled(arguments)) is not None:
+                return outcome_of(rule, self._settled(rule, arguments))
         return self._outcome(CallView(call), plan.indices)
 
     def _find_custom(
@@ -323,7 +315,7 @@ class MutationRules:
                 dialect=rule.model.dialect or "auto",
                 tool=view.call.name,
                 broken=view.broken,
-                memo=self._remembered,
+                read_command=self._command,
                 budget=budget,
                 recurse=lambda name, arguments, server=None: self._inner(
                     name, arguments, server, depth + 1, budget
@@ -336,8 +328,20 @@ class MutationRules:
             return self._target(rule, view.values(rule.target))
         return Reading(label=rule.model.label or "file_edit")
 
+    def _settled(self, rule: CompiledRule, arguments: Mapping[str, Any]) -> Reading:
+        """Return what a rule says whose target, if it has one, is the value of an argument."""
+        name = member_of(rule.target) if rule.target is not None else None
+        if name is None:
+            return Reading(label=rule.model.label or "file_edit")
+        return self._target(rule, [arguments[name]] if name in arguments else [])
+
     def _target(self, rule: CompiledRule, values: list[Any]) -> Reading:
         label = rule.model.label or "file_edit"
+        if len(values) == 1 and isinstance(values[0], str) and values[0].strip():
+            path = values[0]
+            return _relabelled(
+                self._classes.target_label(path, scratch=rule.model.scratch), rule.model.label
+            )
         paths = [path for value in values for path in _paths(value)]
         if not paths:
             return Reading(label=label, detail="names no file")
@@ -363,9 +367,14 @@ class MutationRules:
         detail = f"{name}: {outcome.detail}" if outcome.detail else name
         return Reading(label=outcome.label, word=outcome.word or name, detail=detail)
 
-    def _remembered(self, key: tuple[str, bytes], compute: Callable[[], Cost]) -> Cost:
+    def _command(self, command: str, dialect: str, *, looked: bool = False) -> Cost:
         """Return the reading of a command and what it took, computed once."""
-        return self._shell.get(key) or self._shell.keep(key, compute())
+        key = (dialect, brief(command))
+        found = self._shell.get(key)
+        if found is not None:
+            return found
+        cost = command_cost(command, self._classes, dialect, looked=looked)
+        return self._shell.keep(key, cost)
 
 
 def _relabelled(reading: Reading, label: str | None) -> Reading:

@@ -9,7 +9,7 @@ import pytest
 
 from switchyard_core.conversation import ToolCall
 from switchyard_core.mutation.labels import READ_ONLY
-from switchyard_core.mutation.memory import Memo, Outcomes
+from switchyard_core.mutation.memory import Memo, Outcomes, brief
 from switchyard_core.mutation.outcome import Outcome, outcome_of
 
 
@@ -34,7 +34,8 @@ class Counting:
         options.setdefault("uses_id", False)
         assert self.outcomes.get(call, "tool", self._read, **options).label == "read_only"
 
-    def _read(self, call: ToolCall) -> Outcome:
+    def _read(self, tool: str, call: ToolCall) -> Outcome:
+        assert tool == "tool"
         self.read.append(call.id)
         return outcome_of(None, READ_ONLY)
 
@@ -62,3 +63,9 @@ def test_arguments_that_are_no_text_are_read_every_time() -> None:
     counting.get({"a": 1}, "2")
 
     assert counting.read == ["1", "2"]
+
+
+def test_long_texts_stand_in_a_key_by_their_digest() -> None:
+    assert brief("a" * 256) == "a" * 256
+    assert brief("a" * 257) == brief(b"a" * 257)
+    assert len(brief("\ud800" * 300)) == 16

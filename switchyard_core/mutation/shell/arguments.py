@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+
+import msgspec
 
 __all__ = ["Arguments", "split_arguments"]
 
@@ -12,8 +13,7 @@ __all__ = ["Arguments", "split_arguments"]
 _FLAG = re.compile(r"-(?:[A-Za-z]{1,2}|-[A-Za-z][\w-]*)$")
 
 
-@dataclass(slots=True, kw_only=True)
-class Arguments:
+class Arguments(msgspec.Struct, kw_only=True, eq=False):
     """The words after a program's name.
 
     Args:
@@ -24,14 +24,16 @@ class Arguments:
         after: Operands behind ``--``, ``None`` without one.
     """
 
-    flags: set[str] = field(default_factory=set)
-    values: dict[str, list[str]] = field(default_factory=dict)
-    operands: list[str] = field(default_factory=list)
-    rest: list[str] = field(default_factory=list)
+    flags: set[str] = msgspec.field(default_factory=set)
+    values: dict[str, list[str]] = msgspec.field(default_factory=dict)
+    operands: list[str] = msgspec.field(default_factory=list)
+    rest: list[str] = msgspec.field(default_factory=list)
     after: list[str] | None = None
 
     def has(self, names: Collection[str]) -> bool:
         """Tell whether any of these flags is there; ``--x*`` means every flag with that start."""
+        if not self.flags:
+            return False
         if not self.flags.isdisjoint(names):
             return True
         starts = tuple(name[:-1] for name in names if name.endswith("*"))
@@ -39,6 +41,8 @@ class Arguments:
 
     def value(self, names: Collection[str]) -> list[str]:
         """Return the values of these flags."""
+        if not self.values:
+            return []
         starts = tuple(name[:-1] for name in names if name.endswith("*"))
         return [
             value

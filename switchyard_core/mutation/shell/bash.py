@@ -165,7 +165,7 @@ class _Walker:
             return
         text = self.text(value, depth) if value is not None else ""
         if any(child.type == "+=" for child in node.children):
-            text = self.session.variables.get(self._source(name), "") + text
+            text = (self.session.variables.get(self._source(name)) or "") + text
         self.session.variables[self._source(name)] = text[:_MAX_VALUE]
 
     def _redirected(self, node: _Node, stdin: Input, depth: int) -> str | None:
@@ -281,10 +281,8 @@ class _Walker:
     ) -> str | None:
         words: list[str] = []
         redirects: list[_Node] = []
-        assignments = False
         for child in node.named_children:
             if child.type == "variable_assignment":
-                assignments = True
                 if (value := child.child_by_field_name("value")) is not None:
                     self.text(value, depth)
             elif child.type in {_HERESTRING, "file_redirect", _HEREDOC}:
@@ -303,15 +301,15 @@ class _Walker:
                     stdin = self._file_redirect(redirect, stdin, targets, words, depth)
         words += extra or []
         if not words:
-            del assignments
             return None
         return self._invoke(words, stdin, depth)
 
     def _invoke(self, words: list[str], stdin: Input, depth: int) -> str | None:
         name = words[0]
         session = self.session
-        if name in session.functions and name not in session.running:
-            walker, body = session.functions[name]
+        function = session.functions.get(name)
+        if function is not None and name not in session.running:
+            walker, body = function
             session.running.add(name)
             for place, word in enumerate(words[1:], 1):
                 session.variables[str(place)] = word
@@ -388,7 +386,8 @@ class _Walker:
             if child.type == "command_substitution":
                 self.run(child, NO_INPUT, depth + 1)
         if match := _DEFAULTED.match(source):
-            return self.session.variables.get(match[1], match[3] or source)
+            default = self.session.variables.get(match[1])
+            return (match[3] or source) if default is None else default
         if (match := _NAME.match(name)) and (base := self.session.variables.get(match[0])):
             # `${f%.py}.txt` and the like: the value is close enough to tell what kind it is.
             return base

@@ -25,7 +25,12 @@ _WRAPPED = re.compile(r"^\s*(?:\S*[\\/])?(?:cmd|powershell|pwsh)(?:\.exe)?\s", r
 
 
 def read_command(
-    command: str, classes: PathClasses, *, dialect: str = "auto", budget: Budget | None = None
+    command: str,
+    classes: PathClasses,
+    *,
+    dialect: str = "auto",
+    budget: Budget | None = None,
+    looked: bool = False,
 ) -> Reading:
     """Return the strongest effect of a command line; never raises.
 
@@ -34,11 +39,12 @@ def read_command(
         classes: What written paths mean.
         dialect: ``bash``, ``powershell``, ``cmd``, or ``auto`` to tell by the words.
         budget: Pays for the reading; tells the caller what it took.
+        looked: Whether the caller knows already that it is no plain read.
     """
     text = command[:MAX_COMMAND]
     if dialect == "auto":
         dialect = _dialect(text)
-    if dialect == "bash" and only_reads(text):
+    if dialect == "bash" and not looked and only_reads(text):
         return READ_ONLY
     session = Session(classes=classes, budget=budget or Budget())
     try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Mapping, Sequence
-from itertools import islice
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -43,7 +42,7 @@ def run_program(words: Sequence[str], session: Session, stdin: Input = NO_INPUT)
         What it prints, when that can be told, else ``None``.
     """
     words = list(words[:_MAX_WORDS])
-    while words and _ASSIGNMENT.match(words[0]):
+    while words and "=" in words[0] and _ASSIGNMENT.match(words[0]):
         words.pop(0)
     if not words or not words[0]:
         return None
@@ -66,10 +65,8 @@ def run_program(words: Sequence[str], session: Session, stdin: Input = NO_INPUT)
         return builtin(rest, session, stdin, run_program)
     table = command_table()
     listed = table.canonical(name)
-    if (
-        not _DRY.isdisjoint(word.split("=")[0] for word in rest)
-        and listed not in table.words["no_dry_run"]
-    ):
+    long = [word.split("=")[0] for word in rest if word[:2] == "--"]
+    if long and not _DRY.isdisjoint(long) and listed not in table.words["no_dry_run"]:
         return None
     entries = table.programs.get(listed, ())
     for program in entries:
@@ -87,12 +84,10 @@ def run_program(words: Sequence[str], session: Session, stdin: Input = NO_INPUT)
 
 def _stands_for_its_name(path: str, name: str) -> bool:
     """Tell whether a path is the program of its last part, not some script called so."""
+    if "/" not in path or path.startswith("@"):
+        return True
     directory = posixpath.basename(posixpath.dirname(path)).casefold()
-    if (
-        "/" not in path
-        or path.startswith("@")
-        or directory in {"bin", "sbin", ".bin", "scripts", "libexec", "usr"}
-    ):
+    if directory in {"bin", "sbin", ".bin", "scripts", "libexec", "usr"}:
         return True
     return command_table().canonical(name) in command_table().words["local_programs"]
 
@@ -104,7 +99,8 @@ def _asks_for_help(rest: Sequence[str]) -> bool:
     if rest and rest[0] == "help":
         return True
     # Only up to the first few words: behind a wrapper they belong to the inner program.
-    return any(word in _HELP for word in before[:3]) and not any(" " in w for w in before[:3])
+    before = before[:3]
+    return not _HELP.isdisjoint(before) and not any(" " in word for word in before)
 
 
 def _run_listed(
@@ -168,10 +164,9 @@ def _names_from(stdin: Input) -> str:
 
 def _shown(rule: UsageRule, arguments: Arguments) -> list[str]:
     """Return the words of a use that decided, for the verdict."""
-    first = arguments.operands[0] if arguments.operands else " "
-    subs = (sub for sub in rule.sub if sub.startswith(first) and sub.split()[0] == first)
-    shown = [*islice(subs, 1)]
-    return shown + [flag for flag in rule.flags if flag in arguments.flags][:1]
+    shown = [flag for flag in rule.flags if flag in arguments.flags][:1]
+    sub = rule.subs.firsts.get(arguments.operands[0]) if arguments.operands else None
+    return shown if sub is None else [sub, *shown]
 
 
 def _written(rule: UsageRule, operands: list[str], arguments: Arguments) -> list[str]:
@@ -222,6 +217,8 @@ def _run_wrapper(
     """Run the command inside a wrapper such as ``sudo`` or ``docker exec``."""
     table = program.table
     if subs := table.get("sub", ()):
+        if program.behind.isdisjoint(rest):
+            return False, None
         rest, taken = _behind_subcommand(program, subs, rest)
         if not taken:
             return False, None

@@ -22,6 +22,14 @@ _MAX_LENGTH = 512
 _PIECE = r"""(?:[\w./:=@%+,*?~^-]|"[^"$`\\\n]*"|'[^'\n]*')"""
 #: A word that begins with no dash, quoted or not.
 _FIRST = r"""(?:[\w./:=@%+,*?~^]|"[^"$`\\\n-][^"$`\\\n]*"|'[^'\n-][^'\n]*')"""
+#: A word with a variable, for programs that read whatever their words are.
+_NAME = r"[A-Za-z_]\w*"
+_VARIABLE = (
+    rf"""(?:\${_NAME}|"(?:[^"$`\\\n]|\${_NAME}[^\w"$`\\\n\[]|\$\{{{_NAME}\}})*(?:\${_NAME})?")"""
+)
+#: What a loop goes through: no word of letters alone, which may be a keyword.
+_VALUE = rf"(?:{_PIECE}*[./*0-9]{_PIECE}*)"
+_LOOP_NAME = "(?:[A-Za-z]|file|dir|path|name|line|pkg|repo|branch|test|module|commit|word|item)"
 _QUIET = r"(?: (?:2>&1|[12]?> ?/dev/null))*"
 _JOIN = r" *(?:\|\|?|&&|;) *"
 #: What other shells show, and the characters that patterns here and there treat differently.
@@ -44,7 +52,10 @@ def only_reads(command: str) -> bool:
 
     ``False`` says nothing: such a command has to be parsed.
     """
-    return len(command) <= _MAX_LENGTH and command.isascii() and _is_read(command)
+    if len(command) > _MAX_LENGTH or not command.isascii():
+        return False
+    # The engine works on bytes, and would take longer to make them.
+    return bool(_reads().Match(command.encode()))
 
 
 def may_be_windows(text: str) -> bool:
@@ -55,11 +66,6 @@ def may_be_windows(text: str) -> bool:
 
 
 # A command that is no plain read is looked at again on its way to the parser.
-@lru_cache(maxsize=64)
-def _is_read(command: str) -> bool:
-    return bool(_reads().Match(command))
-
-
 @lru_cache(maxsize=64)
 def _tells(text: str) -> bool:
     return bool(_telling().Match(text))
@@ -72,7 +78,8 @@ def _reads() -> re2.Set:
     never = {*data["never"], *SPECIAL, *table.programs}
     names = [n for n, label in table.simple.items() if label == "read_only" and n not in never]
     programs = "|".join(re.escape(name) for name in sorted({*names, *data["always"]}))
-    uses = [rf"(?:{programs})(?: +{_PIECE}+)*"]
+    anything = rf"(?:{programs})(?: +(?:{_PIECE}+|{_VARIABLE}))*"
+    uses = [anything]
     for use in data["use"]:
         words = use["words"].replace("{operand}", f"{_FIRST}{_PIECE}*")
         words = words.replace("{word}", f"{_PIECE}+")
@@ -80,6 +87,8 @@ def _reads() -> re2.Set:
     command = rf"(?:{'|'.join(uses)}){_QUIET}"
     found = re2.Set.FullMatchSet()
     found.Add(rf"{command}(?:{_JOIN}{command})*")
+    body = rf"{anything}{_QUIET}(?:{_JOIN}{anything}{_QUIET})*"
+    found.Add(rf"for {_LOOP_NAME} in(?: {_VALUE})+; do {body}; done")
     found.Compile()
     return found
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import posixpath
-from collections import ChainMap
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Generic, TypeVar
+
+import msgspec
 
 from switchyard_core.mutation.budget import TOO_MUCH, Budget
 from switchyard_core.mutation.labels import Reading
 from switchyard_core.mutation.paths import PathClasses, clean_path
 
-__all__ = ["MAX_DEPTH", "NO_INPUT", "Decided", "Input", "Session"]
+__all__ = ["MAX_DEPTH", "NO_INPUT", "Decided", "Input", "Scope", "Session"]
 
 #: Shells in interpreters in shells that are followed.
 MAX_DEPTH = 12
@@ -29,8 +29,7 @@ class Decided(Exception):  # noqa: N818 - an outcome, not an error
     """The rest need not be read: nothing can outdo an edit, or the budget is spent."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Input:
+class Input(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What a program reads from standard input.
 
     Args:
@@ -48,8 +47,37 @@ class Input:
 NO_INPUT = Input()
 
 
-@dataclass(slots=True, kw_only=True)
-class Session:
+V = TypeVar("V")
+
+
+class Scope(msgspec.Struct, Generic[V], eq=False):
+    """Names and their values in a shell; what a shell inside it sets does not last.
+
+    Args:
+        outer: The shell around it.
+        own: What is set in this one.
+    """
+
+    outer: Scope[V] | None = None
+    own: dict[str, V] = msgspec.field(default_factory=dict)
+
+    def get(self, name: str) -> V | None:
+        """Return the value of a name, if it has one."""
+        scope: Scope[V] | None = self
+        while scope is not None:
+            if name in scope.own:
+                return scope.own[name]
+            scope = scope.outer
+        return None
+
+    def __setitem__(self, name: str, value: V) -> None:
+        self.own[name] = value
+
+    def __bool__(self) -> bool:
+        return bool(self.own) or (self.outer is not None and bool(self.outer))
+
+
+class Session(msgspec.Struct, kw_only=True, eq=False):
     """The state of a shell while its command is read.
 
     Args:
@@ -65,14 +93,14 @@ class Session:
     """
 
     classes: PathClasses
-    variables: ChainMap[str, str] = field(default_factory=ChainMap)
-    functions: ChainMap[str, Any] = field(default_factory=ChainMap)
-    files: dict[str, str] = field(default_factory=dict)
+    variables: Scope[str] = msgspec.field(default_factory=Scope)
+    functions: Scope[Any] = msgspec.field(default_factory=Scope)
+    files: dict[str, str] = msgspec.field(default_factory=dict)
     directory: str = ""
-    readings: list[Reading] = field(default_factory=list)
+    readings: list[Reading] = msgspec.field(default_factory=list)
     depth: int = 0
-    running: set[str] = field(default_factory=set)
-    budget: Budget = field(default_factory=Budget)
+    running: set[str] = msgspec.field(default_factory=set)
+    budget: Budget = msgspec.field(default_factory=Budget)
 
     def spend(self, steps: int = 1) -> None:
         """Take some steps from the budget.
@@ -145,8 +173,8 @@ class Session:
         """Return a session for a shell inside this one; effects are shared, state is not."""
         return Session(
             classes=self.classes,
-            variables=self.variables.new_child(),
-            functions=self.functions.new_child(),
+            variables=Scope(self.variables),
+            functions=Scope(self.functions),
             files=self.files,
             directory=self.directory,
             readings=self.readings,

@@ -1,41 +1,22 @@
-"""Takes a command without expansions apart without a parser.
+"""Runs a command of plain words without a parser.
 
-Words, plain quotes, pipelines and lists are most of what agents write. What holds anything else
-is left to the parser; a test holds both to the same result.
+Words, plain quotes and variables, pipelines, lists, redirections to files, a heredoc and a loop
+over words are most of what agents write. What holds anything else is left to the parser; a test
+holds both to the same result.
 """
 
 from __future__ import annotations
 
-import re
+from typing import cast
 
+from switchyard_core.mutation.shell.plain import Command, Statement, Word, split_plain
 from switchyard_core.mutation.shell.programs import run_program
 from switchyard_core.mutation.shell.session import Input, Session
 
-__all__ = ["run_simple", "split_simple"]
+__all__ = ["run_simple"]
 
-#: Longer scripts are parsed: they may nest beyond the parser's bounds.
-_MAX_LENGTH = 512
-_TOKEN = re.compile(
-    r"""[ \t]*(?:
-    (?P<quiet>2>[ ]?(?:&1|/dev/null)(?=[\s|;&]|$))
-    |(?P<word>(?:[\w./:=@%+,*?~^-]|"[^"$`\\\n]*"|'[^'\n]*')+)
-    |(?P<end>\|\||&&|\||;|\n[ \t\n]*)
-    |(?P<comment>(?<!\S)\#[^\n]*)
-    |(?P<other>[^ \t]))""",
-    re.VERBOSE | re.ASCII,
-)
-_QUOTED = re.compile(r"\"([^\"]*)\"|'([^']*)'")
-_PROGRAM = re.compile(r"[A-Za-z_./~][\w./+-]*", re.ASCII)
-#: Words that the grammar takes for something else than a program or its argument.
-_KEYWORDS = frozenset(
-    {
-        *("if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done", "case"),
-        *("esac", "select", "function", "time", "coproc", "in", "export", "declare", "local"),
-        *("readonly", "typeset", "unset", "unsetenv", "let"),
-    }
-)
-
-_Commands = list[list[list[str]]]
+#: Words of a loop that are gone through.
+_MOST_ROUNDS = 8
 
 
 def run_simple(text: str, session: Session, stdin: Input) -> tuple[bool, str | None]:
@@ -49,63 +30,114 @@ def run_simple(text: str, session: Session, stdin: Input) -> tuple[bool, str | N
     Returns:
         Whether it is simple, and what it prints, when that can be told.
     """
-    if session.functions or (pipelines := split_simple(text)) is None:
+    if session.functions or (statements := split_plain(text)) is None:
         return False, None
+    if stdin.connected and any(
+        len(part.commands) > 1 and part.commands[-1].redirects
+        for statement in statements
+        for part in (statement, *statement.body)
+    ):
+        # Behind a pipeline the parser's tree does not tell its input from that of a heredoc.
+        return False, None
+    return True, _run_all(statements, session, stdin)
+
+
+def _run_all(statements: list[Statement], session: Session, stdin: Input) -> str | None:
     outputs: list[str | None] = []
-    for pipeline in pipelines:
-        output: str | None = None
-        if len(pipeline) == 1:
-            output = _run(pipeline[0], session, stdin)
+    start = 0
+    for statement in statements:
+        start = start if statement.chained else len(outputs)
+        commands = statement.commands
+        if not commands:
+            output = _run_loop(statement, session, stdin)
+        elif len(commands) == 1:
+            output = _run(commands[0], session, stdin)
         else:
-            feed = stdin
-            for words in pipeline:
-                output = _run(words, session.inner(), feed)
-                feed = Input(text=output, connected=True)
+            output = _run_pipeline(commands, session, stdin)
+        if commands and commands[-1].redirects:
+            # Of a list with a redirection the parser's tree shows the output of its end alone.
+            del outputs[start:]
         outputs.append(output)
     known = [output for output in outputs if output is not None]
-    return True, "".join(known) if known and len(known) == len(outputs) else None
+    return "".join(known) if known and len(known) == len(outputs) else None
 
 
-def _run(words: list[str], session: Session, stdin: Input) -> str | None:
-    return run_program(words, session, stdin)
+def _run_loop(statement: Statement, session: Session, stdin: Input) -> str | None:
+    words = [word for value in statement.values for word in _words(value, session)]
+    if not words:
+        return _run_all(statement.body, session, stdin)
+    for word in words[:_MOST_ROUNDS]:
+        session.variables[statement.variable] = word
+        _run_all(statement.body, session, stdin)
+    return None
 
 
-def split_simple(text: str) -> _Commands | None:
-    """Return the pipelines of a script as lists of words, ``None`` when it is not a simple one."""
-    text = text.strip(" \t\n")
-    if len(text) > _MAX_LENGTH:
-        return None
-    pipelines: _Commands = [[[]]]
-    joined, redirected = "", False
-    for quiet, word, end, _comment, other in _TOKEN.findall(text):
-        words = pipelines[-1][-1]
-        if other:
-            return None
-        if word:
-            # What the parser makes of words behind a redirection depends on what is before it.
-            if redirected or not _is_plain(word, first=not words):
-                return None
-            words.append(_QUOTED.sub(r"\1\2", word) if '"' in word or "'" in word else word)
-        elif quiet:
-            # The parser takes what follows a dash for a part of it.
-            if words[-1:] in ([], ["-"]):
-                return None
-            redirected = True
-        elif end and words:
-            joined, redirected = end if end in {"|", "||", "&&"} else "", False
-            if end == "|":
-                pipelines[-1].append([])
-            else:
-                pipelines.append([[]])
-        elif end and (end[0] != "\n" or joined):
-            return None
-    if not pipelines[-1][-1]:
-        if joined:
-            return None
-        pipelines.pop()
-    return pipelines or None
+def _run_pipeline(commands: list[Command], session: Session, stdin: Input) -> str | None:
+    # A redirection behind a pipeline stands above all of it.
+    targets = _redirected(commands[-1], session, stdin)[1]
+    output: str | None = None
+    for command in commands:
+        # Each part of a pipeline is a shell of its own: its `cd` does not last.
+        inner = session.inner()
+        output = run_program(_all_words(command, inner), inner, stdin)
+        stdin = Input(text=output, connected=True)
+    return _kept(output, targets, session)
 
 
-def _is_plain(word: str, *, first: bool) -> bool:
-    """Tell whether a word is no keyword, and a program's name at the beginning of a command."""
-    return word not in _KEYWORDS and (not first or _PROGRAM.fullmatch(word) is not None)
+def _run(command: Command, session: Session, stdin: Input) -> str | None:
+    if not command.redirects:
+        return run_program(_all_words(command, session), session, stdin)
+    stdin, targets = _redirected(command, session, stdin)
+    return _kept(run_program(_all_words(command, session), session, stdin), targets, session)
+
+
+def _redirected(command: Command, session: Session, stdin: Input) -> tuple[Input, list[str]]:
+    """Carry out the redirections of a command; return its input and the files of its output."""
+    targets: list[str] = []
+    for redirect in command.redirects:
+        if redirect.operator == "<<":
+            stdin = Input(text=_text(redirect.word, session), connected=True)
+        elif redirect.operator == "<":
+            path = _text(redirect.word, session)
+            known = session.files.get(session.resolve(path))
+            stdin = Input(text=known, connected=True, file=path)
+        elif redirect.operator:
+            path = _text(redirect.word, session)
+            session.write(path, redirect.operator)
+            if redirect.output:
+                targets.append(path)
+    return stdin, targets
+
+
+def _kept(output: str | None, targets: list[str], session: Session) -> str | None:
+    """Remember what files were given; return the output that is left."""
+    if output is not None:
+        for path in targets:
+            session.remember(path, output)
+    return None if targets else output
+
+
+def _all_words(command: Command, session: Session) -> list[str]:
+    if not command.expands:
+        return cast("list[str]", command.words)
+    return [word for written in command.words for word in _words(written, session)]
+
+
+def _words(written: Word, session: Session) -> list[str]:
+    """Return the words that one word gives; an unquoted variable may be many."""
+    text = _text(written, session)
+    if isinstance(written, str) or not written.splits or not text or text[0] == "$":
+        return [text]
+    return text.split()
+
+
+def _text(written: Word, session: Session) -> str:
+    """Return the text of a word; what only the running shell knows stays as written."""
+    if isinstance(written, str):
+        return written
+    return "".join([text or _value(variable, session) for text, variable in written.parts])
+
+
+def _value(variable: str, session: Session) -> str:
+    known = session.variables.get(variable.strip("${}"))
+    return known if known is not None and session.budget.take(len(known)) else variable

@@ -6,7 +6,7 @@ import fnmatch
 import posixpath
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Any
 
@@ -20,6 +20,51 @@ _VERSIONED = re.compile(r"^(@[^/@]+/[^@]+|[^/@]+)@[\w.^~*-]+$")
 #: Longer paths are not remembered.
 _SHORT = 256
 _FILES = ("programs", "git", "packages", "tools")
+
+
+@dataclass(frozen=True, slots=True)
+class _Subcommands:
+    """The subcommands of a rule, taken apart.
+
+    Args:
+        firsts: Every first word, and the first subcommand that has it.
+        single: Those of one word, without globs.
+        longer: Words of those of several words, by the first.
+        patterns: Number of words and pattern of those with globs.
+    """
+
+    firsts: Mapping[str, str]
+    single: frozenset[str]
+    longer: Mapping[str, tuple[list[str], ...]]
+    patterns: tuple[tuple[int, re.Pattern[str]], ...]
+
+    def taken(self, operands: list[str]) -> int:
+        """Return how many leading operands are one of them, 0 when they are none."""
+        if not operands:
+            return 0
+        first = operands[0]
+        taken = 1 if first in self.single else 0
+        for words in self.longer.get(first, ()):
+            if len(words) > taken and operands[: len(words)] == words:
+                taken = len(words)
+        for count, pattern in self.patterns:
+            if taken < count <= len(operands) and pattern.fullmatch("\n".join(operands[:count])):
+                taken = count
+        return taken
+
+
+def _subcommands(subs: tuple[str, ...]) -> _Subcommands:
+    split = [_words(sub) for sub in subs]
+    longer: dict[str, tuple[list[str], ...]] = {}
+    for words, pattern in split:
+        if len(words) > 1 and pattern is None:
+            longer[words[0]] = (*longer.get(words[0], ()), words)
+    return _Subcommands(
+        firsts={sub.split()[0]: sub for sub in reversed(subs) if sub},
+        single=frozenset(words[0] for words, p in split if len(words) == 1 and p is None),
+        longer=longer,
+        patterns=tuple((len(words), p) for words, p in split if p is not None),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +84,7 @@ class UsageRule:
         cap: The most that the writing may count for.
         optional: Whether a use that names no path is left to the next rule.
         run: What to do with the operands instead: ``script``, ``shell``, ``program``.
+        subs: The subcommands, taken apart.
     """
 
     sub: tuple[str, ...] = ()
@@ -53,6 +99,11 @@ class UsageRule:
     cap: str | None = None
     optional: bool = False
     run: str = ""
+    subs: _Subcommands = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Take the subcommands apart."""
+        object.__setattr__(self, "subs", _subcommands(self.sub))
 
     @property
     def firsts(self) -> frozenset[str] | None:
@@ -65,7 +116,7 @@ class UsageRule:
         """Return the operands behind the subcommand, ``None`` when the rule is not about this."""
         operands = arguments.operands
         if self.sub:
-            taken = _taken(self.sub, operands)
+            taken = self.subs.taken(operands)
             if not taken:
                 return None
             operands = operands[taken:]
@@ -82,31 +133,6 @@ class UsageRule:
         ):
             return None
         return operands
-
-
-def _taken(subs: tuple[str, ...], operands: list[str]) -> int:
-    """Return how many leading operands are one of these subcommands, 0 when they are none."""
-    single, longer = _split_subs(subs)
-    taken = 1 if operands and operands[0] in single else 0
-    for words, pattern in longer:
-        count = len(words)
-        if pattern is None:
-            found = operands[:count] == words
-        else:
-            found = count <= len(operands) and bool(pattern.fullmatch("\n".join(operands[:count])))
-        if found and count > taken:
-            taken = count
-    return taken
-
-
-@cache
-def _split_subs(
-    subs: tuple[str, ...],
-) -> tuple[frozenset[str], tuple[tuple[list[str], re.Pattern[str] | None], ...]]:
-    """Return the subcommands of one plain word, and the words and patterns of the others."""
-    split = [_words(sub) for sub in subs]
-    single = frozenset(words[0] for words, pattern in split if len(words) == 1 and pattern is None)
-    return single, tuple((w, p) for w, p in split if len(w) != 1 or p is not None)
 
 
 def _words(sub: str) -> tuple[list[str], re.Pattern[str] | None]:
@@ -130,6 +156,7 @@ class Program:
         rules: Uses, the first that applies decides.
         by_first: The rules that may apply when the first operand is a certain word.
         others: The rules that may apply when it is another one.
+        behind: First words of the subcommands behind which a wrapper's command stands.
         table: The table as written, for the keys of one kind.
     """
 
@@ -141,6 +168,7 @@ class Program:
     rules: tuple[UsageRule, ...]
     by_first: Mapping[str, tuple[UsageRule, ...]]
     others: tuple[UsageRule, ...]
+    behind: frozenset[str]
     table: Mapping[str, Any]
 
     def rules_for(self, operands: list[str]) -> tuple[UsageRule, ...]:
@@ -243,6 +271,7 @@ def _programs(table: Mapping[str, Any]) -> Iterator[tuple[str, Program]]:
                     for word in firsts
                 },
                 others=tuple(rule for rule in rules if rule.firsts is None),
+                behind=frozenset(sub.split()[0] for sub in entry.get("sub", ())),
                 table=entry,
             )
             for name in entry["names"]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from types import MappingProxyType
+
+import msgspec
 
 from switchyard_core.mutation.shell import special
 from switchyard_core.mutation.shell.arguments import Arguments
@@ -18,8 +19,7 @@ __all__ = ["USES", "Use"]
 _UNSEEN = "what the script does cannot be seen"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Use:
+class Use(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """One use of a program that the table names.
 
     Args:
@@ -55,14 +55,11 @@ def _run_script(use: Use) -> bool:
         parts = [part for part in re.split(r"[:_./\-]+", _last_task(target).casefold()) if part]
         if not parts:
             continue
-        if any(part in words["unclear_tasks"] for part in parts):
+        if not words["unclear_tasks"].isdisjoint(parts):
             use.session.add("unknown", f"{use.name} {target}", _UNSEEN)
-        elif (
-            any(part in words["reading_tasks"] for part in parts[:1])
-            or parts[-1] in words["reading_tasks"]
-        ):
+        elif parts[0] in words["reading_tasks"] or parts[-1] in words["reading_tasks"]:
             continue
-        elif any(part in words["building_tasks"] for part in parts):
+        elif not words["building_tasks"].isdisjoint(parts):
             use.session.add("file_write_other", f"{use.name} {target}", "builds")
         else:
             use.session.add("unknown", f"{use.name} {target}", _UNSEEN)
@@ -118,7 +115,7 @@ def _run_values(use: Use) -> bool:
     targets = use.arguments.value({"--target", "-t", "--targets"})
     names = [target for value in targets for target in value.split(",")]
     for target in names or use.operands:
-        _run_script(replace(use, operands=[target]))
+        _run_script(msgspec.structs.replace(use, operands=[target]))
     return True
 
 

@@ -16,7 +16,6 @@ from switchyard_core.mutation.paths import PathClasses
 from switchyard_core.mutation.shell import bash, command, read_argv, read_command
 from switchyard_core.mutation.shell.powershell import is_powershell
 from switchyard_core.mutation.shell.quick import may_be_windows, only_reads
-from switchyard_core.mutation.shell.simple import split_simple
 from switchyard_core.mutation.shell.special import SPECIAL
 from switchyard_core.mutation.shell.table import command_table
 from switchyard_core.mutation.shell.windows_cmd import is_cmd
@@ -119,6 +118,62 @@ PARTS = st.tuples(
 )
 
 
+VARIABLES = [
+    *(
+        "$f",
+        '"$f"',
+        '"${f}.py"',
+        '"a $f b"',
+        '"$f[0]"',
+        "$f[0]",
+        "${f}",
+        '"$f$g"',
+        '"${f}$g"',
+        '"$"',
+    ),
+    *('"$f', "$1", '"$?"', "$f/x", "x$f", '"$f"/x', "'$f'", '"$(f)"', '"`f`"', '"$f\\"'),
+]
+VALUES = [
+    "src/*.py",
+    "a",
+    "1",
+    "do",
+    "in",
+    "done",
+    "a.b",
+    "$x",
+    "'a b'",
+    "'a.b c'",
+    "-x/",
+    '"*"',
+    "a; b",
+]
+
+
+@given(
+    st.sampled_from(["f", "file", "in", "done", "g_1"]),
+    st.lists(st.sampled_from(VALUES), min_size=1, max_size=3),
+    st.lists(
+        st.tuples(
+            st.sampled_from(
+                ["echo", "cat", "head -3", "ls", "wc -l", "cd", "rm", "git show", "grep x"]
+            ),
+            st.lists(st.sampled_from(VARIABLES + ODD), max_size=3),
+            st.sampled_from(JOINS),
+        ),
+        min_size=1,
+        max_size=3,
+    ),
+    st.sampled_from(["{}", "for {} in {}; do {}; done", "for {} in {}; do {}; done | sh"]),
+)
+def test_generated_loops_get_the_same_reading_with_and_without_the_parser(
+    name: str, values: list[str], parts: list[tuple[str, list[str], str]], frame: str
+) -> None:
+    pieces = [piece for head, words, join in parts for piece in (" ".join([head, *words]), join)]
+    body = "".join(pieces[:-1])
+    check(body if frame == "{}" else frame.format(name, " ".join(values), body))
+
+
 @given(st.lists(PARTS, min_size=1, max_size=4), st.booleans())
 def test_generated_commands_get_the_same_reading_with_and_without_the_parser(
     parts: list[tuple[str, list[str], str]], open_end: bool
@@ -150,6 +205,8 @@ def test_every_reading_program_of_the_quick_table_reads_with_any_flag() -> None:
         "find . -name '*.py' -not -path './x/*' 2>/dev/null | sort -u | wc -l",
         "git -C /w diff --stat HEAD~1 -- a.py",
         "python -m pytest tests -k x -q 2>&1 | tail -5",
+        'for f in src/*.py; do echo "== $f"; head -3 "$f" | cat; done',
+        'ls -la $HOME && cat "${x}.py"',
     ],
 )
 def test_usual_reads_are_known_without_the_parser(text: str) -> None:
@@ -182,32 +239,16 @@ def test_usual_reads_are_known_without_the_parser(text: str) -> None:
         "ls\nrm x",
         "ls & rm x",
         "cat `rm x`",
+        "sed -n 1,5p $x",
+        "git log $x",
+        "find $x",
+        "$x a",
+        "for f in a; do ls; done",
+        "for f in *; do rm $f; done",
+        "for f in *; do git show $f; done",
+        "for f in *; do echo $f; done | sh",
         "",
     ],
 )
 def test_what_may_write_is_left_to_the_parser(text: str) -> None:
     assert not only_reads(text)
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("ls -la", [[["ls", "-la"]]]),
-        ("a 'b c'|d e\"f\" && g;", [[["a", "b c"], ["d", "ef"]], [["g"]]]),
-        ("# why\na b # c\n\nc 2>/dev/null", [[["a", "b"]], [["c"]]]),
-        ("a 2>&1 | b", [[["a"], ["b"]]]),
-    ],
-)
-def test_split_simple_takes_words_as_the_shell_does(text: str, words: object) -> None:
-    assert split_simple(text) == words
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("a $b", "a `b`", "a > b", "a &", "a && ", "| a", "a;;b", "X=1 a", "if a", "a (b)"),
-        *("a \\b", "a 'b", 'a "$b"', "a 2>&1 b", "a <<X", "'a' b", "", "a {b,c}", "ls;" * 200),
-    ],
-)
-def test_split_simple_leaves_the_rest_to_the_parser(text: str) -> None:
-    assert split_simple(text) is None
