@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 
 PROMPT = 'Plan "first".\nThen act.'
@@ -28,6 +30,16 @@ def test_chat_prepend_takes_the_role_of_the_callers_first_instruction(rewrite):
 
     assert out["messages"][0] == {"role": "developer", "content": PROMPT}
     assert out["messages"][1:] == body["messages"]
+
+
+@pytest.mark.parametrize("role", [b'"developer"', b'"\\u0064eveloper"'], ids=["plain", "escaped"])
+def test_chat_takes_the_role_of_an_instruction_that_stands_later(rewrite, role):
+    body = b'{"messages": [{"role": "user", "content": "u"}, {"role": %s, "content": "d"}]}' % role
+
+    out, _ = rewrite("openai_chat", body, planning())
+
+    roles = [message["role"] for message in json.loads(out)["messages"]]
+    assert roles == ["developer", "user", "developer"]
 
 
 def test_chat_append_follows_the_last_leading_instruction(rewrite):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Literal
 
@@ -13,6 +14,9 @@ from switchyard_core.jsontext import ArrayText, ObjectText, encode
 __all__ = ["PromptParameters", "into_chat", "into_messages", "into_responses"]
 
 _INSTRUCTIONS = ("system", "developer")
+#: What a role of an instruction looks like in JSON, unless its letters are written as escapes.
+_ROLE = re.compile(rb'"(?:system|developer)"')
+_ESCAPE = b"\\u00"
 
 
 class PromptParameters(BaseModel):
@@ -37,7 +41,7 @@ def into_chat(body: ObjectText, parameters: PromptParameters, scope: RewriteScop
     messages = body.array("messages")
     if messages is None:
         return ()
-    leading, role = _leading(messages)
+    leading, role = _leading(messages, body.raw("messages") or b"")
     message = encode({"role": role, "content": parameters.text})
     if any(_same(messages, index, parameters.text) for index in range(leading)):
         return ()
@@ -46,17 +50,27 @@ def into_chat(body: ObjectText, parameters: PromptParameters, scope: RewriteScop
     return (f"added a {role} message as messages[{place}]",)
 
 
-def _leading(messages: ArrayText) -> tuple[int, str]:
-    """Return how many instruction messages stand first, and the role of the first one at all."""
+def _leading(messages: ArrayText, raw: bytes) -> tuple[int, str]:
+    """Return how many instruction messages stand first, and the role of the first one at all.
+
+    Args:
+        messages: The history.
+        raw: Its bytes; those of a history without any instruction are not cut into messages.
+    """
     count, role = 0, ""
     for index, message in messages.objects():
         found = message.text("role") or ""
         if found in _INSTRUCTIONS:
             role = role or found
             count += index == count
-        if role and index >= count:
+        if index >= count and (role or not _may_instruct(raw)):
             break
     return count, role or "system"
+
+
+def _may_instruct(raw: bytes) -> bool:
+    """Return whether a history may hold an instruction; quick, and right when it says no."""
+    return _ROLE.search(raw) is not None or _ESCAPE in raw
 
 
 def _same(messages: ArrayText, index: int, text: str) -> bool:
@@ -125,7 +139,7 @@ def _into_list(body: ObjectText, text: str, *, append: bool) -> Sequence[str]:
 
 
 def _after_developers(items: ArrayText, text: str) -> Sequence[str]:
-    leading, _ = _leading(items)
+    leading, _ = _leading(items, b"")
     if any(_same(items, index, text) for index in range(leading)):
         return ()
     items.insert(leading, encode({"type": "message", "role": "developer", "content": text}))
