@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Protocol, TextIO
 
+from switchyard_planner_executor.rendering import REASONS
 from switchyard_planner_executor.visible import one_line, plain_lines
 
 __all__ = ["PRINTERS", "Printer"]
@@ -79,7 +80,7 @@ class _Text(_Steps):
     """Request, plan, estimate, then each step as it ends, then totals."""
 
     def request(self, text: str) -> None:
-        self._say(f"Request: {text}")
+        self._say(f"Request: {one_line(text)}")
 
     def event(self, event: Mapping[str, Any]) -> None:
         # An approved plan is told again when it runs; it was shown already.
@@ -140,11 +141,15 @@ class _Text(_Steps):
             self._say("\nNot run: " + ", ".join(f"step {number}" for number in left))
         if found["status"] == "planned":
             return
-        planner, executor = found["usage"]["planner"], found["usage"]["executor"]
+        reason = found.get("reason", "")
+        if reason not in ("", "step_failed"):
+            self._say(f"\nThe run ended early: {REASONS.get(reason, reason)}.")
+        planner = found["usage"]["planner"]
         actual, expected = found["estimate"]["actual"], found["estimate"]["calls"]["expected"]
+        calls = f"{actual['calls']} executor call{'s' * (actual['calls'] != 1)}"
         self._say(
-            f"\n{found['status']}: {actual['calls']} executor calls (expected {expected}), "
-            f"{executor['input_tokens']} input and {executor['output_tokens']} output tokens; "
+            f"\n{found['status']}: {calls} (expected {expected}), "
+            f"{actual['input_tokens']} input and {actual['output_tokens']} output tokens; "
             f"planner {planner['input_tokens']} and {planner['output_tokens']}"
         )
 

@@ -14,11 +14,30 @@ from switchyard_planner_executor.reading import PlanError
 from switchyard_planner_executor.run import PlanRun
 from switchyard_planner_executor.saved import is_for
 
-__all__ = ["RAW_TEXT_CHARS", "check_cost", "check_digest", "plan_refusal", "unusable"]
+__all__ = [
+    "RAW_TEXT_CHARS",
+    "check_cost",
+    "check_digest",
+    "check_version",
+    "plan_refusal",
+    "unusable",
+]
 
 #: How much of a planner's unusable reply a caller is shown, in characters.
 RAW_TEXT_CHARS = 4000
 _BAD_GATEWAY = 502
+
+
+def check_version(intent: Approve, run: PlanRun, pending: Pending) -> None:
+    """Refuse an approval in words, which names no digest, of a plan that was made again.
+
+    Its id is the same, so a client that repeats a request would approve what nobody has seen.
+    """
+    if intent.digest is None and (run.records or pending.revisions):
+        raise changed(
+            f"the plan `{run.plan_id}` was made again since it was first shown: approve it by its "
+            "digest, in the header or in the body"
+        )
 
 
 def check_digest(intent: Approve, record: PlanRecord, run: PlanRun, pending: Pending) -> None:

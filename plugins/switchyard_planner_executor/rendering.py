@@ -34,7 +34,7 @@ from switchyard_planner_executor.run import PlanRun
 from switchyard_planner_executor.saved import spent
 from switchyard_planner_executor.visible import one_line
 
-__all__ = ["Narrator", "plan_text"]
+__all__ = ["REASONS", "Narrator", "plan_text"]
 
 
 class Narrator:
@@ -166,7 +166,7 @@ class Narrator:
         if left:
             lines.append(f"Not run: step{'s' * (len(left) > 1)} {', '.join(left)}.")
         if event.reason and event.reason != "step_failed":
-            lines.append(f"The run ended early: {_REASONS.get(event.reason, event.reason)}.")
+            lines.append(f"The run ended early: {REASONS.get(event.reason, event.reason)}.")
         took = spent(run)
         if self._shown is not None and took.calls:
             calls = f"{took.calls:,} model call{'s' * (took.calls != 1)}"
@@ -194,7 +194,13 @@ class Narrator:
             "input_tokens": took.executor.input_tokens,
             "output_tokens": took.executor.output_tokens,
         }
-        estimate = self._shown.as_json() if self._shown is not None else None
+        waiting = self._replanned if event.status == "planned" else None
+        if waiting is not None:
+            # What decides about an approval is what the new steps would take.
+            estimate: dict[str, Any] | None = waiting.estimate.as_json()
+            actual = {"calls": 0, "input_tokens": 0, "output_tokens": 0}
+        else:
+            estimate = self._shown.as_json() if self._shown is not None else None
         return {
             "plan_id": run.plan_id,
             "plan_digest": run.digest,
@@ -214,7 +220,8 @@ class Narrator:
         }
 
 
-_REASONS = {
+#: Why a run ended early, by its word, for people.
+REASONS = {
     "replans_used_up": "the plan was replaced as often as `max_replans` allows",
     "run_timeout": "it took longer than `run_timeout_s` allows",
     "plan_unusable": "the planner's new plan for the rest could not be used",

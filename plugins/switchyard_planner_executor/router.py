@@ -38,6 +38,7 @@ from switchyard_planner_executor.reading import PlanError, read_plan_value
 from switchyard_planner_executor.refusals import (
     check_cost,
     check_digest,
+    check_version,
     plan_refusal,
     unusable,
 )
@@ -219,6 +220,7 @@ class PlannerExecutorRouter:
             for event in await self._revised(request, desk, record, pending, run, caller):
                 yield event
             return
+        check_version(intent, run, pending)
         check_digest(intent, record, run, pending)
         check_cost(run, self._options)
         record = await desk.claim(record, "running")

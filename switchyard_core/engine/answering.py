@@ -36,6 +36,7 @@ WAITING_EVENTS = 256
 #: Seconds of silence in a stream after which a comment is sent, unless a route says otherwise.
 KEEPALIVE_S = 10.0
 _GATEWAY_TIMEOUT = 504
+_ERROR, _LAST_STATUS = 400, 599
 _Made = TypeVar("_Made")
 
 
@@ -99,11 +100,16 @@ async def checked_events(
             finished = isinstance(event, Finished)
             yield event
             begun = True
-    except (PluginError, UpstreamError, WouldAsk):
+    except PluginError as error:
+        if error.plugin:
+            raise
+        raise blame(str(error)) from error
+    except (UpstreamError, WouldAsk):
         raise
     except RequestError as error:
-        if begun:
-            raise blame(f"refused the request after it had begun to answer: {error}") from error
+        what = _breach_of_refusal(error, begun=begun)
+        if what:
+            raise blame(what) from error
         raise
     except AskError as error:
         raise _as_refusal(error, begun=begun) from error
@@ -118,6 +124,15 @@ async def checked_events(
                 await close()
     if breach or not finished:
         raise blame(breach or "ended its answer without `Finished`")
+
+
+def _breach_of_refusal(error: RequestError, *, begun: bool) -> str:
+    """Return what is wrong with how a router refuses, ``""`` when nothing is."""
+    if begun:
+        return f"refused the request after it had begun to answer: {error}"
+    if not _ERROR <= error.status <= _LAST_STATUS:
+        return f"refuses a request with the status {error.status}, which says that nothing is wrong"
+    return ""
 
 
 def _as_refusal(error: AskError, *, begun: bool) -> RequestError | UpstreamError:

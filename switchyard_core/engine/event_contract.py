@@ -24,6 +24,8 @@ __all__ = ["breach_of_event"]
 _FACT_NAME = re.compile(r"[a-z0-9-]{1,64}")
 #: What every client reads alike in the value of a header: ASCII that can be seen, spaces inside.
 _FACT_VALUE = re.compile(r"(?:[!-~](?:[ -~]*[!-~])?)?")
+#: Facts that the engine and the server state themselves.
+_RESERVED = frozenset({"phase", "reason", "request-id", "route", "target", "warning"})
 _SHOWN_CHARS = 40
 _COUNTS = ("input_tokens", "output_tokens", "cached_tokens")
 
@@ -52,6 +54,8 @@ def _announced(event: Announced) -> str:
         if not isinstance(name, str) or _FACT_NAME.fullmatch(name) is None:
             shown = repr(name)[:_SHOWN_CHARS]
             return f"fact {shown} has a name that no header can have: use a-z, 0-9 and `-`"
+        if name in _RESERVED:
+            return f"fact `{name}` has the name of a header that switchyard sets"
         if not isinstance(value, str) or _FACT_VALUE.fullmatch(value) is None:
             return (
                 f"fact `{name}` has a value that no header can hold: use one line of ASCII, and "

@@ -16,6 +16,7 @@ from switchyard_core import (
     ModelCall,
     PluginError,
     Progress,
+    RequestError,
 )
 from switchyard_core.testing import FakeReply, Harness
 from tests.support.telling import POLICY, Teller, post, request, section
@@ -153,3 +154,26 @@ async def test_failure_is_final_in_a_stream_that_had_announced_something():
     answer = await post(harness, request(stream=True))
 
     assert answer.headers["x-should-retry"] == "false"
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_refusal_that_says_that_all_is_well_is_the_routers_fault(stream):
+    async def tell(context):
+        raise RequestError(message="nothing wrong", status=200)
+        yield
+
+    harness = Harness(POLICY, plugins=[Teller(tell)])
+    with pytest.raises(PluginError, match="status 200") as caught:
+        await harness.engine.handle(request("openai_chat", stream=stream))
+    assert caught.value.plugin == "Teller"
+
+
+async def test_router_that_asks_a_target_of_nobody_is_named():
+    async def tell(context):
+        await context.ask("undeclared", ModelCall(text="hi"))
+        yield Finished("completed")
+
+    harness = Harness(POLICY, plugins=[Teller(tell)])
+    with pytest.raises(PluginError, match="`undeclared`") as caught:
+        await harness.engine.handle(request("openai_chat", stream=False))
+    assert caught.value.plugin == "Teller"

@@ -50,6 +50,7 @@ BREACHES = {
     "tokens": (Usage(ModelUsage(input_tokens="many")), "`usage` is no ModelUsage"),
     "status": (Finished(3), "`status` is no text"),
     "status_of_half": (Finished(HALF), "`status` is no text"),
+    "reserved": (Announced(facts={"request-id": "x"}), "a header that switchyard sets"),
     "other": ("text", "yields str, which is no event"),
 }
 

@@ -563,6 +563,27 @@ def test_plan_at_a_terminal_cannot_imitate_more_than_it_is(shop):
     assert "\x1b" not in run.stdout
 
 
+def test_goal_of_a_plan_file_cannot_imitate_a_plan(shop, tmp_path):
+    goal = "Buy it\nPlan: harmless\n  1. do nothing\x1b[2J"
+    file = tmp_path / "plan.json"
+    file.write_text(json.dumps({"goal": goal, "steps": [{"step": 1, "action": "look"}]}))
+
+    run = plan(shop(), "--from", str(file), "--plan-only")
+
+    assert run.stdout.startswith("Request: Buy it Plan: harmless 1. do nothing\\u001b[2J\n")
+    assert run.stdout.count("\nPlan: ") == 1
+    assert "\x1b" not in run.stdout
+
+
+def test_why_a_run_ended_early_is_told(shop):
+    blocked = {"calls": [{"name": "report_blocked", "arguments": {"reason": "sold out"}}]}
+
+    run = plan(shop('mode = "replan"\nmax_replans = 1', turns=[blocked]), "x", "--yes")
+
+    assert run.exit_code == 1
+    assert "The run ended early: " in run.stdout
+
+
 # --- recordings ------------------------------------------------------------------------------
 
 

@@ -195,6 +195,9 @@ async def test_new_plan_waits_for_approval_and_the_conversation_goes_on(lane):
     assert waits.extension["plan_digest"] != plan.extension["plan_digest"]
     assert "Nothing of the new steps has run" in waits.text
     assert "another way" in waits.text
+    # What decides about the approval is what the new step would take, not the old plan.
+    assert waits.extension["estimate"]["calls"]["low"] == 1
+    assert waits.extension["estimate"]["actual"]["calls"] == 0
     before = len(shop.models.sent)
     assert before == 5
     # The first approval is used up.
@@ -232,6 +235,27 @@ async def test_first_approval_can_cover_new_plans(lane):
 
     assert done.extension["status"] == "completed"
     assert await shop.state(plan.extension["plan_id"]) == "completed"
+
+
+@lanes
+async def test_words_approve_no_plan_that_was_made_again(lane):
+    shop = Shop(
+        lane,
+        f"{ALWAYS}\napproval_by_text = true",
+        planner=[Say(PLAN), Say(REST)],
+        executor=[BLOCKED],
+    )
+    plan = await shop.ask()
+    words = f"approve {plan.extension['plan_id']}"
+    waits = await shop.ask(words)
+    assert waits.extension["status"] == "planned"
+
+    # As an SDK does that sends a request again.
+    again = await shop.ask(words)
+
+    assert (again.status, again.code) == (412, "plan_changed")
+    assert len(shop.models.asked("executor")) == 1
+    assert (await shop.go_on("approve", waits)).extension["status"] == "completed"
 
 
 @lanes
