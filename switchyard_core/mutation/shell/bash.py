@@ -23,6 +23,8 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 _DEFAULTED = re.compile(r"\$\{([A-Za-z_]\w*)(:?[-=])(.*)\}$", re.DOTALL)
 #: Nodes inside nodes that are followed.
 _MAX_NESTING = 150
+#: Steps that it takes to begin with a substitution in a heredoc.
+_FILL = 5
 #: Characters of a variable that are kept.
 _MAX_VALUE = 64 * 1024
 #: The file that a process substitution stands for.
@@ -255,7 +257,7 @@ class _Walker:
     def _fill_in(self, body: str) -> None:
         """Run the substitutions in the body of a heredoc."""
         for script in substitutions(body):
-            self.session.spend()
+            self.session.spend(_FILL)
             run_bash(script, self.session.inner())
 
     def _substitute(self, node: _Node, depth: int) -> None:

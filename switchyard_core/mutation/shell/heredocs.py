@@ -6,6 +6,7 @@ The grammar has the word of a heredoc end at a blank alone, and knows few operat
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import NamedTuple
 
 __all__ = ["Inlined", "inline_heredocs", "substitutions"]
@@ -173,19 +174,17 @@ _NESTED = re.compile(
 )
 
 
-def substitutions(body: str) -> list[str]:
-    """Return the scripts that the shell runs to fill in the body of a heredoc."""
-    found: list[str] = []
+def substitutions(body: str) -> Iterator[str]:
+    """Yield the scripts that the shell runs to fill in the body of a heredoc."""
     position = 0
     while match := _SUBSTITUTION.search(body, position):
         position = match.end()
         if match["tick"] is not None:
-            found.append(re.sub(r"\\([\\$`])", r"\1", match["ticked"]))
+            yield re.sub(r"\\([\\$`])", r"\1", match["ticked"])
         elif match["open"] is not None:
             end = _closing(body, position)
-            found.append(body[position:end])
+            yield body[position:end]
             position = end
-    return found
 
 
 def _closing(body: str, position: int) -> int:
