@@ -31,6 +31,8 @@ _TIMED_GROUP = re.compile(
 _BLANK = re.compile(rb"(?<![^\s;&|(])!(?=[ \t]+\{\s)|(?<=\n)([ \t]*)\\(?=[A-Za-z_])")
 #: It takes an escaped sign in a test for a redirection.
 _ESCAPED = re.compile(rb"(?<=[ \t])\\[<>](?=[ \t])")
+#: It takes what is behind such a word of a heredoc for a part of it, without an error.
+_PARTLY_QUOTED = re.compile(r"<<-?[ \t]*\w++['\"\\]")
 
 
 class Script(NamedTuple):
@@ -61,11 +63,11 @@ def parse_bash(text: str, session: Session) -> Script:
     """
     text = _TIMED_GROUP.sub(lambda match: " " * len(match[0]), text)
     root, whole = _parse(text, session)
-    if not (whole and root.has_error and "<<" in text):
+    if not (whole and "<<" in text and (root.has_error or _PARTLY_QUOTED.search(text))):
         return Script(root, text, frozenset())
     inlined = inline_heredocs(text)
     if inlined is None or inlined.source == text:
-        if inlined is None:
+        if inlined is None and root.has_error:
             session.add("unknown", "shell", "a heredoc that is not understood")
         return Script(root, text, frozenset())
     root, _ = _parse(inlined.code, session)

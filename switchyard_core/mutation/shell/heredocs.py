@@ -74,6 +74,8 @@ class _Scan:
         self.text = text
         #: What is open: a string, an expansion, arithmetic, a substitution.
         self.modes: list[str] = []
+        #: How many heredocs were awaited where each pair of backticks begins.
+        self.ticks: list[int] = []
         self.parts: list[str] = []
         self.awaited: list[_Heredoc] = []
         #: Of parts that stand for a heredoc: the body, and whether it has substitutions.
@@ -112,14 +114,20 @@ class _Scan:
         if kind == "close":
             if mode in {"(", "((", "{"}:
                 modes.pop()
-        elif (kind, mode) in {("double", '"'), ("tick", "`")}:
+        elif (kind, mode) == ("double", '"'):
             modes.pop()
+        elif (kind, mode) == ("tick", "`"):
+            modes.pop()
+            # The shell reads what is in backticks on its own: what has not begun is empty.
+            del self.awaited[self.ticks.pop() :]
         elif kind in {"arithmetic", "double_paren"}:
             # Each closes with a bracket of its own.
             modes += ["((", "(("]
         elif kind == "inner":
             modes.append(mode if mode == "((" else "(")
         elif kind in {"open", "name", "tick", "double"}:
+            if kind == "tick":
+                self.ticks.append(len(self.awaited))
             modes.append({"open": "(", "name": "{", "tick": "`", "double": '"'}[kind])
 
     def _start(self, match: re.Match[str]) -> None:

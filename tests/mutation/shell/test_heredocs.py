@@ -7,6 +7,9 @@ from switchyard_core.mutation.shell import read_command
 from switchyard_core.mutation.shell.heredocs import inline_heredocs, substitutions
 
 EDITS = [
+    "x=`cat <<'EOF'`\nrm b.py\nEOF",
+    "x=$(cat <<- E'O'F>b.py\nx\n\tEOF\n)",
+    "echo `cat<<E'O'F; tee b.py\nx\nEOF\n`",
     "cat <<EOF>src/app.py\nprint(1)\nEOF",
     "cat <<EOF>>f.py\nx\nEOF",
     "cat <<-EOF>f.py\n\tx\n\tEOF",
