@@ -37,6 +37,7 @@ a;|a\n|a |ls -l src; |./a;|mkdir a;|a & |a&&|a && b;|a |\| b;|a\||a \| b; |a \| 
 a=1;|a=1 |a=$b;|a+=b;|a=$a$a;|a=(b c);|a+=(b);|a[1]=2;|export A=1;|declare a=1;|A=1 B=2 c;|a=$(b);
 <a |>/tmp/a |>/tmp/a;|a>/dev/null;|a 2>&1;|2>&1 |<|>|>>|&>/tmp/a;|echo a>/tmp/b;|exec >/tmp/a;
 $(<a)
+cat <<E;a\nx\nE\n|cat <<E;|cat <<E\n$(a)\nE\n|cat <<E\n`a`\nE\n|cat <<E;\n$(a)\nE\n
 cat <<E\nx\nE\n|cat <<E\n|<<E |cat <<E; |a<<<b;|<<<b |cat <<-'E'\n\tx\n\tE\n
 apply_patch <<E\n+++ a\nE\n
 (a);|(|)|( |{ a; };|{ |}|} |$(|$(a) |$(a);|echo $(a);|"$(a)" |"$(|`|`a` |<(a) |>(a) |<(|a <(b);

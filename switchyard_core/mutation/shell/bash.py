@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
-from functools import cache
 
 import tree_sitter
-import tree_sitter_bash
 
-from switchyard_core.mutation.budget import TOO_MUCH
-from switchyard_core.mutation.shell.marks import bounded
+from switchyard_core.mutation.shell.grammar import Script, parse_bash
+from switchyard_core.mutation.shell.heredocs import substitutions
 from switchyard_core.mutation.shell.programs import run_program
 from switchyard_core.mutation.shell.session import MAX_DEPTH, NO_INPUT, Input, Session
 from switchyard_core.mutation.shell.simple import run_simple
-from switchyard_core.mutation.syntax import parse_code
 
 __all__ = ["run_bash"]
 
@@ -22,30 +19,19 @@ _Node = tree_sitter.Node
 _EXPANSIONS = {"simple_expansion", "expansion"}
 _TEXTS = {"word", "number", "string_content", "extglob_pattern", "regex", "variable_name"}
 _ANSI = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"', "a": "\a", "0": "\0"}
-_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _DEFAULTED = re.compile(r"\$\{([A-Za-z_]\w*)(:?[-=])(.*)\}$", re.DOTALL)
-#: Hundreds of operations that parsing one script may take, and the steps that such a hundred is.
-_MOST_WORK = 400
-_WORK = 6
-_MARKS_PER_STEP = 40
 #: Nodes inside nodes that are followed.
 _MAX_NESTING = 150
+#: Steps that it takes to begin with a substitution in a heredoc.
+_FILL = 5
 #: Characters of a variable that are kept.
 _MAX_VALUE = 64 * 1024
 #: The file that a process substitution stands for.
 _SUBSTITUTED = "/dev/fd/63"
-#: The grammar takes the keyword in front of a group for a program.
-_TIMED_GROUP = re.compile(
-    r"(?:^|(?<=[;&|\n(]))[ \t]*\btime[ \t]+(?:-p[ \t]+)?(?=[({])", re.MULTILINE
-)
 _HEREDOC = "heredoc_redirect"
 _HERESTRING = "herestring_redirect"
-
-
-@cache
-def _language() -> tree_sitter.Language:
-    return tree_sitter.Language(tree_sitter_bash.language())
+_QUOTE = frozenset("'\"\\")
 
 
 def run_bash(text: str, session: Session, stdin: Input = NO_INPUT) -> str | None:
@@ -67,26 +53,17 @@ def run_bash(text: str, session: Session, stdin: Input = NO_INPUT) -> str | None
     simple, output = run_simple(text, session, stdin)
     if simple:
         return output
-    text = _TIMED_GROUP.sub(lambda match: " " * len(match[0]), text)
-    # The grammar's scanner looks characters up in a table of 256 (tree-sitter-bash issue 337) and
-    # crashes the process on others. One byte per character also makes offsets character places.
-    code = _NOT_ASCII.sub("x", text).encode("ascii")
-    shown, marks = bounded(code)
-    # Errors among so many operators may cost the square of them.
-    session.spend(marks * marks // _MARKS_PER_STEP)
-    parsed = parse_code(_language(), shown, min(_MOST_WORK, session.budget.left // _WORK))
-    if len(shown) < len(code) or not parsed.whole:
-        session.add("unknown", "shell", TOO_MUCH)
-    session.spend(parsed.work * _WORK)
-    return _Walker(session, text).run(parsed.tree.root_node, stdin, 0)
+    script = parse_bash(text, session)
+    return _Walker(session, script).run(script.root, stdin, 0)
 
 
 class _Walker:
     """Runs the nodes of one tree in one session."""
 
-    def __init__(self, session: Session, source: str) -> None:
+    def __init__(self, session: Session, script: Script) -> None:
         self.session = session
-        self.source = source
+        self.script = script
+        self.source = script.source
 
     def _source(self, node: _Node) -> str:
         """Return the text of a node as the command has it."""
@@ -106,9 +83,8 @@ class _Walker:
         if kind == "redirected_statement":
             return self._redirected(node, stdin, depth)
         if kind in {"subshell", "command_substitution", "process_substitution"}:
-            return _Walker(self.session.inner(), self.source).sequence(
-                node.named_children, stdin, depth
-            )
+            walker = _Walker(self.session.inner(), self.script)
+            return walker.sequence(node.named_children, stdin, depth)
         if kind == "for_statement":
             return self._for(node, stdin, depth)
         if kind == "function_definition":
@@ -135,7 +111,7 @@ class _Walker:
         output: str | None = None
         for node in nodes:
             # Each part of a pipeline is a shell of its own: its `cd` does not last.
-            walker = _Walker(self.session.inner(), self.source)
+            walker = _Walker(self.session.inner(), self.script)
             output = walker.run(node, stdin, depth + 1)
             stdin = Input(text=output, connected=True)
         return output
@@ -163,6 +139,7 @@ class _Walker:
         name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
         if name is None:
             return
+        self._substitute(name, depth)
         text = self.text(value, depth) if value is not None else ""
         if any(child.type == "+=" for child in node.children):
             text = (self.session.variables.get(self._source(name)) or "") + text
@@ -195,7 +172,7 @@ class _Walker:
             elif redirect.type == _HERESTRING:
                 stdin = Input(text=self._last_text(redirect, depth) + "\n", connected=True)
             elif redirect.type == _HEREDOC:
-                stdin = Input(text=self._heredoc_text(redirect, depth), connected=True)
+                stdin = Input(text=self._heredoc_text(redirect), connected=True)
                 for child in redirect.named_children:
                     if child.type in {"file_redirect", _HEREDOC, _HERESTRING}:
                         queue.append(child)
@@ -267,14 +244,30 @@ class _Walker:
     def _last_text(self, node: _Node, depth: int) -> str:
         return self.text(node.named_children[-1], depth) if node.named_children else ""
 
-    def _heredoc_text(self, node: _Node, depth: int) -> str:
+    def _heredoc_text(self, node: _Node) -> str:
         body = next((child for child in node.named_children if child.type == "heredoc_body"), None)
         if body is None:
             return ""
-        for child in body.named_children:
-            if child.type == "command_substitution":
+        start = next(child for child in node.named_children if child.type == "heredoc_start")
+        text = self._source(body)
+        if _QUOTE.isdisjoint(self._source(start)):
+            self._fill_in(text)
+        return text
+
+    def _fill_in(self, body: str) -> None:
+        """Run the substitutions in the body of a heredoc."""
+        for script in substitutions(body):
+            self.session.spend(_FILL)
+            run_bash(script, self.session.inner())
+
+    def _substitute(self, node: _Node, depth: int) -> None:
+        """Run the substitutions anywhere in a node that is no command."""
+        self.session.spend()
+        for child in node.named_children if depth <= _MAX_NESTING else ():
+            if child.type in {"command_substitution", "process_substitution"}:
                 self.run(child, NO_INPUT, depth + 1)
-        return self._source(body)
+            else:
+                self._substitute(child, depth + 1)
 
     def _command(
         self, node: _Node, stdin: Input, depth: int, extra: list[str] | None = None
@@ -283,6 +276,8 @@ class _Walker:
         redirects: list[_Node] = []
         for child in node.named_children:
             if child.type == "variable_assignment":
+                if (name := child.child_by_field_name("name")) is not None:
+                    self._substitute(name, depth)
                 if (value := child.child_by_field_name("value")) is not None:
                     self.text(value, depth)
             elif child.type in {_HERESTRING, "file_redirect", _HEREDOC}:
@@ -338,7 +333,10 @@ class _Walker:
         if kind in {"word", "extglob_pattern", "regex"}:
             return re.sub(r"\\(.)", r"\1", self._source(node).replace("\\\n", ""), flags=re.DOTALL)
         if kind == "raw_string":
-            return self._source(node)[1:-1]
+            body = self._source(node)[1:-1]
+            if node.start_byte in self.script.expanding:
+                self._fill_in(body)
+            return body
         if kind == "ansi_c_string":
             inner = self._source(node)[2:-1]
             return re.sub(r"\\(.)", lambda m: _ANSI.get(m[1], m[1]), inner, flags=re.DOTALL)
@@ -355,6 +353,7 @@ class _Walker:
             if output is not None:
                 self.session.remember(_SUBSTITUTED, output)
             return _SUBSTITUTED
+        self._substitute(node, depth)
         return self._source(node)
 
     def _joined(self, node: _Node, depth: int) -> str:
@@ -382,9 +381,7 @@ class _Walker:
         known = self.session.variables.get(name)
         if known is not None:
             return known if self.session.budget.take(len(known)) else source
-        for child in node.named_children:
-            if child.type == "command_substitution":
-                self.run(child, NO_INPUT, depth + 1)
+        self._substitute(node, depth)
         if match := _DEFAULTED.match(source):
             default = self.session.variables.get(match[1])
             return (match[3] or source) if default is None else default
