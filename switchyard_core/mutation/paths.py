@@ -14,6 +14,7 @@ from switchyard_core.mutation.tables import load_table
 
 __all__ = ["PathClasses", "clean_path"]
 
+_HOME = "<home>"
 _DRIVE = re.compile(r"^[A-Za-z]:/")
 #: Paths that are clean already, as most are.
 _CLEAN = re.compile(r"/?[\w-][\w.-]*+(?:/[\w-][\w.-]*+)*+", re.ASCII)
@@ -116,9 +117,17 @@ def _shipped(path: str) -> Sequence[str]:
 
 @cache
 def _defaults() -> Callable[[str], Sequence[str]]:
-    table = load_table("paths")
-    return path_classes({name: _globs(table[name]) for name in table})
+    table = dict(load_table("paths"))
+    homes = [f"/{home}" for home in _globs(table.pop("homes"))]
+    return path_classes({name: _expanded(_globs(globs), homes) for name, globs in table.items()})
 
 
 def _globs(value: object) -> Sequence[str]:
     return [str(item) for item in value] if isinstance(value, list) else []
+
+
+def _expanded(globs: Sequence[str], homes: Sequence[str]) -> Sequence[str]:
+    """Return globs in which each place of home directories stands for ``<home>``."""
+    return [
+        glob.replace(_HOME, home) for glob in globs for home in (homes if _HOME in glob else ("",))
+    ]
