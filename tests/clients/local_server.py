@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -39,7 +40,7 @@ class Recorded:
         return not offered_tools(self.body)
 
 
-class LocalHandler(BaseHTTPRequestHandler):
+class LocalHandler(BaseHTTPRequestHandler, ABC):
     """Reads a request's body, of either framing; a subclass says what becomes of it."""
 
     protocol_version = "HTTP/1.1"
@@ -47,9 +48,9 @@ class LocalHandler(BaseHTTPRequestHandler):
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  # the base class's name
         """Say nothing: the record says it all."""
 
+    @abstractmethod
     def answer(self, raw: bytes) -> None:
         """Answer the request that has this body."""
-        raise NotImplementedError
 
     def recorded(self, raw: bytes) -> Recorded:
         """Return the request as it is kept."""
