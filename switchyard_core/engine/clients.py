@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Self
 
 from switchyard_core.errors import Finding, PolicyError
 from switchyard_core.policy.model import Client, Policy
 from switchyard_core.replay import Replay
 from switchyard_core.upstream.base import Outgoing, Upstream, UpstreamResponse
-from switchyard_core.upstream.http import HttpxUpstream
+from switchyard_core.upstream.http import HttpUpstream
 from switchyard_core.upstream.scripted import ScriptedUpstream, load_script
 
 __all__ = ["Upstreams", "connect", "script_findings"]
@@ -25,9 +25,7 @@ def connect(client: Client) -> Upstream:
         return ScriptedUpstream(
             load_script(client.script), client.format, max_retries=client.max_retries
         )
-    return HttpxUpstream(
-        client.base_url, timeout_s=client.timeout_s, max_retries=client.max_retries
-    )
+    return HttpUpstream(client.base_url, timeout_s=client.timeout_s, max_retries=client.max_retries)
 
 
 def script_findings(policy: Policy) -> tuple[Finding, ...]:
@@ -96,6 +94,14 @@ class Upstreams:
         if self.replay is None:
             return await self.of(client).send(outgoing)
         return await self.replay.upstream(client, self.of, key_fields).send(outgoing)
+
+    def connections(self) -> Iterator[tuple[str, str, int]]:
+        """Yield client, state (``active`` or ``idle``) and how many connections are in it."""
+        for name, client in self._clients.items():
+            upstream = self._open.get(client)
+            if isinstance(upstream, HttpUpstream):
+                for state, count in upstream.connections.items():
+                    yield name, state, count
 
     def sends(self, outgoing: Outgoing, key_fields: Sequence[str] | None = None) -> bool:
         """Return whether a request that comes now reaches a provider, and so needs its key."""

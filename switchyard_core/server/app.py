@@ -306,6 +306,15 @@ class SwitchyardApp:
                 value=self.metrics.active,
             )
         ]
+        gauges += [
+            Gauge(
+                name="switchyard_upstream_connections",
+                help="Connections to providers: used by a call, or kept for the next one.",
+                labels=(("client", client), ("state", state)),
+                value=count,
+            )
+            for client, state, count in self.engine.upstreams.connections()
+        ]
         for name, runtime in self.engine.runtimes.items():
             gauges += await route_gauges(name, runtime)
         # The text format wants all lines of one metric together.

@@ -1,30 +1,30 @@
-"""The client to real providers, on httpx's transport.
+"""The client to real providers, on httpcore, the layer below httpx.
 
-It uses the transport layer and not ``httpx.AsyncClient``: so there are no redirects, cookies,
-proxies or netrc from the environment, no default headers, and no log line with the URL. What
-goes out is what the caller gives, plus ``host``, the length of the body and, if nothing is
-said about it, ``accept-encoding: identity``.
+So there are no redirects, cookies, proxies or netrc from the environment, no default headers,
+and no log line with the URL. What goes out is what the caller gives, plus ``host``, the length
+of the body and, if nothing is said about it, ``accept-encoding: identity``.
 """
 
 from __future__ import annotations
 
 import asyncio
 import base64
-import contextlib
 import random as random_module
 import re
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Mapping, Sequence
 from typing import cast
 from urllib.parse import unquote
 
+import httpcore
 import httpx
 
 from switchyard_core.errors import UpstreamError
 from switchyard_core.upstream.base import Outgoing, UpstreamResponse
+from switchyard_core.upstream.connections import Connections, Lease, is_closed
 from switchyard_core.upstream.retry import Retries
 
-__all__ = ["HttpxUpstream"]
+__all__ = ["HttpUpstream"]
 
 # The client frames the message itself; a second length or a foreign host would contradict it.
 _OWN_HEADERS = frozenset(
@@ -32,12 +32,16 @@ _OWN_HEADERS = frozenset(
      "transfer-encoding", "upgrade"}
 )  # fmt: skip
 _VERSION = re.compile(r"v\d+\w*")
-# httpx has one class for both ends of an answer that is none: bytes that are not HTTP, and no
-# bytes at all, or too few of them. Only its text, and that of h11 below it, tells which.
-_CLOSED = re.compile(r"disconnected|closed connection")
+# Of what no answer of a provider may hold: control characters in a header.
+_CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
+_FAILURES = (httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError)
+# Methods whose requests need not say that they have no body.
+_WITHOUT_BODY = frozenset({"DELETE", "GET", "HEAD"})
+_NO_CONTENT = 204
+_NOT_MODIFIED = 304
 
 
-class HttpxUpstream:
+class HttpUpstream:
     """A provider reached over HTTP/1.1 with connections kept alive.
 
     Failed calls are tried again as long as no byte of an answer was handed on: when the
@@ -52,7 +56,7 @@ class HttpxUpstream:
         timeout_s: Longest silence in seconds: while connecting, waiting for a free
             connection, sending, and between two reads.
         max_retries: Further tries after the first, 0 or more.
-        transport: Another httpx transport, for tests and for embedding.
+        backend: Opens sockets; ``None`` takes those of the operating system.
         sleep: Waits between tries, in seconds.
         random: Source of jitter, from 0 to below 1.
         now: Seconds since the epoch, to read ``retry-after`` dates.
@@ -68,7 +72,7 @@ class HttpxUpstream:
         *,
         timeout_s: float = 600.0,
         max_retries: int = 1,
-        transport: httpx.AsyncBaseTransport | None = None,
+        backend: httpcore.AsyncNetworkBackend | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         random: Callable[[], float] = random_module.random,
         now: Callable[[], float] = time.time,
@@ -77,16 +81,16 @@ class HttpxUpstream:
         self._url, self._authorization = _split_credentials(base_url)
         self._place = f"{self._url.scheme}://{self._url.netloc.decode('ascii')}"
         self._timeout_s = timeout_s
-        self._extensions = {"timeout": httpx.Timeout(timeout_s).as_dict()}
+        self._timeout = {"connect": timeout_s, "read": timeout_s, "write": timeout_s}
         self._retries = Retries(max_retries=max_retries, sleep=sleep, random=random, now=now)
-        self._transport = transport or httpx.AsyncHTTPTransport(
-            trust_env=False,
-            limits=httpx.Limits(
-                max_connections=max_connections,
-                max_keepalive_connections=max_connections,
-                keepalive_expiry=30.0,
-            ),
+        self._connections = Connections(
+            self._url, most=max_connections, timeout_s=timeout_s, backend=backend
         )
+
+    @property
+    def connections(self) -> Mapping[str, int]:
+        """How many connections are ``active``, that is used by a call, and how many ``idle``."""
+        return {"active": self._connections.active, "idle": self._connections.idle}
 
     async def send(self, outgoing: Outgoing) -> UpstreamResponse:
         """Send one request, trying again as said above; see :meth:`Upstream.send`.
@@ -98,32 +102,22 @@ class HttpxUpstream:
 
     async def aclose(self) -> None:
         """Close all connections."""
-        await self._transport.aclose()
+        await self._connections.aclose()
 
     async def _try(self, outgoing: Outgoing) -> UpstreamResponse:
         try:
-            request = self._request(outgoing)
-            answer = await self._transport.handle_async_request(request)
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            lease, answer = await self._connections.ask(self._request(outgoing))
+        except (*_FAILURES, httpx.InvalidURL) as error:
             raise self._explain(error) from _cause(error)
-        stream = cast("httpx.AsyncByteStream", answer.stream)
-        body = self._guard(stream)
-
-        async def close() -> None:
-            # Another task may be reading just now: then the generator cannot be closed, and
-            # the closed connection below ends it.
-            with contextlib.suppress(RuntimeError):
-                await body.aclose()
-            await stream.aclose()
-
-        headers = tuple(
-            (name.decode("latin-1").lower(), value.decode("latin-1"))
-            for name, value in answer.headers.raw
+        if not _is_usable(answer, lease):
+            await lease.end()
+            raise self._no_http()
+        response = UpstreamResponse(
+            answer.status, _decoded(answer.headers), self._body(lease, answer), lease.end
         )
-        response = UpstreamResponse(answer.status_code, headers, body, close)
-        # An answer that dies before its first byte can still be tried again, so it is waited
-        # for here; headers alone tell the caller nothing that it could use.
         try:
+            # An answer that dies before its first byte can still be tried again, so it is waited
+            # for here; headers alone tell the caller nothing that it could use.
             await response.peek(1)
         except UpstreamError as error:
             await response.aclose()
@@ -138,9 +132,11 @@ class HttpxUpstream:
             raise
         return response
 
-    def _request(self, outgoing: Outgoing) -> httpx.Request:
+    def _request(self, outgoing: Outgoing) -> httpcore.Request:
         given = {name.lower() for name, _ in outgoing.headers}
-        headers = [
+        url = self._locate(outgoing.path, outgoing.query)
+        headers = [(b"host", url.netloc)]
+        headers += [
             (_encode(name), _encode(value))
             for name, value in outgoing.headers
             if name.lower() not in _OWN_HEADERS
@@ -149,12 +145,16 @@ class HttpxUpstream:
             headers.append((b"accept-encoding", b"identity"))
         if self._authorization and not given & {"authorization", "x-api-key"}:
             headers.append((b"authorization", self._authorization))
-        return httpx.Request(
+        if outgoing.body or outgoing.method not in _WITHOUT_BODY:
+            headers.append((b"content-length", str(len(outgoing.body)).encode()))
+        return httpcore.Request(
             outgoing.method,
-            self._locate(outgoing.path, outgoing.query),
+            httpcore.URL(
+                scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path
+            ),
             headers=headers,
-            content=outgoing.body or None,
-            extensions=dict(self._extensions),
+            content=outgoing.body,
+            extensions={"timeout": self._timeout},
         )
 
     def _locate(self, path: str, query: str) -> httpx.URL:
@@ -166,27 +166,28 @@ class HttpxUpstream:
         target = base + path + ("?" + queries if queries else "")
         return self._url.copy_with(raw_path=_encode(target or "/"))
 
-    async def _guard(self, stream: httpx.AsyncByteStream) -> AsyncGenerator[bytes, None]:
+    async def _body(self, lease: Lease, answer: httpcore.Response) -> AsyncGenerator[bytes, None]:
         try:
-            async for chunk in stream:
+            async for chunk in cast("AsyncIterable[bytes]", answer.stream):
                 if chunk:
                     yield chunk
-        except httpx.TimeoutException as error:
+            await lease.end(whole=True)
+        except httpcore.TimeoutException as error:
             message = f"{self._place} fell silent for {self._timeout_s:g} s inside an answer"
             raise UpstreamError(message, kind="cut", status=504) from error
-        except (httpx.HTTPError, httpx.StreamError) as error:
+        except _FAILURES as error:
             message = f"{self._place} broke off inside an answer"
             raise UpstreamError(message, kind="cut") from error
         finally:
-            await stream.aclose()
+            await lease.end()
 
     def _explain(self, error: Exception) -> UpstreamError:
-        if isinstance(error, httpx.TimeoutException):
+        if isinstance(error, httpcore.TimeoutException):
             message = f"{self._place} did not answer within {self._timeout_s:g} s"
             return UpstreamError(message, kind="timeout", status=504)
-        if isinstance(error, httpx.ConnectError):
+        if isinstance(error, httpcore.ConnectError):
             return UpstreamError(f"cannot connect to {self._place}", kind="connect")
-        if isinstance(error, (httpx.LocalProtocolError, httpx.InvalidURL)):
+        if isinstance(error, (httpcore.LocalProtocolError, httpx.InvalidURL)):
             message = f"the request to {self._place} has a path or header that HTTP does not allow"
             return UpstreamError(message, kind="protocol")
         if _is_no_http(error):
@@ -201,7 +202,30 @@ class HttpxUpstream:
 
 def _is_no_http(error: BaseException | None) -> bool:
     """Return whether a provider sent what HTTP does not allow, and did not just close."""
-    return isinstance(error, httpx.RemoteProtocolError) and not _CLOSED.search(str(error))
+    return isinstance(error, httpcore.RemoteProtocolError) and not is_closed(error)
+
+
+def _is_usable(answer: httpcore.Response, lease: Lease) -> bool:
+    """Return whether the head of an answer is one that a server of HTTP may pass on.
+
+    h11 reads more than that: statuses that have no class, control characters, a length that the
+    chunked encoding contradicts, and a body where there can be none.
+    """
+    lengths = {value for name, value in answer.headers if name.lower() == b"content-length"}
+    chunked = any(name.lower() == b"transfer-encoding" for name, _ in answer.headers)
+    if not 200 <= answer.status < 600 or (lengths and chunked):
+        return False
+    if answer.status in (_NO_CONTENT, _NOT_MODIFIED):
+        body = chunked or (answer.status == _NO_CONTENT and lengths - {b"0"})
+        if body or lease.unread:
+            return False
+    return not any(_CONTROL.search(name + value) for name, value in answer.headers)
+
+
+def _decoded(headers: Sequence[tuple[bytes, bytes]]) -> tuple[tuple[str, str], ...]:
+    return tuple(
+        (name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in headers
+    )
 
 
 def _split_credentials(base_url: str) -> tuple[httpx.URL, bytes | None]:
@@ -231,4 +255,4 @@ def _encode(text: str) -> bytes:
 
 def _cause(error: Exception) -> Exception | None:
     """Return what may be chained: h11 quotes the forbidden header value in its own message."""
-    return None if isinstance(error, (httpx.LocalProtocolError, httpx.InvalidURL)) else error
+    return None if isinstance(error, (httpcore.LocalProtocolError, httpx.InvalidURL)) else error

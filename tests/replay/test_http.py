@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from switchyard_core import Replay, ReplayMiss, ReplayTransport
-from switchyard_core.upstream import HttpxUpstream
+from switchyard_core.upstream import HttpUpstream
 from tests.replay.calls import call, chunks, files, outgoing, tree
 from tests.upstream.loopback import answers, framed, http, raw_provider
 
@@ -27,7 +27,7 @@ STREAM_HEAD = (
 @contextlib.asynccontextmanager
 async def recording(folder, provider):
     upstream = Replay(folder, "record").upstream(
-        None, lambda _client: HttpxUpstream(provider.url, max_retries=0)
+        None, lambda _client: HttpUpstream(provider.url, max_retries=0)
     )
     try:
         yield upstream

@@ -188,6 +188,18 @@ async def running(
         app = yard.asgi(**(options or {}))
         async with served(app) as url:
             yield url, app
+            await no_call_holds_a_connection(app)
+
+
+async def no_call_holds_a_connection(app: SwitchyardApp) -> None:
+    """Check that every connection was given back, a moment after the last caller has left."""
+    upstreams = app.engine.upstreams
+    for _ in range(200):
+        active = sum(count for _, state, count in upstreams.connections() if state == "active")
+        if not active:
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError(f"{active} connections are still active")
 
 
 def body(wire_format: WireFormat, *, stream: bool = False, edited: bool = False) -> bytes:

@@ -9,6 +9,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import httpcore
+
 from switchyard_core.declarations import WireFormat
 from switchyard_core.upstream import Outgoing, Script, ScriptedProviderApp, check_script
 
@@ -122,3 +124,69 @@ class Provider:
 
     url: str
     app: ScriptedProviderApp
+
+
+OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
+
+
+class Sockets(httpcore.AsyncNetworkBackend):
+    """Sockets without a network: each answers every request with the same bytes, or never opens."""
+
+    def __init__(self, answer: bytes | Exception = OK) -> None:
+        self.answer = answer
+        #: Those that were opened.
+        self.opened: list[Socket] = []
+
+    @property
+    def open(self) -> int:
+        """Sockets that were not closed."""
+        return sum(not socket.closed for socket in self.opened)
+
+    @property
+    def target(self) -> str:
+        """Path and query of the first request."""
+        return self.opened[0].sent.split(b" ")[1].decode()
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Headers of the first request, names in lower case."""
+        lines = self.opened[0].sent.partition(b"\r\n\r\n")[0].decode("latin-1").split("\r\n")[1:]
+        return {name.lower(): value for name, _, value in (line.partition(": ") for line in lines)}
+
+    async def connect_tcp(self, *args: Any, **options: Any) -> Socket:
+        """Open a socket."""
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        self.opened.append(Socket(self.answer))
+        return self.opened[-1]
+
+
+class Socket(httpcore.AsyncNetworkStream):
+    """One of these sockets: it closes slowly, as the real ones do."""
+
+    def __init__(self, answer: bytes) -> None:
+        self.answer = answer
+        self.sent = b""
+        self.closed = False
+        self._coming = b""
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        """Take a part of a request; its head brings the answer."""
+        if b" HTTP/1.1\r\n" in buffer:
+            self._coming += self.answer
+        self.sent += buffer
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        """Return what is left of the answer."""
+        await asyncio.sleep(0)
+        data, self._coming = self._coming[:max_bytes], self._coming[max_bytes:]
+        return data
+
+    async def aclose(self) -> None:
+        """Close."""
+        await asyncio.sleep(0)
+        self.closed = True
+
+    def get_extra_info(self, info: str) -> Any:
+        """Tell whether a byte waits."""
+        return bool(self._coming) if info == "is_readable" else None

@@ -13,7 +13,7 @@ import pytest
 
 from switchyard_core.errors import UpstreamError
 from switchyard_core.upstream import (
-    HttpxUpstream,
+    HttpUpstream,
     Script,
     ScriptedProviderApp,
     ScriptedUpstream,
@@ -61,7 +61,7 @@ async def test_app_sends_the_same_bytes_as_the_upstream(provide: Provide) -> Non
             body = json.dumps({"model": "m", "stream": stream}).encode()
             asked = outgoing(path, wire_format=wire_format, body=body, stream=stream)
             direct = ScriptedUpstream(script, wire_format, now=time.time)  # type: ignore[arg-type]
-            over_http = HttpxUpstream(provider.url)
+            over_http = HttpUpstream(provider.url)
             expected = await _parsed(await direct.send(asked))
             assert await _parsed(await over_http.send(asked)) == expected
             await over_http.aclose()
@@ -76,7 +76,7 @@ async def _parsed(response: UpstreamResponse) -> tuple[int, str | None, int]:
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 async def test_drop_closes_before_any_byte(provide: Provide, *, stream: bool) -> None:
     provider = provide(script_of({"text": "hi"}, faults=[{"kind": "drop"}]))
-    upstream = HttpxUpstream(provider.url, max_retries=0)
+    upstream = HttpUpstream(provider.url, max_retries=0)
     asked = outgoing(body=json.dumps({"model": "m", "stream": stream}).encode())
 
     with pytest.raises(UpstreamError) as caught:
@@ -92,7 +92,7 @@ async def test_drop_closes_before_any_byte(provide: Provide, *, stream: bool) ->
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 async def test_cut_closes_inside_the_answer(provide: Provide, *, stream: bool) -> None:
     provider = provide(script_of({"text": "hi " * 50}, faults=[{"kind": "cut"}]))
-    upstream = HttpxUpstream(provider.url, max_retries=3)
+    upstream = HttpUpstream(provider.url, max_retries=3)
     response = await upstream.send(
         outgoing(body=json.dumps({"model": "m", "stream": stream}).encode())
     )
@@ -108,7 +108,7 @@ async def test_cut_closes_inside_the_answer(provide: Provide, *, stream: bool) -
 
 async def test_client_that_leaves_is_recorded(provide: Provide) -> None:
     provider = provide(script_of({"text": "a longer text " * 9, "event_delay_s": 5}))
-    upstream = HttpxUpstream(provider.url)
+    upstream = HttpUpstream(provider.url)
     response = await upstream.send(outgoing(body=b'{"model":"m","stream":true}'))
     await anext(response.chunks)
     outcomes = {provider.app.requests[0].outcome}

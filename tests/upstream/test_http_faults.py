@@ -1,4 +1,4 @@
-"""The client on httpx when things go wrong: retries, drops, silence, and callers who leave."""
+"""The HTTP client when things go wrong: retries, drops, silence, and callers who leave."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from switchyard_core.errors import UpstreamError
-from switchyard_core.upstream import HttpxUpstream
+from switchyard_core.upstream import HttpUpstream
 from tests.upstream.loopback import STREAM_HEAD, answers, framed, http, outgoing, raw_provider
 
 pytestmark = pytest.mark.anyio
@@ -27,7 +27,7 @@ class Sleeps:
 async def test_failing_status_is_tried_again(status: int) -> None:
     sleep = Sleeps()
     async with raw_provider(answers(http(status)), answers(http(200, b"ok"))) as provider:
-        upstream = HttpxUpstream(provider.url, max_retries=1, sleep=sleep, random=lambda: 0.0)
+        upstream = HttpUpstream(provider.url, max_retries=1, sleep=sleep, random=lambda: 0.0)
         assert await (await upstream.send(outgoing())).read() == b"ok"
         await upstream.aclose()
 
@@ -38,7 +38,7 @@ async def test_failing_status_is_tried_again(status: int) -> None:
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 422])
 async def test_other_status_is_returned_at_once(status: int) -> None:
     async with raw_provider(answers(http(status, b'{"error":1}'))) as provider:
-        upstream = HttpxUpstream(provider.url, max_retries=3)
+        upstream = HttpUpstream(provider.url, max_retries=3)
         response = await upstream.send(outgoing())
         assert (response.status, await response.read()) == (status, b'{"error":1}')
         await upstream.aclose()
@@ -50,7 +50,7 @@ async def test_last_failing_answer_is_returned_untouched_and_waits_double() -> N
     sleep = Sleeps()
     answer = http(529, b'{"error": {"x": 1.10}}', "retry-after: nonsense", "request-id: r1")
     async with raw_provider(answers(answer)) as provider:
-        upstream = HttpxUpstream(provider.url, max_retries=3, sleep=sleep, random=lambda: 0.0)
+        upstream = HttpUpstream(provider.url, max_retries=3, sleep=sleep, random=lambda: 0.0)
         response = await upstream.send(outgoing())
         assert response.status == 529
         assert response.header("request-id") == "r1"
@@ -65,7 +65,7 @@ async def test_retry_after_is_waited_for() -> None:
     sleep = Sleeps()
     busy = answers(http(429, b"", "retry-after: 7"))
     async with raw_provider(busy, answers(http(200))) as provider:
-        upstream = HttpxUpstream(provider.url, max_retries=1, sleep=sleep)
+        upstream = HttpUpstream(provider.url, max_retries=1, sleep=sleep)
         await (await upstream.send(outgoing())).read()
         await upstream.aclose()
 
@@ -75,7 +75,7 @@ async def test_retry_after_is_waited_for() -> None:
 async def test_long_retry_after_is_left_to_the_caller() -> None:
     sleep = Sleeps()
     async with raw_provider(answers(http(429, b"later", "retry-after: 3600"))) as provider:
-        upstream = HttpxUpstream(provider.url, max_retries=5, sleep=sleep)
+        upstream = HttpUpstream(provider.url, max_retries=5, sleep=sleep)
         response = await upstream.send(outgoing())
         assert (response.status, response.header("retry-after")) == (429, "3600")
         assert await response.read() == b"later"
@@ -86,7 +86,7 @@ async def test_long_retry_after_is_left_to_the_caller() -> None:
 
 async def test_nobody_listening_is_a_connect_error_after_retries() -> None:
     sleep = Sleeps()
-    upstream = HttpxUpstream("http://127.0.0.1:9", max_retries=2, sleep=sleep)
+    upstream = HttpUpstream("http://127.0.0.1:9", max_retries=2, sleep=sleep)
 
     with pytest.raises(UpstreamError, match=r"cannot connect to http://127\.0\.0\.1:9$") as caught:
         await upstream.send(outgoing())
@@ -106,7 +106,7 @@ async def test_nobody_listening_is_a_connect_error_after_retries() -> None:
 async def test_drop_before_the_first_byte_is_tried_again_then_closed(data: bytes) -> None:
     sleep = Sleeps()
     async with raw_provider(answers(data)) as provider:
-        upstream = HttpxUpstream(provider.url, max_retries=1, sleep=sleep)
+        upstream = HttpUpstream(provider.url, max_retries=1, sleep=sleep)
         with pytest.raises(UpstreamError, match="closed the connection") as caught:
             await upstream.send(outgoing())
         await upstream.aclose()
@@ -117,7 +117,7 @@ async def test_drop_before_the_first_byte_is_tried_again_then_closed(data: bytes
 
 async def test_garbage_instead_of_http_is_a_protocol_error() -> None:
     async with raw_provider(answers(b"SSH-2.0-x\r\n\r\n")) as provider:
-        upstream = HttpxUpstream(provider.url, max_retries=0)
+        upstream = HttpUpstream(provider.url, max_retries=0)
         with pytest.raises(UpstreamError) as caught:
             await upstream.send(outgoing())
         await upstream.aclose()
@@ -127,7 +127,7 @@ async def test_garbage_instead_of_http_is_a_protocol_error() -> None:
 
 async def test_drop_after_the_first_byte_is_a_cut_and_never_tried_again() -> None:
     async with raw_provider(answers(STREAM_HEAD + framed(b"data: 1\n\n"))) as provider:
-        upstream = HttpxUpstream(provider.url, max_retries=3)
+        upstream = HttpUpstream(provider.url, max_retries=3)
         response = await upstream.send(outgoing(stream=True))
         assert await anext(response.chunks) == b"data: 1\n\n"
         with pytest.raises(UpstreamError, match="broke off") as caught:
@@ -152,7 +152,7 @@ async def test_silence_before_the_first_byte_is_a_timeout_without_retry(head: by
         await _silence(reader, writer, body)
 
     async with raw_provider(handle) as provider:
-        upstream = HttpxUpstream(provider.url, timeout_s=0.1, max_retries=3)
+        upstream = HttpUpstream(provider.url, timeout_s=0.1, max_retries=3)
         with pytest.raises(UpstreamError) as caught:
             await upstream.send(outgoing())
         await upstream.aclose()
@@ -170,7 +170,7 @@ async def test_silence_inside_an_answer_is_a_cut() -> None:
         await _silence(reader, writer, body)
 
     async with raw_provider(handle) as provider:
-        upstream = HttpxUpstream(provider.url, timeout_s=0.1)
+        upstream = HttpUpstream(provider.url, timeout_s=0.1)
         response = await upstream.send(outgoing(stream=True))
         await anext(response.chunks)
         with pytest.raises(UpstreamError, match="fell silent") as caught:
@@ -205,7 +205,7 @@ async def test_leaving_closes_the_providers_connection(how: str) -> None:
         gone.set()
 
     async with raw_provider(handle) as provider:
-        upstream = HttpxUpstream(provider.url, max_retries=3)
+        upstream = HttpUpstream(provider.url, max_retries=3)
         if how.startswith("cancelled_before"):
             task = asyncio.ensure_future(upstream.send(outgoing()))
             await asked.wait()
