@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from tests.clients.agents import ALIAS, ROUTE
@@ -47,16 +48,37 @@ planning_prompt = "{INSTRUCTION}"
 """
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Served:
+    """A server that runs as a process: its base URL, its number and its log."""
+
+    url: str
+    pid: int
+    log: Path
+
+
 @contextmanager
 def serving(text: str, folder: Path) -> Iterator[str]:
-    """Yield the base URL of a server on this policy; end it by SIGTERM and wait for it.
+    """Yield the base URL of a server on this policy; see :func:`started`."""
+    with started(text, folder) as server:
+        yield server.url
+
+
+@contextmanager
+def started(text: str, folder: Path, *, before: str = "pass") -> Iterator[Served]:
+    """Yield a server on this policy; end it by SIGTERM and wait for it.
+
+    Args:
+        text: The policy.
+        folder: For the policy and the log.
+        before: Python statement that its process runs first.
 
     Raises:
         AssertionError: It was not ready in 10 s, or did not end within 10 s; the log is told.
     """
     config, log = folder / "policy.toml", folder / "serve.log"
     config.write_text(text)
-    command = [sys.executable, "-c", "from switchyard_core.cli import main; main()"]
+    command = [sys.executable, "-c", f"{before}; from switchyard_core.cli import main; main()"]
     with log.open("w") as output:
         process = subprocess.Popen(
             [*command, "serve", "--config", str(config), "--port", "0"],
@@ -66,7 +88,7 @@ def serving(text: str, folder: Path) -> Iterator[str]:
             stderr=subprocess.STDOUT,
         )
     try:
-        yield _wait_until_ready(process, log)
+        yield Served(url=_wait_until_ready(process, log), pid=process.pid, log=log)
     finally:
         process.terminate()
         try:
