@@ -46,7 +46,14 @@ def lines(caplog):
 
 
 REFUSED = {
-    "too_large": ("POST", CHAT, {"content": b" " * 5000}, 413, "body_too_large", "create"),
+    "too_large": (
+        "POST",
+        CHAT,
+        {"content": b" " * 5000, "headers": JSON},
+        413,
+        "body_too_large",
+        "create",
+    ),
     "no_json": (
         "POST",
         CHAT,
@@ -58,7 +65,7 @@ REFUSED = {
     "compressed": (
         "POST",
         CHAT,
-        {"content": b"x", "headers": {"content-encoding": "gzip"}},
+        {"content": b"x", "headers": {**JSON, "content-encoding": "gzip"}},
         415,
         "unsupported_encoding",
         "create",
@@ -67,7 +74,14 @@ REFUSED = {
     "page_method": ("DELETE", "/v1/models", {}, 405, "method_not_allowed", "models"),
     "path": ("POST", "/v1/embeddings", {"content": b"{}"}, 404, "not_found", "unknown"),
     "model_page": ("GET", "/v1/models/nope", {}, 404, "model_not_found", "models"),
-    "decision": ("POST", "/v1/decision", {"content": b"{}"}, 400, "invalid_type", "decision"),
+    "decision": (
+        "POST",
+        "/v1/decision",
+        {"content": b"{}", "headers": JSON},
+        400,
+        "invalid_type",
+        "decision",
+    ),
 }
 
 
@@ -309,7 +323,12 @@ async def test_request_that_is_broken_off_at_the_end_of_the_drain_leaves_its_lin
             return {"type": "http.request", "body": b'{"model":"x"}'}
         return await asyncio.sleep(30, {"type": "http.disconnect"})
 
-    scope = {"type": "http", "method": "POST", "path": CHAT, "headers": []}
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": CHAT,
+        "headers": [(b"content-type", b"application/json")],
+    }
     task = asyncio.create_task(app(scope, receive, None))
     async with asyncio.timeout(5):
         while not app.metrics.active:  # noqa: ASYNC110 - counters have no event
