@@ -273,6 +273,16 @@ async def test_stream_without_a_good_end_counts_as_failed(wire_format, end, fina
     assert app.metrics.errors == ({} if end == "whole" else {("coding", "stream_failed"): 1})
 
 
+async def test_redirect_that_is_passed_on_counts_as_an_error_of_the_provider(lines):
+    provider = BytesProvider(Reply(status=307, headers=(("location", "/elsewhere"),)))
+    async with running("openai_chat", provider) as (url, app), httpx.AsyncClient() as client:
+        answer = await client.post(url + CHAT, content=_small(), headers=JSON)
+    (line,) = lines()
+    assert (answer.status_code, answer.headers["location"]) == (307, "/elsewhere")
+    assert (line["status"], line["error"]) == ("307", "provider_307")
+    assert app.metrics.errors == {("coding", "provider_307"): 1}
+
+
 async def test_tokens_are_counted_by_target_and_stand_in_the_line(lines):
     usage = {
         "prompt_tokens": 100,
