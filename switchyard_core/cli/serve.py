@@ -91,7 +91,7 @@ _MAX_BODY = 64 * 1024 * 1024
 )
 @click.option(
     "--max-connections",
-    default=2000,
+    default=1000,
     show_default=True,
     type=click.IntRange(1),
     help="Most open connections of each worker.",

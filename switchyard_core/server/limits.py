@@ -30,5 +30,5 @@ class Limits:
     max_header_bytes: int = 64 * 1024
     body_timeout_s: float = 60.0
     header_timeout_s: float = 20.0
-    max_connections: int = 2000
+    max_connections: int = 1000
     max_half_open: int = 500

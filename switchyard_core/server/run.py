@@ -137,8 +137,8 @@ def _allow_descriptors(limits: Limits) -> None:
         soft = allowed
     if soft < wanted:
         _LOG.warning(
-            "only %d files may be open, which %d connections outgrow: raise `ulimit -n` to %d "
-            "or lower --max-connections",
+            "only %d files may be open, too few for %d connections: raise `ulimit -n` to %d or "
+            "lower --max-connections",
             soft,
             limits.max_connections,
             wanted,
