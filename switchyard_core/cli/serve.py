@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import logging
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from switchyard_core.policy import Policy
     from switchyard_core.replay import Replay
     from switchyard_core.server import SwitchyardApp
+    from switchyard_core.server.limits import Limits
     from switchyard_core.server.reload import Reloader
 
 __all__ = ["command"]
@@ -58,8 +59,64 @@ _MAX_BODY = 64 * 1024 * 1024
     type=click.IntRange(1),
     help="Most bytes of a body.",
 )
+@click.option(
+    "--max-headers",
+    default=100,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Most headers of a request.",
+)
+@click.option(
+    "--max-header-bytes",
+    default=64 * 1024,
+    show_default=True,
+    type=click.IntRange(1024),
+    help="Most bytes of the request line and the headers.",
+)
+@click.option(
+    "--header-timeout",
+    default=20.0,
+    show_default=True,
+    type=click.FloatRange(0, min_open=True),
+    metavar="SECONDS",
+    help="Time in which the headers must come.",
+)
+@click.option(
+    "--body-timeout",
+    default=60.0,
+    show_default=True,
+    type=click.FloatRange(0, min_open=True),
+    metavar="SECONDS",
+    help="Time in which a part of the body must come.",
+)
+@click.option(
+    "--max-connections",
+    default=1000,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Most open connections of each worker.",
+)
+@click.option(
+    "--max-half-open",
+    default=500,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Most connections of each worker that still wait for headers.",
+)
 @click.option("--api-key-env", metavar="VAR", help="Variable with the key that callers must send.")
 @click.option("--insecure", is_flag=True, help="Listen beyond loopback without a key.")
+@click.option(
+    "--allowed-host",
+    multiple=True,
+    metavar="NAME",
+    help="Host name that callers may use besides localhost and IP addresses. Repeatable.",
+)
+@click.option(
+    "--allowed-origin",
+    multiple=True,
+    metavar="ORIGIN",
+    help="Origin whose pages may call, such as http://localhost:3000. Repeatable.",
+)
 @click.option(
     "--log-bodies",
     type=click.Path(file_okay=False, path_type=Path),
@@ -78,8 +135,16 @@ def command(  # noqa: PLR0913 - click passes options by name
     dry_run: bool,
     reload: bool,
     max_body: int,
+    max_headers: int,
+    max_header_bytes: int,
+    header_timeout: float,
+    body_timeout: float,
+    max_connections: int,
+    max_half_open: int,
     api_key_env: str | None,
     insecure: bool,
+    allowed_host: tuple[str, ...],
+    allowed_origin: tuple[str, ...],
     log_bodies: Path | None,
     replay: Replay | None,
 ) -> None:
@@ -88,11 +153,15 @@ def command(  # noqa: PLR0913 - click passes options by name
     Prints one line when it is ready. Exits 0 after a signal, 1 when the policy has errors, and 2
     when it cannot run. Example: switchyard serve --config policies/plan_execute.toml
     """
+    from switchyard_core.server.access import host_name, origin_name
+    from switchyard_core.server.limits import Limits
     from switchyard_core.server.run import bind, run, url_of
     from switchyard_core.server.workers import run_workers
     from switchyard_core.version import VERSION
 
     key = _server_key(host, api_key_env, insecure=insecure)
+    _check_names("--allowed-host", allowed_host, host_name)
+    _check_names("--allowed-origin", allowed_origin, origin_name)
     if workers > 1 and log_bodies is not None:
         raise click.UsageError("--log-bodies numbers its files: it needs --workers 1")
     _check_replay(replay, workers=workers, dry_run=dry_run)
@@ -108,7 +177,18 @@ def command(  # noqa: PLR0913 - click passes options by name
     options = _Options(
         config=config,
         max_body=max_body,
+        limits=Limits(
+            max_headers=max_headers,
+            max_header_bytes=max_header_bytes,
+            header_timeout_s=header_timeout,
+            body_timeout_s=body_timeout,
+            max_connections=max_connections,
+            max_half_open=max_half_open,
+        ),
         server_key=key,
+        # Whoever has the key may use any name: no page of a browser has it.
+        allowed_hosts=allowed_host if allowed_host or key is None else None,
+        allowed_origins=allowed_origin,
         log_bodies=log_bodies,
         dry_run=dry_run,
         workers=workers,
@@ -140,7 +220,10 @@ class _Options:
 
     config: str
     max_body: int
+    limits: Limits
     server_key: str | None
+    allowed_hosts: tuple[str, ...] | None
+    allowed_origins: tuple[str, ...]
     log_bodies: Path | None
     dry_run: bool
     workers: int
@@ -183,7 +266,10 @@ def _made(
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
     return Switchyard.from_loaded(policy, registry, replay=replay).asgi(
         max_body=options.max_body,
+        limits=options.limits,
         server_key=options.server_key,
+        allowed_hosts=options.allowed_hosts,
+        allowed_origins=options.allowed_origins,
         log_bodies=options.log_bodies,
         dry_run=options.dry_run,
     )
@@ -243,6 +329,19 @@ def _is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def _check_names(option: str, names: Sequence[str], check: Callable[[str], str]) -> None:
+    """Refuse a name that no caller can ever send.
+
+    Raises:
+        click.UsageError: There is one.
+    """
+    for name in names:
+        try:
+            check(name)
+        except ValueError as error:
+            raise click.UsageError(f"{option}: {error}") from None
 
 
 def _check_replay(replay: Replay | None, *, workers: int, dry_run: bool) -> None:

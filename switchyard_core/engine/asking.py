@@ -10,6 +10,7 @@ from switchyard_core.decision import Failure
 from switchyard_core.declarations import Rewrite, RewriteType
 from switchyard_core.engine.contract import ends_task
 from switchyard_core.engine.outgoing import error_code, forwarded_headers
+from switchyard_core.engine.response import succeeded
 from switchyard_core.errors import PluginError, ReplayError, UpstreamError
 from switchyard_core.formats import format_of
 from switchyard_core.formats.compose import compose, read_reply
@@ -30,7 +31,6 @@ AskTarget = Callable[[Request, str, ModelCall, str], Awaitable[ModelReply]]
 _FAILURE_BYTES = 65536
 #: Headers by which a provider says whether, and when, to try again.
 _RETRY = frozenset({"retry-after", "retry-after-ms", "x-should-retry"})
-_ERROR = 400
 
 
 class Asker:
@@ -131,7 +131,7 @@ class Asker:
             body=body[:_FAILURE_BYTES],
             retry={name: value for name, value in answer.headers if name in _RETRY},
         )
-        if answer.status >= _ERROR:
+        if not succeeded(answer.status):
             raise AskError(f"asking `{target.name}` gave status {answer.status}", failure)
         if unreadable is not None:
             msg = f"asking `{target.name}`: its answer cannot be read: {unreadable}"

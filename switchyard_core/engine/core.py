@@ -27,7 +27,7 @@ from switchyard_core.engine.clients import Upstreams
 from switchyard_core.engine.deciding import Decider
 from switchyard_core.engine.known import Known, known_of
 from switchyard_core.engine.outgoing import credential, error_code, forwarded_headers
-from switchyard_core.engine.response import Outcome, Response
+from switchyard_core.engine.response import Outcome, Response, succeeded
 from switchyard_core.engine.runtime import RouteRuntime
 from switchyard_core.errors import RefusedError, ReplayError, UpstreamError
 from switchyard_core.formats import format_of
@@ -46,7 +46,6 @@ __all__ = ["Engine", "Rewritten"]
 FAILURE_BYTES = 65536
 #: Most further tries that a router may ask for.
 MAX_TRIES = 8
-_ERROR = 400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -366,7 +365,7 @@ class Engine:
             return None
         if isinstance(answer, UpstreamError):
             failure = Failure(kind="transport", status=0, code=answer.kind, body=b"")
-        elif answer.status < _ERROR:
+        elif succeeded(answer.status):
             return None
         else:
             try:

@@ -11,10 +11,20 @@ from switchyard_core.decision import Decision
 from switchyard_core.formats.watching import StreamWatch
 from switchyard_core.rewrites import RewriteReport
 from switchyard_core.upstream.base import UpstreamResponse
+from switchyard_core.upstream.encoding import Decoder, EncodingError, content_encoding
 
-__all__ = ["Outcome", "Response"]
+__all__ = ["Outcome", "Response", "succeeded"]
 
-_ERROR = 400
+# Most bytes of an encoded stream that are looked at, decoded.
+_WATCHED_BYTES = 64 * 1024 * 1024
+
+
+def succeeded(status: int) -> bool:
+    """Return whether a provider's status says that it did what it was asked.
+
+    A redirect says where somebody else may do it, and is not followed.
+    """
+    return 200 <= status < 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +58,8 @@ class Response:
         reports: What each rewrite changed in the body that was sent.
         finish: Called once at the end with the outcome.
         clock: A monotonic clock in seconds.
-        watch: Tells whether a stream ended as it should; ``None`` takes its word for it.
+        watch: Tells whether a stream ended as it should; ``None`` takes its word for it, and so
+            does a stream in an encoding that cannot be read.
         tokens: What each target took, of an answer that a router wrote itself; ``None`` for a
             provider's own answer.
     """
@@ -79,6 +90,12 @@ class Response:
         self.outcome: Outcome | None = None
         streams = (upstream.header("content-type") or "").startswith("text/event-stream")
         self._watch = watch if streams else None
+        self._decoder: Decoder | None = None
+        if self._watch is not None:
+            try:
+                self._decoder = Decoder(content_encoding(upstream.headers), _WATCHED_BYTES)
+            except EncodingError:
+                self._watch = None
 
     @property
     def chunks(self) -> AsyncIterator[bytes]:
@@ -93,16 +110,25 @@ class Response:
         try:
             async for chunk in self._upstream.chunks:
                 self._bytes += len(chunk)
-                if self._watch is not None:
-                    self._watch.see(chunk)
+                self._see(chunk)
                 yield chunk
         except BaseException as error:
             await self._end(ok=False, error=type(error).__name__)
             raise
-        if self._watch is not None and not self._watch.succeeded:
+        ok = succeeded(self.status)
+        if ok and self._watch is not None and not self._watch.succeeded:
             await self._end(ok=False, error="the stream ended without its end mark")
             return
-        await self._end(ok=self.status < _ERROR)
+        await self._end(ok=ok)
+
+    def _see(self, chunk: bytes) -> None:
+        """Watch a stream; of one that cannot be read on the way only its end tells how it was."""
+        if self._watch is None or self._decoder is None:
+            return
+        try:
+            self._watch.see(self._decoder.feed(chunk))
+        except EncodingError:
+            self._watch = None
 
     async def read(self) -> bytes:
         """Return the whole body."""

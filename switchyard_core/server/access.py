@@ -1,15 +1,142 @@
-"""Who may call the server: the check of its own key."""
+"""Who may call the server: its own key, and what keeps the pages of a browser out.
+
+A page that the operator visits can send requests to every server on the operator's machine. It
+cannot choose two headers: ``Origin``, which browsers send with whatever a page may do beyond
+loading things, and ``Host``, which names the page's own host when that host resolves to this
+machine for a moment (DNS rebinding). Both are checked before anything else is looked at.
+"""
 
 from __future__ import annotations
 
 import hmac
+import ipaddress
+import re
+from collections.abc import Iterable
 
 from switchyard_core.errors import RequestError
 from switchyard_core.identity import Headers
 
-__all__ = ["key_headers", "sendable"]
+__all__ = ["Access", "host_name", "key_headers", "origin_name", "sendable"]
 
 _BEARER = "bearer "
+# A page of another site may load things without telling its origin; then browsers tell this.
+_FOREIGN = frozenset({"cross-site", "same-site"})
+_HOST = re.compile(r"(\[[^\]]*\]|[^:]*)(?::\d*)?")
+_NAME = re.compile(r"[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?")
+_ORIGIN = re.compile(r"([a-z][a-z0-9+.-]*)://([^\s/?#@]+)/?")
+_DEFAULT_PORTS = {"http": ":80", "https": ":443"}
+
+
+class Access:
+    """Says which requests are served.
+
+    Args:
+        key: Key that callers must send, ``None`` for none.
+        hosts: Names by which callers may reach the server, besides ``localhost`` and IP
+            addresses; ``None`` for any.
+        origins: Origins whose pages may call.
+
+    Raises:
+        ValueError: The key, a host or an origin can never match what a caller sends.
+    """
+
+    __slots__ = ("_hosts", "_key", "_origins")
+
+    def __init__(
+        self,
+        *,
+        key: str | None = None,
+        hosts: Iterable[str] | None = None,
+        origins: Iterable[str] = (),
+    ) -> None:
+        if key is not None and not sendable(key):
+            msg = "a server key must be printable ASCII, as it is sent in a header"
+            raise ValueError(msg)
+        self._key = key
+        self._hosts = frozenset(map(host_name, hosts)) if hosts is not None else None
+        self._origins = frozenset(map(origin_name, origins))
+
+    def check_origin(self, headers: Headers) -> str:
+        """Return the origin whose page sends a request, ``""`` when no page does.
+
+        Args:
+            headers: The request's headers.
+
+        Raises:
+            RequestError: 403, a page sends it whose origin is not allowed.
+        """
+        sent = _values(headers, "origin")
+        for origin in sent:
+            if _plain_origin(origin) not in self._origins:
+                raise _forbidden(
+                    f"pages of the origin `{origin[:200]}` may not call this server: start it with "
+                    "`--allowed-origin ORIGIN` if they should",
+                    "origin_not_allowed",
+                )
+        if not sent and headers.get("sec-fetch-site", "").strip().lower() in _FOREIGN:
+            raise _forbidden(
+                "pages of other sites may not load anything from this server",
+                "origin_not_allowed",
+            )
+        return sent[0] if sent else ""
+
+    def check_host(self, headers: Headers) -> None:
+        """Check the name by which a caller reaches the server.
+
+        Args:
+            headers: The request's headers.
+
+        Raises:
+            RequestError: 403, it is not one of this server's, or there is none.
+        """
+        if self._hosts is None:
+            return
+        for host in _values(headers, "host") or [""]:
+            found = _HOST.fullmatch(host)
+            name = found[1].lower().removesuffix(".") if found is not None else ""
+            if not (_is_local(name) or name in self._hosts):
+                raise _forbidden(
+                    f"this server may not be called as `{host[:200]}`: start it with "
+                    "`--allowed-host NAME`, or call it as `localhost` or by its IP address",
+                    "host_not_allowed",
+                )
+
+    def check_key(self, headers: Headers) -> tuple[str, ...]:
+        """Return the names of the headers that carry the server's key; see :func:`key_headers`.
+
+        Raises:
+            RequestError: 401, none does.
+        """
+        return key_headers(headers, self._key) if self._key is not None else ()
+
+
+def host_name(text: str) -> str:
+    """Return a host name of a caller's URL, as it is compared.
+
+    Raises:
+        ValueError: It is not a bare name or IP address.
+    """
+    name = text.strip().lower().removesuffix(".")
+    if not _NAME.fullmatch(name) and not _is_address(name):
+        msg = f"`{text}` is not a host name: write it as in a URL, without scheme, port and path"
+        raise ValueError(msg)
+    return name
+
+
+def origin_name(text: str) -> str:
+    """Return an origin as it is compared.
+
+    Raises:
+        ValueError: It is not an origin.
+    """
+    origin = _plain_origin(text.strip())
+    if not _ORIGIN.fullmatch(origin):
+        msg = (
+            f"`{text}` is not an origin: write scheme, host and port as a browser's address bar "
+            "shows them, such as `https://tool.example` or `http://localhost:3000`"
+        )
+        raise ValueError(msg)
+    return origin
 
 
 def sendable(key: str) -> bool:
@@ -51,3 +178,30 @@ def key_headers(headers: Headers, key: str) -> tuple[str, ...]:
             headers={"www-authenticate": "Bearer"},
         )
     return tuple(found)
+
+
+def _values(headers: Headers, name: str) -> list[str]:
+    return [value.strip() for key, value in headers.items_ if key == name]
+
+
+def _is_local(name: str) -> bool:
+    """Return whether no name server can let a host name lead elsewhere, now or later."""
+    return name == "localhost" or name.endswith(".localhost") or _is_address(name)
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name.removeprefix("[").removesuffix("]"))
+    except ValueError:
+        return False
+    return True
+
+
+def _plain_origin(origin: str) -> str:
+    """Return an origin in lower case, without the port that its scheme has anyway."""
+    plain = origin.lower().removesuffix("/")
+    return plain.removesuffix(_DEFAULT_PORTS.get(plain.partition(":")[0], "\n"))
+
+
+def _forbidden(message: str, code: str) -> RequestError:
+    return RequestError(message=message, code=code, status=403)

@@ -14,6 +14,7 @@ from switchyard_core.declarations import WireFormat
 from switchyard_core.engine import Rewritten
 from switchyard_core.engine.contract import ends_task
 from switchyard_core.engine.known import Known
+from switchyard_core.engine.response import succeeded
 from switchyard_core.errors import RequestError, UpstreamError
 from switchyard_core.identity import Identity
 from switchyard_core.server.bodies import BodyLog
@@ -128,7 +129,7 @@ class Account:
         seconds = self.clock() - self.began
         status = GONE_STATUS if self.gone else self.exchange.status or _BROKEN_OFF
         error = "client_gone" if self.gone else self.error
-        if not error and status >= _ERROR:
+        if not error and (status >= _ERROR or (self.routed and not succeeded(status))):
             error = f"provider_{status}"
         decision = self.decision
         if error:

@@ -6,7 +6,8 @@ of the throughput and bring buffering that a proxy must not have.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+import re
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -18,13 +19,14 @@ from switchyard_core.errors import RequestError
 from switchyard_core.formats.endpoints import endpoint_of
 from switchyard_core.jsontext import encode
 from switchyard_core.request import Endpoint
-from switchyard_core.server.access import key_headers, sendable
+from switchyard_core.server.access import Access
 from switchyard_core.server.account import Account
 from switchyard_core.server.bodies import BodyLog
 from switchyard_core.server.decision import answer_decision
 from switchyard_core.server.exchange import ClientGoneError, Exchange, Receive, Scope, Send
-from switchyard_core.server.fallback import pass_on
+from switchyard_core.server.fallback import METHODS, check_passable, pass_on
 from switchyard_core.server.gauges import route_gauges
+from switchyard_core.server.limits import Limits
 from switchyard_core.server.metrics import Gauge, Metrics
 from switchyard_core.server.models import model_list, models_of
 from switchyard_core.server.problems import caller_format, fail
@@ -37,6 +39,8 @@ __all__ = ["DEFAULT_MAX_BODY", "SwitchyardApp"]
 DEFAULT_MAX_BODY = 64 * 1024 * 1024
 
 _MODELS = "/models/"
+# What no form of a page and no plain request of a script can have, so that browsers ask first.
+_JSON = re.compile(r"application/json|[\w.-]+/[\w.+-]+\+json", re.ASCII | re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +72,13 @@ class SwitchyardApp:
         server_key: Key that callers must send, ``None`` for none.
         log_bodies: Folder that request bodies are written to, ``None`` for nowhere.
         dry_run: Answer routed requests with the explanation instead of calling a provider.
+        allowed_hosts: Host names that callers may use besides ``localhost`` and IP addresses;
+            ``None`` leaves that to the host of a mounted application.
+        allowed_origins: Origins whose pages may call, such as ``http://localhost:3000``.
+        limits: What a request may take; those on connections are for ``switchyard serve``.
 
     Raises:
-        ValueError: ``server_key`` has characters that no header can hold.
+        ValueError: The key, a host or an origin can never match what a caller sends.
     """
 
     def __init__(
@@ -81,13 +89,14 @@ class SwitchyardApp:
         server_key: str | None = None,
         log_bodies: Path | None = None,
         dry_run: bool = False,
+        allowed_hosts: Iterable[str] | None = None,
+        allowed_origins: Iterable[str] = (),
+        limits: Limits | None = None,
     ) -> None:
         self.metrics = Metrics()
+        self.limits = limits if limits is not None else Limits()
         self._max_body = max_body
-        if server_key is not None and not sendable(server_key):
-            msg = "a server key must be printable ASCII, as it is sent in a header"
-            raise ValueError(msg)
-        self._server_key = server_key
+        self._access = Access(key=server_key, hosts=allowed_hosts, origins=allowed_origins)
         self._bodies = BodyLog(log_bodies) if log_bodies is not None else None
         self._dry_run = dry_run
         self._version = self._serving(engine)
@@ -205,22 +214,32 @@ class SwitchyardApp:
     async def _serve(self, account: Account, version: _Version) -> None:
         exchange = account.exchange
         self._admit(exchange)
-        if account.routed:
+        if exchange.allowed_origin and exchange.method == "OPTIONS":
+            account.call = "preflight"
+            await _allow(exchange)
+        elif account.routed:
             _must_be_json(exchange)
-            body = await exchange.read(self._max_body)
+            body = await self._read(exchange)
             await version.routed.serve(account, cast("Endpoint", account.call), body)
         else:
             await self._other(account, version.engine)
 
     def _admit(self, exchange: Exchange) -> None:
-        """Check the server's key and forget the headers that carry it."""
-        if self._server_key is None:
-            return
-        open_to_all = exchange.method == "HEAD" or (
+        """Check who calls, and forget the headers that carry the server's key."""
+        headers = exchange.headers
+        _check_size(exchange, self.limits)
+        exchange.allowed_origin = self._access.check_origin(headers)
+        if exchange.plain != "/health":
+            self._access.check_host(headers)
+        # Browsers ask without any key whether they may send it.
+        open_to_all = exchange.method in ("HEAD", "OPTIONS") or (
             exchange.method == "GET" and exchange.plain in ("", "/health")
         )
         if not open_to_all:
-            exchange.without_headers(key_headers(exchange.headers, self._server_key))
+            exchange.without_headers(self._access.check_key(headers))
+
+    async def _read(self, exchange: Exchange) -> bytes:
+        return await exchange.read(self._max_body, self.limits.body_timeout_s)
 
     async def _other(self, account: Account, engine: Engine) -> None:
         """Serve what is no call to a model."""
@@ -249,7 +268,8 @@ class SwitchyardApp:
                 status=404,
             )
         account.call, account.client = "fallback", name
-        body = await exchange.read(self._max_body)
+        check_passable(exchange)
+        body = await self._read(exchange)
         async with exchange.watched():
             cut = await pass_on(exchange, engine, name, body, account.wire_format)
         if cut is not None:
@@ -295,7 +315,7 @@ class SwitchyardApp:
 
     async def _decision(self, exchange: Exchange) -> None:
         _must_be_json(exchange)
-        body = await exchange.read(self._max_body)
+        body = await self._read(exchange)
         await exchange.respond(200, await answer_decision(self.engine, body))
 
     async def _gauges(self) -> list[Gauge]:
@@ -321,9 +341,39 @@ class SwitchyardApp:
         return sorted(gauges, key=lambda gauge: gauge.name)
 
 
+def _check_size(exchange: Exchange, limits: Limits) -> None:
+    """Refuse a request whose headers are too many or too large.
+
+    Raises:
+        RequestError: 431.
+    """
+    items = exchange.headers.items_
+    size = sum(len(name) + len(value) for name, value in items)
+    if len(items) > limits.max_headers:
+        found = f"{len(items)} headers, and this server accepts {limits.max_headers}"
+        option = "--max-headers"
+    elif size + len(exchange.path) + len(exchange.query) > limits.max_header_bytes:
+        found = f"headers over the {limits.max_header_bytes} bytes that this server accepts"
+        option = "--max-header-bytes"
+    else:
+        return
+    raise RequestError(
+        message=f"the request has {found} (`{option}`)", code="headers_too_large", status=431
+    )
+
+
+async def _allow(exchange: Exchange) -> None:
+    """Tell a browser that a page of an allowed origin may send what it wants to send."""
+    wanted = exchange.headers.get("access-control-request-headers", "")
+    headers = [("access-control-allow-methods", ", ".join(METHODS))]
+    if wanted:
+        headers.append(("access-control-allow-headers", wanted))
+    await exchange.respond(200, b"", headers=headers)
+
+
 def _must_be_json(exchange: Exchange) -> None:
-    kind = exchange.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind and not kind.endswith(("/json", "+json")):
+    kind = exchange.headers.get("content-type", "").partition(";")[0].strip()
+    if not _JSON.fullmatch(kind):
         raise RequestError(
             message="the body must be JSON: send `content-type: application/json`",
             code="unsupported_media_type",

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, MutableMapping
 from typing import Any
 from urllib.parse import quote
 
-from switchyard_core.errors import BodyTooLargeError, SwitchyardError
+from switchyard_core.errors import BodyTooLargeError, RequestError, SwitchyardError
 from switchyard_core.formats.endpoints import plain_path
 from switchyard_core.identity import Headers
 
@@ -23,6 +24,11 @@ Send = Callable[[Message], Awaitable[None]]
 
 #: How long the rest of a refused body is read, so that the client sees the refusal.
 DRAIN_S = 10.0
+
+# What must come of a body within the time limit, in bytes; less is no progress.
+_PROGRESS = 1024
+# A request target with scheme and host, as for a proxy; h11 takes it for a path.
+_ABSOLUTE = re.compile(r"\Ahttps?://[^/]*", re.IGNORECASE)
 
 
 class ClientGoneError(SwitchyardError):
@@ -44,6 +50,8 @@ class Exchange:
         "_receive",
         "_scope",
         "_send",
+        "_stalled",
+        "allowed_origin",
         "bytes_in",
         "bytes_out",
         "headers",
@@ -62,14 +70,10 @@ class Exchange:
         self._send = send
         self._done = False
         self._all_read = False
-        path: str = scope["path"]
-        root: str = scope.get("root_path", "")
-        # A mounted application sees the whole path and where it is mounted.
-        if root and path.startswith(root):
-            path = path[len(root) :]
+        self._stalled = False
         self.method: str = scope["method"]
-        self.path = path
-        self.plain = plain_path(path)
+        self.path = _own_path(scope, scope["path"])
+        self.plain = plain_path(self.path)
         self.query: str = scope.get("query_string", b"").decode("latin-1")
         self.headers = Headers(
             [
@@ -78,6 +82,8 @@ class Exchange:
             ]
         )
         self.request_id = f"req_{secrets.token_hex(12)}"
+        #: Origin whose pages may read the answer, ``""`` for none.
+        self.allowed_origin = ""
         self.started = False
         self.status = 0
         self.bytes_in = 0
@@ -87,9 +93,7 @@ class Exchange:
     def raw_path(self) -> str:
         """The path as it was sent, with its percent escapes."""
         raw = self._scope.get("raw_path")
-        path = raw.decode("latin-1") if raw else quote(self._scope["path"])
-        root: str = self._scope.get("root_path", "")
-        return path[len(root) :] if root and path.startswith(root) else path
+        return _own_path(self._scope, raw.decode("latin-1") if raw else quote(self._scope["path"]))
 
     def without_headers(self, names: Iterable[str]) -> None:
         """Forget some headers of the request, as if they had not been sent."""
@@ -104,34 +108,53 @@ class Exchange:
         empty = self.headers.get("content-length", "0") == "0"
         return not self._all_read and (not empty or "transfer-encoding" in self.headers)
 
-    async def read(self, limit: int) -> bytes:
+    async def read(self, limit: int, timeout_s: float) -> bytes:
         """Return the whole body.
 
+        Args:
+            limit: Its largest size in bytes.
+            timeout_s: Seconds within which a part of it must come.
+
         Raises:
-            BodyTooLargeError: It is longer than ``limit`` bytes, or says that it will be.
+            BodyTooLargeError: It is longer than ``limit``, or says that it will be.
             ClientGoneError: The client left before its end.
+            RequestError: 408, it makes no progress.
         """
         announced = self.headers.get("content-length", "")
         if announced.isdecimal() and int(announced) > limit:
             raise _too_large(limit)
         parts: list[bytes] = []
-        while True:
-            message = await self._receive()
-            if message["type"] != "http.request":
-                raise ClientGoneError
-            part: bytes = message.get("body", b"")
-            self.bytes_in += len(part)
-            if self.bytes_in > limit:
-                raise _too_large(limit)
-            parts.append(part)
-            if not message.get("more_body", False):
-                self._all_read = True
-                return parts[0] if len(parts) == 1 else b"".join(parts)
+        loop = asyncio.get_running_loop()
+        progress = 0
+        try:
+            async with asyncio.timeout(timeout_s) as timer:
+                while True:
+                    message = await self._receive()
+                    if message["type"] != "http.request":
+                        raise ClientGoneError
+                    part: bytes = message.get("body", b"")
+                    self.bytes_in += len(part)
+                    if self.bytes_in > limit:
+                        raise _too_large(limit)
+                    parts.append(part)
+                    if not message.get("more_body", False):
+                        self._all_read = True
+                        return parts[0] if len(parts) == 1 else b"".join(parts)
+                    if self.bytes_in - progress >= _PROGRESS:
+                        progress = self.bytes_in
+                        timer.reschedule(loop.time() + timeout_s)
+        except TimeoutError:
+            self._stalled = True
+            raise RequestError(
+                message=f"the body made no progress for {timeout_s:g} s",
+                code="request_timeout",
+                status=408,
+            ) from None
 
     async def _drain(self) -> None:
         """Read on for a while: closing a connection with unread data would lose the answer."""
-        if "expect" in self.headers:
-            return  # the client waits for leave to send its body, and does not get it
+        if self._stalled or "expect" in self.headers:
+            return  # nothing comes: the client waits for leave to send its body, and gets none
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(DRAIN_S):
                 while True:
@@ -177,6 +200,9 @@ class Exchange:
         """Send status and headers."""
         self.started = True
         self.status = status
+        if self.allowed_origin:
+            origin = header_value(self.allowed_origin)
+            headers = [*headers, (b"access-control-allow-origin", origin), (b"vary", b"origin")]
         await self._send({"type": "http.response.start", "status": status, "headers": headers})
 
     async def write(self, chunk: bytes) -> None:
@@ -223,6 +249,14 @@ class Exchange:
             await self._drain()
             content = b""
         await self.end(content)
+
+
+def _own_path(scope: Scope, path: str) -> str:
+    """Return a path of the request below the place where the application is mounted."""
+    root: str = scope.get("root_path", "")
+    # A mounted application sees the whole path and where it is mounted.
+    path = path[len(root) :] if root and path.startswith(root) else path
+    return path if path.startswith("/") else _ABSOLUTE.sub("", path)
 
 
 def header_value(text: str) -> bytes:

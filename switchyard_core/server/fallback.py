@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from urllib.parse import unquote
+
 from switchyard_core.declarations import WireFormat
 from switchyard_core.engine import Engine
 from switchyard_core.engine.outgoing import forwarded_headers
@@ -10,7 +13,60 @@ from switchyard_core.server.exchange import Exchange
 from switchyard_core.server.relay import relay
 from switchyard_core.upstream.base import Outgoing
 
-__all__ = ["pass_on"]
+__all__ = ["METHODS", "check_passable", "pass_on"]
+
+#: Methods that are passed on; the others speak to a proxy, or to a browser.
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
+
+# How often a path is decoded to see where it leads; an honest one is encoded once.
+_DECODINGS = 4
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+
+
+def check_passable(exchange: Exchange) -> None:
+    """Refuse what must not reach a provider.
+
+    Args:
+        exchange: The request; its body need not be there.
+
+    Raises:
+        RequestError: 405, a method that is not passed on; 404, a path that may lead out of the
+            provider's base URL.
+    """
+    if exchange.method not in METHODS:
+        raise RequestError(
+            message=f"`{exchange.method[:20]}` is not passed on to a provider",
+            code="method_not_allowed",
+            status=405,
+            headers={"allow": ", ".join(METHODS)},
+        )
+    if not _stays_below(exchange.raw_path):
+        raise RequestError(
+            message="the path has dot segments or other parts that may lead out of the "
+            "provider's base URL",
+            code="not_found",
+            status=404,
+        )
+
+
+def _stays_below(path: str) -> bool:
+    """Return whether a path stays below a base URL, however its reader decodes it."""
+    for _ in range(_DECODINGS):
+        plain = path.replace("\\", "/")
+        # Some servers drop what follows a semicolon in a segment, or spaces at its ends.
+        parts = [part.partition(";")[0].strip() for part in plain.split("/")]
+        if not plain.startswith("/") or plain.startswith("//") or not {".", ".."}.isdisjoint(parts):
+            return False
+        if _CONTROL.search(plain):
+            return False
+        try:
+            decoded = unquote(path, errors="strict")
+        except UnicodeDecodeError:
+            return False
+        if decoded == path:
+            return True
+        path = decoded
+    return False
 
 
 async def pass_on(
@@ -19,7 +75,7 @@ async def pass_on(
     """Send a request on as it is and pass the answer back.
 
     Args:
-        exchange: The request.
+        exchange: The request, which is fit to be passed on: see :func:`check_passable`.
         engine: Whose connections are used.
         name: Name of the client.
         body: The request's body.
@@ -29,22 +85,16 @@ async def pass_on(
         Why the answer was cut, if it was and the caller has been told so.
 
     Raises:
-        RequestError: 404, the path leaves the provider's base URL; or what the client's
-            credential needs is missing.
+        RequestError: What the client's credential needs is missing.
         UpstreamError: The provider could not be reached.
     """
     client = engine.policy.clients[name]
-    path = exchange.raw_path
-    if any(part.lower().replace("%2e", ".") in (".", "..") for part in path.split("/")):
-        raise RequestError(
-            message="the path has a dot segment", code="not_found", status=404, param=None
-        )
     headers = forwarded_headers(exchange.headers, client)
     if not body and "content-type" not in exchange.headers:
         headers = tuple(pair for pair in headers if pair[0] != "content-type")
     outgoing = Outgoing(
         wire_format=client.format,
-        path=path,
+        path=exchange.raw_path,
         query=exchange.query,
         headers=headers,
         body=body,

@@ -13,9 +13,13 @@ __all__ = ["Answer", "relay"]
 
 # They describe one connection, or speak for the provider's host: not for ours.
 _LEFT_OUT = frozenset(
-    {"alt-svc", "connection", "keep-alive", "proxy-authenticate", "proxy-connection",
-     "set-cookie", "strict-transport-security", "te", "trailer", "transfer-encoding", "upgrade"}
+    {"alt-svc", "clear-site-data", "connection", "keep-alive", "nel", "origin-agent-cluster",
+     "proxy-authenticate", "proxy-connection", "report-to", "reporting-endpoints",
+     "service-worker-allowed", "set-cookie", "strict-transport-security", "te",
+     "timing-allow-origin", "trailer", "transfer-encoding", "upgrade"}
 )  # fmt: skip
+# They tell browsers which pages may use the answer: that is for this server to say.
+_FOR_PAGES = ("access-control-", "cross-origin-")
 _EVENT_STREAM = "text/event-stream"
 
 
@@ -102,7 +106,7 @@ def _headers(
     pairs = [
         (name.encode("latin-1"), value.encode("latin-1"))
         for name, value in answer.headers
-        if name not in left_out
+        if name not in left_out and not name.startswith(_FOR_PAGES)
     ]
     pairs += [(name.encode(), header_value(value)) for name, value in ours]
     pairs.append((b"x-switchyard-request-id", exchange.request_id.encode()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from switchyard_core.decision import Decision
 from switchyard_core.engine import Engine, Response
 from switchyard_core.engine.questions import Question, explain_or_ask
+from switchyard_core.engine.response import succeeded
 from switchyard_core.jsontext import encode
 from switchyard_core.request import Endpoint, Request
 from switchyard_core.server.account import Account
@@ -13,8 +14,6 @@ from switchyard_core.server.relay import relay
 from switchyard_core.server.tokens import AnswerTrace
 
 __all__ = ["RoutedCalls"]
-
-_ERROR = 400
 
 
 class RoutedCalls:
@@ -75,7 +74,7 @@ class RoutedCalls:
         account.answered(response.decision)
         account.tokens = response.tokens
         trace = None
-        if request.endpoint == "create" and response.status < _ERROR:
+        if request.endpoint == "create" and succeeded(response.status):
             trace = account.answer = AnswerTrace(wire_format, dict(response.headers))
         cut = await relay(
             exchange,

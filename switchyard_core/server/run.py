@@ -9,19 +9,26 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from typing import Any, cast
 
 import uvicorn
 
 from switchyard_core.errors import UpstreamError
 from switchyard_core.server.app import SwitchyardApp
+from switchyard_core.server.connections import Connections, Parser
+from switchyard_core.server.limits import Limits
 from switchyard_core.server.reload import Reloader
 
-__all__ = ["DRAIN_S", "bind", "run", "url_of"]
+__all__ = ["DRAIN_S", "bind", "configured", "run", "url_of"]
 
 #: How long running requests may take after SIGTERM before they are broken off.
 DRAIN_S = 30
 
 _BACKLOG = 2048
+# The loops read 256 KiB at once.
+_TWO_READS = 512 * 1024
+# Files of the process that are no connections: plugins, recordings, logs, the loop's own.
+_OTHER_FILES = 200
 # How long a connection that was broken off may take to close.
 _LAST_BYTES_S = 1.0
 _LOG = logging.getLogger("switchyard")
@@ -71,8 +78,33 @@ def run(
         drain_s: Most seconds that running requests get after the signal.
         reloader: Reads the policy again, on SIGHUP or by itself; ``None`` leaves SIGHUP alone.
     """
-    config = uvicorn.Config(
+    _allow_descriptors(app.limits)
+    config = configured(app, app.limits)
+    logger = logging.getLogger("uvicorn.error")
+    quiet = _BrokenAnswers()
+    logger.addFilter(quiet)
+    try:
+        _Server(config, ready, drain_s, reloader).run(sockets=[listener])
+    finally:
+        logger.removeFilter(quiet)
+        listener.close()
+
+
+def configured(app: Any, limits: Limits, parser: Parser = "auto") -> uvicorn.Config:
+    """Return how uvicorn serves an application.
+
+    Args:
+        app: An ASGI application.
+        limits: What its callers may take.
+        parser: Which HTTP parser reads their requests.
+    """
+    protocol = Connections(limits).protocol(parser)
+    return uvicorn.Config(
         app,
+        # uvicorn calls it and asks for no more, whatever its annotation says.
+        http=cast("type[asyncio.Protocol]", protocol),
+        # More than h11 can hold when the connection looks at the limit: h11's own answer is 400.
+        h11_max_incomplete_event_size=limits.max_header_bytes + _TWO_READS,
         log_config=None,
         access_log=False,
         server_header=False,
@@ -82,14 +114,35 @@ def run(
         lifespan="on",
         backlog=_BACKLOG,
     )
-    logger = logging.getLogger("uvicorn.error")
-    quiet = _BrokenAnswers()
-    logger.addFilter(quiet)
+
+
+def _allow_descriptors(limits: Limits) -> None:
+    """Let the process open as many files as its connections need, or say that it cannot.
+
+    Systems allow 1024 or 256 unless asked for more: then the limit on connections would never
+    be reached, and no provider either.
+    """
     try:
-        _Server(config, ready, drain_s, reloader).run(sockets=[listener])
-    finally:
-        logger.removeFilter(quiet)
-        listener.close()
+        import resource  # noqa: PLC0415 - not on Windows
+    except ImportError:
+        return
+    # Each connection of a caller may need one to a provider.
+    wanted = 2 * limits.max_connections + _OTHER_FILES
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return
+    allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
+        soft = allowed
+    if soft < wanted:
+        _LOG.warning(
+            "only %d files may be open, too few for %d connections: raise `ulimit -n` to %d or "
+            "lower --max-connections",
+            soft,
+            limits.max_connections,
+            wanted,
+        )
 
 
 class _Server(uvicorn.Server):

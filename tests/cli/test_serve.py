@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import json
 import os
 import re
@@ -19,7 +21,8 @@ import pytest
 from click.testing import CliRunner
 
 from switchyard_core.cli import cli
-from switchyard_core.cli.serve import _is_loopback
+from switchyard_core.cli.serve import _is_loopback, command
+from switchyard_core.server import Limits
 
 SCRIPT = {
     "version": 1,
@@ -383,3 +386,169 @@ def test_serve_with_two_workers_hands_sighup_on_and_refuses_a_store_of_one_proce
         process.terminate()
         process.communicate(timeout=20)
     assert process.returncode == 0
+
+
+# --- who may call, and what a caller may take ------------------------------------------------
+
+
+KEYED = ("--api-key-env", "SERVER_KEY")
+
+
+@pytest.mark.parametrize(
+    ("options", "host", "headers", "status"),
+    [
+        pytest.param((), "localhost", {}, 200, id="loopback_name"),
+        pytest.param((), "127.0.0.1:4000", {}, 200, id="address"),
+        pytest.param((), "evil.example", {}, 403, id="rebound_name"),
+        pytest.param(("--allowed-host", "box.lan"), "box.lan", {}, 200, id="allowed_name"),
+        pytest.param(("--allowed-host", "box.lan"), "evil.example", {}, 403, id="other_name"),
+        pytest.param(KEYED, "evil.example", {"x-api-key": "k1"}, 200, id="any_name_with_a_key"),
+        pytest.param(
+            (*KEYED, "--allowed-host", "box.lan"),
+            "evil.example",
+            {"x-api-key": "k1"},
+            403,
+            id="other_name_with_a_key",
+        ),
+        pytest.param((), "localhost", {"origin": "http://localhost:3000"}, 403, id="page"),
+        pytest.param(
+            ("--allowed-origin", "http://localhost:3000"),
+            "localhost",
+            {"origin": "http://localhost:3000"},
+            200,
+            id="allowed_page",
+        ),
+    ],
+)
+def test_serve_says_who_may_call(config, options, host, headers, status):
+    with serving(config, *options, SERVER_KEY="k1") as (_, url):
+        answer = httpx.post(url + CHAT, json=BODY, headers={"host": host, **headers})
+        health = httpx.get(url + "/health", headers={"host": host})
+    assert (answer.status_code, health.status_code) == (status, 200)
+
+
+def test_serve_beyond_loopback_without_a_key_checks_the_host_too(config):
+    process = start(config, "--host", "0.0.0.0", "--insecure")
+    try:
+        url = "http://127.0.0.1:" + re.search(r":(\d+) ", process.stdout.readline())[1]
+        statuses = [
+            httpx.get(url + "/v1/models", headers={"host": host}).status_code
+            for host in ("evil.example", "192.168.1.7:4000")
+        ]
+    finally:
+        process.terminate()
+        process.communicate(timeout=20)
+    assert statuses == [403, 200]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [("--allowed-host", "http://box"), ("--allowed-origin", "*"), ("--allowed-origin", "box:80")],
+    ids=" ".join,
+)
+def test_serve_refuses_a_name_that_no_caller_can_send(config, options):
+    result = CliRunner().invoke(cli, ["serve", "--config", str(config), *options])
+    assert result.exit_code == 2
+    assert f"{options[0]}: `{options[1]}` is not" in result.output
+
+
+def test_serve_has_the_defaults_of_limits():
+    shown = {option.name: option.default for option in command.params}
+    found = {
+        field.name: shown[field.name.removesuffix("_s")] for field in dataclasses.fields(Limits)
+    }
+    assert found == dataclasses.asdict(Limits())
+
+
+def test_serve_goes_on_while_slow_connections_wait_for_their_headers(config):
+    options = ("--max-half-open", "20", "--header-timeout", "1.5", "--max-connections", "50")
+    with serving(config, *options) as (process, url), contextlib.ExitStack() as opened:
+        address = ("127.0.0.1", int(url.rpartition(":")[2]))
+        slow = []
+        for _ in range(80):
+            connection = opened.enter_context(socket.create_connection(address))
+            connection.sendall(b"POST /v1/messages HTTP/1.1\r\nhost: localhost\r\nx-slow: ")
+            slow.append(connection)
+            if len(slow) % 20 == 0:
+                assert httpx.post(url + CHAT, json=BODY).status_code == 200
+        ends = []
+        for connection in slow:
+            connection.settimeout(10)
+            ends.append(connection.recv(65536)[:12])
+        assert httpx.post(url + CHAT, json=BODY).status_code == 200
+        process.terminate()
+        _, err = process.communicate(timeout=20)
+    assert {bytes(end) for end in ends} <= {b"HTTP/1.1 503", b"HTTP/1.1 408"}
+    assert ends.count(b"HTTP/1.1 408") in range(1, 21)
+    assert err.count("the limit of --max-half-open is reached") == 1
+    assert "Traceback" not in err
+
+
+def _call(*parts):
+    content = json.dumps(BODY).encode()
+    return b"".join(
+        (
+            b"POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\n",
+            b"content-type: application/json\r\n",
+            *parts,
+            b"content-length: %d\r\n\r\n" % len(content),
+            content,
+        )
+    )
+
+
+def test_serve_counts_a_client_that_leaves_with_two_requests_sent_as_gone(config):
+    config.write_text(POLICY.replace("MODEL", "slow"))
+    with serving(config) as (process, url):
+        address = ("127.0.0.1", int(url.rpartition(":")[2]))
+        with socket.create_connection(address) as connection:
+            connection.sendall(_call() + _call())
+            while not httpx.get(url + "/v1/stats").json()["gauges"][0]["value"]:
+                time.sleep(0.02)
+        while not (found := httpx.get(url + "/v1/stats").json()["requests"]):
+            time.sleep(0.02)
+        process.terminate()
+        _, err = process.communicate(timeout=20)
+    assert [(row["status"], row["count"]) for row in found] == [(499, 1)]
+    assert "status=499" in err
+    assert "error=client_gone" in err
+    assert "internal_error" not in err
+    assert "Traceback" not in err
+
+
+def test_serve_takes_no_key_from_a_trailer(config):
+    content = json.dumps(BODY).encode()
+    with serving(config, *KEYED, SERVER_KEY="k1") as (_, url):
+        address = ("127.0.0.1", int(url.rpartition(":")[2]))
+        with socket.create_connection(address, timeout=10) as connection:
+            connection.sendall(
+                b"POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\n"
+                b"content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n"
+                b"%x\r\n%s\r\n0\r\nx-api-key: k1\r\n\r\n" % (len(content), content)
+            )
+            answer = connection.recv(65536)
+    assert answer.startswith(b"HTTP/1.1 401 ")
+
+
+def test_serve_opens_as_many_files_as_its_connections_need_or_says_that_it_cannot(config):
+    words = [sys.executable, "-c", "from switchyard_core.cli import main; main()", "serve"]
+    words += ["--config", str(config), "--port", "0"]
+    for hard, told in (("300", True), ("5000", False)):
+        process = subprocess.Popen(
+            ["sh", "-c", f'ulimit -n {hard} && ulimit -S -n 256 && exec "$0" "$@"', *words],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            assert "ready" in process.stdout.readline()
+            limits = Path(f"/proc/{process.pid}/limits")
+            files = limits.read_text() if limits.exists() else ""
+        finally:
+            process.terminate()
+            _, err = process.communicate(timeout=20)
+        assert ("raise `ulimit -n` to 2200" in err) is told
+        if files:
+            (line,) = [line for line in files.splitlines() if line.startswith("Max open files")]
+            assert line.split()[3] == ("300" if told else "2200")

@@ -156,7 +156,7 @@ async def test_dry_run_of_the_server_answers_with_the_question():
     app = SwitchyardApp(w.harness.engine, dry_run=True)
     w._client._transport.app = app
 
-    answer = await w._client.post("/v1/chat/completions", content=request().body)
+    answer = await w._client.post("/v1/chat/completions", json=json.loads(request().body))
 
     assert (answer.status_code, answer.json()["would_ask"]["target"]) == (200, "judge")
     assert "x-switchyard-target" not in answer.headers

@@ -12,7 +12,9 @@ from typing import Any
 import uvicorn
 
 from switchyard_core import Switchyard, WireFormat
-from switchyard_core.server import SwitchyardApp
+from switchyard_core.server import Limits, SwitchyardApp
+from switchyard_core.server.connections import Parser
+from switchyard_core.server.run import configured
 
 #: Path of the call that each wire format makes.
 PATHS: Mapping[WireFormat, str] = {
@@ -30,9 +32,10 @@ class _Server(uvicorn.Server):
 
 
 @contextlib.asynccontextmanager
-async def served(app: Any) -> AsyncIterator[str]:
-    """Yield the URL of an application that runs in this loop."""
-    config = uvicorn.Config(app, host="127.0.0.1", port=0, log_config=None, ws="none", backlog=2048)
+async def served(app: Any, *, parser: Parser = "auto") -> AsyncIterator[str]:
+    """Yield the URL of an application that runs in this loop, behind one of the HTTP parsers."""
+    config = configured(app, getattr(app, "limits", Limits()), parser)
+    config.host, config.port, config.lifespan = "127.0.0.1", 0, "auto"
     config.timeout_graceful_shutdown = 3
     server = _Server(config)
     task = asyncio.create_task(server.serve())
@@ -200,6 +203,39 @@ async def no_call_holds_a_connection(app: SwitchyardApp) -> None:
             return
         await asyncio.sleep(0.01)
     raise AssertionError(f"{active} connections are still active")
+
+
+@contextlib.asynccontextmanager
+async def connected(
+    url: str, *parts: bytes
+) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    """Yield both ends of a connection to a server, after some bytes were sent."""
+    host, port = url.removeprefix("http://").split(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    try:
+        for part in parts:
+            writer.write(part)
+            await writer.drain()
+        yield reader, writer
+    finally:
+        writer.transport.abort()
+        with contextlib.suppress(OSError):
+            await writer.wait_closed()
+
+
+async def all_of(reader: asyncio.StreamReader) -> bytes:
+    """Return all that a server says until it closes the connection."""
+    found = b""
+    with contextlib.suppress(ConnectionError):
+        while part := await reader.read(65536):
+            found += part
+    return found
+
+
+async def answer_to(url: str, *parts: bytes) -> bytes:
+    """Return all that a server says to some bytes until it closes the connection."""
+    async with connected(url, *parts) as (reader, _):
+        return await all_of(reader)
 
 
 def body(wire_format: WireFormat, *, stream: bool = False, edited: bool = False) -> bytes:

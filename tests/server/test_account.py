@@ -46,7 +46,14 @@ def lines(caplog):
 
 
 REFUSED = {
-    "too_large": ("POST", CHAT, {"content": b" " * 5000}, 413, "body_too_large", "create"),
+    "too_large": (
+        "POST",
+        CHAT,
+        {"content": b" " * 5000, "headers": JSON},
+        413,
+        "body_too_large",
+        "create",
+    ),
     "no_json": (
         "POST",
         CHAT,
@@ -58,7 +65,7 @@ REFUSED = {
     "compressed": (
         "POST",
         CHAT,
-        {"content": b"x", "headers": {"content-encoding": "gzip"}},
+        {"content": b"x", "headers": {**JSON, "content-encoding": "gzip"}},
         415,
         "unsupported_encoding",
         "create",
@@ -67,7 +74,14 @@ REFUSED = {
     "page_method": ("DELETE", "/v1/models", {}, 405, "method_not_allowed", "models"),
     "path": ("POST", "/v1/embeddings", {"content": b"{}"}, 404, "not_found", "unknown"),
     "model_page": ("GET", "/v1/models/nope", {}, 404, "model_not_found", "models"),
-    "decision": ("POST", "/v1/decision", {"content": b"{}"}, 400, "invalid_type", "decision"),
+    "decision": (
+        "POST",
+        "/v1/decision",
+        {"content": b"{}", "headers": JSON},
+        400,
+        "invalid_type",
+        "decision",
+    ),
 }
 
 
@@ -259,6 +273,16 @@ async def test_stream_without_a_good_end_counts_as_failed(wire_format, end, fina
     assert app.metrics.errors == ({} if end == "whole" else {("coding", "stream_failed"): 1})
 
 
+async def test_redirect_that_is_passed_on_counts_as_an_error_of_the_provider(lines):
+    provider = BytesProvider(Reply(status=307, headers=(("location", "/elsewhere"),)))
+    async with running("openai_chat", provider) as (url, app), httpx.AsyncClient() as client:
+        answer = await client.post(url + CHAT, content=_small(), headers=JSON)
+    (line,) = lines()
+    assert (answer.status_code, answer.headers["location"]) == (307, "/elsewhere")
+    assert (line["status"], line["error"]) == ("307", "provider_307")
+    assert app.metrics.errors == {("coding", "provider_307"): 1}
+
+
 async def test_tokens_are_counted_by_target_and_stand_in_the_line(lines):
     usage = {
         "prompt_tokens": 100,
@@ -309,7 +333,12 @@ async def test_request_that_is_broken_off_at_the_end_of_the_drain_leaves_its_lin
             return {"type": "http.request", "body": b'{"model":"x"}'}
         return await asyncio.sleep(30, {"type": "http.disconnect"})
 
-    scope = {"type": "http", "method": "POST", "path": CHAT, "headers": []}
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": CHAT,
+        "headers": [(b"content-type", b"application/json")],
+    }
     task = asyncio.create_task(app(scope, receive, None))
     async with asyncio.timeout(5):
         while not app.metrics.active:  # noqa: ASYNC110 - counters have no event

@@ -170,9 +170,8 @@ async def test_client_that_reads_nothing_holds_the_provider_back_and_leaving_can
         _, writer = await asyncio.open_connection(host, int(port), limit=1024)
         content = body("openai_chat", stream=True)
         writer.write(
-            b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n"
-            % len(content)
-            + content
+            b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
+            b"content-length: %d\r\n\r\n" % len(content) + content
         )
         await _until(lambda: sent > 0)
         before = -1
@@ -192,7 +191,8 @@ async def test_client_that_leaves_inside_its_body_is_counted_as_gone_and_nothing
         host, port = url.removeprefix("http://").split(":")
         _, writer = await asyncio.open_connection(host, int(port))
         writer.write(
-            b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: 999\r\n\r\n{"
+            b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
+            b"content-length: 999\r\n\r\n{"
         )
         await writer.drain()
         await asyncio.sleep(0.1)

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
+import zlib
 
 import httpx
 import pytest
@@ -98,3 +100,66 @@ async def test_final_request_frees_its_slot_when_it_succeeded():
             )
             counts.append(await store.count())
     assert counts == [1, 1, 0]
+
+
+async def _slots_after_a_final_request(reply):
+    """Return how many slots are taken after a session's final request got this answer."""
+    provider = BytesProvider(Reply(), reply)
+    headers = {**JSON, "x-switchyard-session-id": "s"}
+    async with running("openai_chat", provider) as (url, app), httpx.AsyncClient() as client:
+        for final in ("false", "true"):
+            answer = await client.send(
+                client.build_request(
+                    "POST",
+                    url + PATHS["openai_chat"],
+                    content=body("openai_chat", edited=True),
+                    headers={**headers, "x-switchyard-session-final": final},
+                ),
+                stream=True,
+            )
+            raw = b"".join([part async for part in answer.aiter_raw()])
+        assert (answer.status_code, raw) == (reply.status, b"".join(reply.chunks))
+        return await app.engine.runtimes["coding"].store.count()
+
+
+@pytest.mark.parametrize("status", [300, 301, 302, 303, 304, 307, 308])
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+async def test_final_request_that_is_redirected_keeps_its_slot(status, stream):
+    kind = EVENT_STREAM if stream else (("content-type", "text/html"),)
+    chunks = () if status == 304 else (b"data: [DONE]\n\n",)
+    reply = Reply(status=status, headers=(*kind, ("location", "/elsewhere")), chunks=chunks)
+
+    assert await _slots_after_a_final_request(reply) == 1
+
+
+def _packed(data, *, cut=0, size=7):
+    packed = gzip.compress(data)
+    packed = packed[: len(packed) - cut]
+    return tuple(packed[at : at + size] for at in range(0, len(packed), size))
+
+
+GOOD = b'data: {"id": "a", "choices": []}\n\n' * 20 + b"data: [DONE]\n\n"
+BAD = b'data: {"id": "a", "choices": []}\n\n' * 20 + b'data: {"error": {"message": "no"}}\n\n'
+
+
+@pytest.mark.parametrize(
+    ("encoding", "chunks", "taken"),
+    [
+        pytest.param("gzip", _packed(GOOD), 0, id="gzip_good"),
+        pytest.param("gzip", _packed(GOOD, size=100_000), 0, id="gzip_good_in_one"),
+        pytest.param("gzip", _packed(BAD), 1, id="gzip_error_event"),
+        pytest.param("gzip", _packed(GOOD, cut=30), 1, id="gzip_cut"),
+        pytest.param("deflate", (zlib.compress(GOOD),), 0, id="deflate_good"),
+        pytest.param("deflate", (zlib.compress(BAD),), 1, id="deflate_error_event"),
+        pytest.param("identity", (GOOD,), 0, id="identity_good"),
+        pytest.param("identity", (BAD,), 1, id="identity_error_event"),
+        # Only its end tells how it was.
+        pytest.param("br", (b"\x0b\x02\x80abc\x03",), 0, id="not_readable"),
+    ],
+)
+async def test_final_stream_frees_its_slot_by_its_end_whatever_its_encoding(
+    encoding, chunks, taken
+):
+    reply = Reply(headers=(*EVENT_STREAM, ("content-encoding", encoding)), chunks=chunks)
+
+    assert await _slots_after_a_final_request(reply) == taken

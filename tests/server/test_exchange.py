@@ -28,7 +28,7 @@ def part(body, more=False):
 
 async def test_read_joins_the_parts():
     made, _ = exchange(part(b"a", more=True), part(b"b", more=True), part(b"c"))
-    assert await made.read(3) == b"abc"
+    assert await made.read(3, 1.0) == b"abc"
     assert made.bytes_in == 3
     assert not made.body_waits
 
@@ -36,7 +36,7 @@ async def test_read_joins_the_parts():
 async def test_read_refuses_an_announced_length_before_it_receives_anything():
     made, _ = exchange(headers=[(b"content-length", b"4")])
     with pytest.raises(BodyTooLargeError) as caught:
-        await made.read(3)
+        await made.read(3, 1.0)
     assert caught.value.status == 413
     assert made.body_waits
 
@@ -44,7 +44,7 @@ async def test_read_refuses_an_announced_length_before_it_receives_anything():
 async def test_read_ends_when_the_client_leaves():
     made, _ = exchange(part(b"a", more=True))
     with pytest.raises(ClientGoneError):
-        await made.read(3)
+        await made.read(3, 1.0)
 
 
 async def test_watched_turns_a_disconnect_into_an_error_and_leaves_the_task_usable():

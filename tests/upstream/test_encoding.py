@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switchyard_core.upstream.encoding import EncodingError, content_encoding, decoded
+from switchyard_core.upstream.encoding import Decoder, EncodingError, content_encoding, decoded
 
 TEXT = b"data: one\n\ndata: two\n\n" * 50
 
@@ -39,6 +39,17 @@ def test_a_content_encoding_is_taken_off_whatever_the_chunks_are(encoding, encod
     pieces = [data[at : at + size] for at in range(0, len(data), size)]
 
     assert b"".join(decoded(encoding, pieces, len(TEXT))) == TEXT
+
+
+@pytest.mark.parametrize(("encoding", "encode"), ENCODERS)
+def test_a_decoder_gives_what_it_has_as_soon_as_it_can(encoding, encode):
+    decoder = Decoder(encoding, len(TEXT))
+    data = encode(TEXT)
+
+    found = [decoder.feed(data[:-1]), decoder.feed(data[-1:])]
+    decoder.end()
+
+    assert b"".join(found) == TEXT
 
 
 @pytest.mark.parametrize("limit", [0, 1, len(TEXT) - 1])

@@ -1,0 +1,284 @@
+"""Connections of callers: uvicorn's two HTTP parsers, and what both of them leave open.
+
+uvicorn reads HTTP with httptools where that is installed and with h11 otherwise. Neither bounds
+the headers of a request (h11 does so only when they come in pieces) or the time they take, nor
+how many connections may wait for theirs. httptools takes the trailers of a body for headers. And
+neither notices that a client has left once it has sent a second request behind the first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Literal
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from switchyard_core.server.limits import Limits
+
+if TYPE_CHECKING:
+    from uvicorn.protocols.http.flow_control import FlowControl
+
+__all__ = ["Connections", "Parser"]
+
+#: Which HTTP parser reads the requests; ``auto`` takes the faster one that is installed.
+Parser = Literal["auto", "h11", "httptools"]
+
+_LOG = logging.getLogger("switchyard")
+
+# Requests in one packet behind the one that is answered; nobody sends so many in good faith.
+_MOST_PIPELINED = 16
+# Bytes behind the request that is answered before nothing more is read.
+_HELD_BYTES = 64 * 1024
+# How long a refused connection may last, so that what it sends does not destroy our answer.
+_REFUSED_S = 1.0
+# Refused connections that get an answer at the same time; further ones are closed at once.
+_MOST_REFUSED = 100
+# Seconds between two lines of the log about the same limit.
+_QUIET_S = 60.0
+
+
+class Connections:
+    """The connections of one server.
+
+    Args:
+        limits: How many there may be, and how long their headers may take.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        # Those whose request head is not complete, the oldest first.
+        self._half_open: dict[_Connection, None] = {}
+        self._told: dict[str, float] = {}
+
+    def protocol(self, parser: Parser = "auto") -> Callable[..., asyncio.Protocol]:
+        """Return what uvicorn makes a connection's protocol with, as its option ``http``."""
+        made = _PARSERS[next(iter(_PARSERS)) if parser == "auto" else parser]
+
+        def connection(**options: Any) -> asyncio.Protocol:
+            found = made(**options)
+            found.shared = self
+            return found
+
+        return connection
+
+    def admit(self, connection: _Connection, open_now: int) -> bool:
+        """Return whether a new connection may stay; it may, where a slower one makes room.
+
+        Args:
+            connection: The new one.
+            open_now: How many are open with it.
+        """
+        limits = self.limits
+        full = open_now > limits.max_connections
+        if self._half_open and (full or len(self._half_open) >= limits.max_half_open):
+            option = "max-connections" if full else "max-half-open"
+            self._tell(option, "the connection that has waited longest for its headers is closed")
+            next(iter(self._half_open)).give_way()
+        elif full:
+            self._tell("max-connections", "further connections are refused")
+            return False
+        self._half_open[connection] = None
+        return True
+
+    def waits(self, connection: _Connection) -> None:
+        """Note that a connection waits for the rest of a request head."""
+        self._half_open[connection] = None
+
+    def goes_on(self, connection: _Connection) -> None:
+        """Note that a connection waits no longer."""
+        self._half_open.pop(connection, None)
+
+    def _tell(self, option: str, what: str) -> None:
+        """Write to the log that a limit is reached, once in a while."""
+        now = asyncio.get_running_loop().time()
+        if now - self._told.get(option, -_QUIET_S) >= _QUIET_S:
+            self._told[option] = now
+            _LOG.warning("the limit of --%s is reached: %s", option, what)
+
+
+class _Connection(asyncio.Protocol):
+    """One connection, over the protocol class of uvicorn that it is mixed in before."""
+
+    shared: Connections
+
+    # Of uvicorn.
+    loop: asyncio.AbstractEventLoop
+    transport: asyncio.Transport
+    flow: FlowControl
+    connections: set[Any]
+    cycle: Any
+
+    # Runs while a request head is awaited.
+    _timer: asyncio.TimerHandle | None = None
+    # Bytes since the last whole head or part of a body.
+    _unread = 0
+    # What came behind the request that is being answered.
+    _held = b""
+    _refused = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Wait for a request, or refuse to."""
+        super().connection_made(transport)
+        if self.shared.admit(self, len(self.connections)):
+            self._await_head()
+        elif len(self.connections) > self.shared.limits.max_connections + _MOST_REFUSED:
+            self.transport.abort()
+        else:
+            self._refuse(503, "too many connections: try again later")
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the connection."""
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Read what came, unless an answer must go out first."""
+        if self._refused:
+            return
+        if self._answers:
+            # It is for the next request. Reading goes on: it tells when the client leaves.
+            self._held += data
+            if len(self._held) > _HELD_BYTES:
+                self.flow.pause_reading()
+            return
+        self._unread += len(data)
+        super().data_received(data)
+        if self._refused or self.transport.is_closing():
+            return
+        if self._busy:
+            self._stop_waiting()
+            if self._answers:
+                self.flow.resume_reading()
+            if self._answers or self.cycle.body:
+                self._unread = 0
+        elif self._timer is None:
+            self._await_head()
+        most = self.shared.limits.max_header_bytes
+        if self._unread > most:
+            self._refuse(431, f"the headers are larger than the {most} bytes that are accepted")
+
+    def on_response_complete(self) -> None:
+        """Go on to what came behind the request that was answered."""
+        super().on_response_complete()  # type: ignore[misc]
+        if self._held and not self.transport.is_closing():
+            data, self._held = self._held, b""
+            self.data_received(data)
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is not HTTP, but not inside an answer."""
+        if self._busy and self.cycle.response_started:
+            self.transport.close()
+        else:
+            super().send_400_response(msg)  # type: ignore[misc]
+
+    def give_way(self) -> None:
+        """Make room for another connection."""
+        self._stop_waiting()
+        if self._unread:
+            self._answer(503, "too many connections: try again later")
+        self.transport.close()
+
+    @property
+    def _busy(self) -> bool:
+        """Whether a request is being read or answered."""
+        return self.cycle is not None and not self.cycle.response_complete
+
+    @property
+    def _answers(self) -> bool:
+        """Whether a request was read to its end and is being answered."""
+        return self._busy and not self.cycle.more_body
+
+    def _await_head(self) -> None:
+        self.shared.waits(self)
+        self._timer = self.loop.call_later(self.shared.limits.header_timeout_s, self._late)
+
+    def _stop_waiting(self) -> None:
+        self.shared.goes_on(self)
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _late(self) -> None:
+        seconds = self.shared.limits.header_timeout_s
+        if self._unread:
+            self._refuse(408, f"the headers were not complete after {seconds:g} s")
+        else:
+            self.transport.close()
+
+    def _refuse(self, status: int, message: str) -> None:
+        """Answer and close, reading on for a moment: unread bytes would destroy the answer."""
+        self._stop_waiting()
+        if self._busy or (self.cycle is not None and self.cycle.more_body):
+            # It is about a request that has its answer, or is getting it.
+            self.transport.close()
+            return
+        self._refused = True
+        self._answer(status, message)
+        self._timer = self.loop.call_later(_REFUSED_S, self.transport.close)
+
+    def _answer(self, status: int, message: str) -> None:
+        lines = (
+            f"HTTP/1.1 {status} {HTTPStatus(status).phrase}",
+            "content-type: text/plain; charset=utf-8",
+            f"content-length: {len(message)}",
+            "connection: close",
+        )
+        self.transport.write("\r\n".join((*lines, "", message)).encode("ascii"))
+
+
+class _H11Connection(_Connection, H11Protocol):
+    """A connection that h11 reads: it stops behind a request, and keeps trailers apart."""
+
+
+# The first one is preferred.
+_PARSERS: dict[str, Callable[..., _Connection]] = {"h11": _H11Connection}
+
+try:
+    from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+except ImportError:
+    pass  # the extra `fast` is not installed
+else:
+
+    class _HttptoolsConnection(_Connection, HttpToolsProtocol):
+        """A connection that httptools reads: it goes on behind a request, and reports trailers."""
+
+        _in_head = True
+        # Requests before the last one that are not answered to their end.
+        _earlier: tuple[Any, ...] = ()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            """Tell every request that its client is gone; uvicorn tells the last one alone."""
+            super().connection_lost(exc)
+            for cycle in self._earlier:
+                cycle.disconnected = not cycle.response_complete
+                cycle.message_event.set()
+
+        def on_message_begin(self) -> None:
+            """Begin a request."""
+            self._in_head = True
+            super().on_message_begin()
+
+        def on_header(self, name: bytes, value: bytes) -> None:
+            """Take a header; what comes behind the body is a trailer, and nobody asked for it."""
+            if self._in_head:
+                super().on_header(name, value)
+
+        def on_headers_complete(self) -> None:
+            """Serve a request, or put it behind the one that is being served.
+
+            Raises:
+                ValueError: There are too many; httptools takes it for an error in the request.
+            """
+            self._in_head = False
+            if len(self.pipeline) >= _MOST_PIPELINED:
+                msg = "too many requests at once"
+                raise ValueError(msg)
+            before = self.cycle
+            super().on_headers_complete()
+            earlier = (*self._earlier, before) if before is not None else self._earlier
+            self._earlier = tuple(cycle for cycle in earlier if not cycle.response_complete)
+
+    _PARSERS = {"httptools": _HttptoolsConnection, **_PARSERS}
