@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Self
@@ -85,7 +86,7 @@ class Response:
         self._clock = clock
         self._start = clock()
         self._bytes = 0
-        self._ended = False
+        self._ending: asyncio.Future[None] | None = None
         #: How the request ended, ``None`` while it runs.
         self.outcome: Outcome | None = None
         streams = (upstream.header("content-type") or "").startswith("text/event-stream")
@@ -139,9 +140,12 @@ class Response:
         await self._end(ok=False, error="closed before its end")
 
     async def _end(self, *, ok: bool, error: str = "") -> None:
-        if self._ended:
-            return
-        self._ended = True
+        """End the request once, in a task that a caller who leaves does not cancel."""
+        if self._ending is None:
+            self._ending = asyncio.ensure_future(self._conclude(ok=ok, error=error))
+        await asyncio.shield(self._ending)
+
+    async def _conclude(self, *, ok: bool, error: str) -> None:
         await self._upstream.aclose()
         self.outcome = Outcome(
             status=self.status,
