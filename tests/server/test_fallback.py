@@ -15,6 +15,7 @@ from tests.server.servers import (
     running,
     served,
 )
+from tests.upstream.loopback import answers, raw_provider
 
 TOP = 'fallback_client = "provider"'
 
@@ -157,6 +158,19 @@ async def test_methods_that_are_not_passed_on_reach_no_provider(parser, line, ca
 
 def _get(target):
     return f"GET {target} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n".encode()
+
+
+@pytest.mark.parametrize("parser", ["h11", "httptools"])
+async def test_an_answer_that_was_not_modified_passes_though_it_tells_a_length(parser):
+    raw = answers(b"HTTP/1.1 304 Not Modified\r\netag: x\r\ncontent-length: 4\r\n\r\n")
+    async with raw_provider(raw) as provider:
+        yard = Switchyard.from_policy_text(
+            policy("openai_chat", provider.url, top=TOP), environ={"UPSTREAM_KEY": KEY}
+        )
+        async with served(yard.asgi(), parser=parser) as url, httpx.AsyncClient() as client:
+            got = [await client.get(url + "/v1/files/a") for _ in range(2)]
+
+    assert [(answer.status_code, answer.headers["etag"]) for answer in got] == [(304, "x")] * 2
 
 
 async def test_provider_that_cannot_be_reached_gives_502():
