@@ -181,12 +181,16 @@ class Harness:
             RequestError: The request is refused; nothing was sent.
             UpstreamError: The last reply is one, or breaks off.
         """
-        before = len(self.upstream.requests)
-        async with await self.engine.handle(request) as response:
+        before, bodies = len(self.upstream.requests), list[bytes]()
+        async with await self.engine.handle(
+            request, sent=lambda _, rewritten: bodies.append(rewritten.outgoing.body)
+        ) as response:
             answer = await response.read()
+        # Other requests may run at the same time: only those with these very bodies are its own.
+        own = {id(body) for body in bodies}
         return Routed(
             decision=response.decision,
-            sent=tuple(self.upstream.requests[before:]),
+            sent=tuple(r for r in self.upstream.requests[before:] if id(r.body) in own),
             reports=response.reports,
             status=response.status,
             answer=answer,
