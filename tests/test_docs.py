@@ -178,6 +178,22 @@ def help_text(words: str) -> str:
     return "\n".join(line.rstrip() for line in result.output.strip().splitlines())
 
 
+def test_limits_on_the_servers_page_are_the_options_of_the_command_with_their_defaults() -> None:
+    page = (ROOT / "docs" / "server.md").read_text(encoding="utf-8")
+    section = page.partition("## Limits")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| [^|]+ \| (\S+) \| `(--[\w-]+)` \|", section, re.MULTILINE)
+    serve = cli.get_command(click.Context(cli), "serve")
+    assert serve is not None
+    limits = re.compile(r"--max-\S+|--\S+-timeout")
+    shown = {
+        option.opts[0]: float(option.default)
+        for option in serve.params
+        if limits.fullmatch(option.opts[0])
+    }
+
+    assert {option: float(default) for default, option in rows} == shown
+
+
 @pytest.mark.parametrize("page", pages(), ids=lambda p: p.relative_to(ROOT).as_posix())
 def test_links_between_pages_lead_somewhere(page: Path) -> None:
     text = page.read_text(encoding="utf-8")

@@ -64,14 +64,14 @@ _MAX_BODY = 64 * 1024 * 1024
     default=100,
     show_default=True,
     type=click.IntRange(1),
-    help="Most headers of a request.",
+    help="Maximum number of headers in a request.",
 )
 @click.option(
     "--max-header-bytes",
     default=64 * 1024,
     show_default=True,
     type=click.IntRange(1024),
-    help="Most bytes of the request line and the headers.",
+    help="Maximum size in bytes of the request line and headers.",
 )
 @click.option(
     "--header-timeout",
@@ -79,7 +79,7 @@ _MAX_BODY = 64 * 1024 * 1024
     show_default=True,
     type=click.FloatRange(0, min_open=True),
     metavar="SECONDS",
-    help="Time in which the headers must come.",
+    help="Time for the headers to arrive.",
 )
 @click.option(
     "--body-timeout",
@@ -87,21 +87,21 @@ _MAX_BODY = 64 * 1024 * 1024
     show_default=True,
     type=click.FloatRange(0, min_open=True),
     metavar="SECONDS",
-    help="Time in which a part of the body must come.",
+    help="Time for the next part of a body to arrive.",
 )
 @click.option(
     "--max-connections",
     default=1000,
     show_default=True,
     type=click.IntRange(1),
-    help="Most open connections of each worker.",
+    help="Maximum number of open connections per worker.",
 )
 @click.option(
     "--max-half-open",
     default=500,
     show_default=True,
     type=click.IntRange(1),
-    help="Most connections of each worker that still wait for headers.",
+    help="Maximum number of connections per worker whose headers are incomplete.",
 )
 @click.option("--api-key-env", metavar="VAR", help="Variable with the key that callers must send.")
 @click.option("--insecure", is_flag=True, help="Listen beyond loopback without a key.")
@@ -109,13 +109,13 @@ _MAX_BODY = 64 * 1024 * 1024
     "--allowed-host",
     multiple=True,
     metavar="NAME",
-    help="Host name that callers may use besides localhost and IP addresses. Repeatable.",
+    help="Host name to accept besides localhost and IP addresses; repeatable.",
 )
 @click.option(
     "--allowed-origin",
     multiple=True,
     metavar="ORIGIN",
-    help="Origin whose pages may call, such as http://localhost:3000. Repeatable.",
+    help="Origin whose web pages may call, such as http://localhost:3000; repeatable.",
 )
 @click.option(
     "--log-bodies",

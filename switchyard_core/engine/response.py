@@ -16,15 +16,12 @@ from switchyard_core.upstream.encoding import Decoder, EncodingError, content_en
 
 __all__ = ["Outcome", "Response", "succeeded"]
 
-# Most bytes of an encoded stream that are looked at, decoded.
+# Maximum size of an encoded stream that is watched, once decoded.
 _WATCHED_BYTES = 64 * 1024 * 1024
 
 
 def succeeded(status: int) -> bool:
-    """Return whether a provider's status says that it did what it was asked.
-
-    A redirect says where somebody else may do it, and is not followed.
-    """
+    """Return whether a provider's status is a success; a redirect is not, nobody follows it."""
     return 200 <= status < 300
 
 
@@ -59,8 +56,8 @@ class Response:
         reports: What each rewrite changed in the body that was sent.
         finish: Called once at the end with the outcome.
         clock: A monotonic clock in seconds.
-        watch: Tells whether a stream ended as it should; ``None`` takes its word for it, and so
-            does a stream in an encoding that cannot be read.
+        watch: Tells whether a stream ended as it should. ``None`` takes every stream that comes
+            to its end for a success, and so does an encoding that cannot be decoded.
         tokens: What each target took, of an answer that a router wrote itself; ``None`` for a
             provider's own answer.
     """
@@ -123,7 +120,7 @@ class Response:
         await self._end(ok=ok)
 
     def _see(self, chunk: bytes) -> None:
-        """Watch a stream; of one that cannot be read on the way only its end tells how it was."""
+        """Watch a stream, unless it cannot be decoded."""
         if self._watch is None or self._decoder is None:
             return
         try:

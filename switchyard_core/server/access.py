@@ -1,9 +1,9 @@
-"""Who may call the server: its own key, and what keeps the pages of a browser out.
+"""Who may call the server: whoever has its key, and no web page that was not allowed.
 
-A page that the operator visits can send requests to every server on the operator's machine. It
-cannot choose two headers: ``Origin``, which browsers send with whatever a page may do beyond
-loading things, and ``Host``, which names the page's own host when that host resolves to this
-machine for a moment (DNS rebinding). Both are checked before anything else is looked at.
+Any page that the operator opens can send requests to a server on the operator's machine, but it
+cannot choose two of their headers. Browsers send ``Origin`` with all that a page does beyond
+loading resources, and ``Host`` is the page's own name when that name has been made to resolve to
+this machine (DNS rebinding).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from switchyard_core.identity import Headers
 __all__ = ["Access", "host_name", "key_headers", "origin_name", "sendable"]
 
 _BEARER = "bearer "
-# A page of another site may load things without telling its origin; then browsers tell this.
+# Values of ``sec-fetch-site`` when another site's page loads a resource, without ``Origin``.
 _FOREIGN = frozenset({"cross-site", "same-site"})
 _HOST = re.compile(r"(\[[^\]]*\]|[^:]*)(?::\d*)?")
 _NAME = re.compile(r"[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?")
@@ -28,16 +28,15 @@ _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 
 
 class Access:
-    """Says which requests are served.
+    """Decides which requests are served.
 
     Args:
         key: Key that callers must send, ``None`` for none.
-        hosts: Names by which callers may reach the server, besides ``localhost`` and IP
-            addresses; ``None`` for any.
+        hosts: Host names to accept besides ``localhost`` and IP addresses; ``None`` accepts all.
         origins: Origins whose pages may call.
 
     Raises:
-        ValueError: The key, a host or an origin can never match what a caller sends.
+        ValueError: No caller can ever send such a key, host or origin.
     """
 
     __slots__ = ("_hosts", "_key", "_origins")
@@ -57,37 +56,37 @@ class Access:
         self._origins = frozenset(map(origin_name, origins))
 
     def check_origin(self, headers: Headers) -> str:
-        """Return the origin whose page sends a request, ``""`` when no page does.
+        """Return the allowed origin that a request comes from, ``""`` if no page sent it.
 
         Args:
             headers: The request's headers.
 
         Raises:
-            RequestError: 403, a page sends it whose origin is not allowed.
+            RequestError: 403, the request comes from a page that is not allowed.
         """
         sent = _values(headers, "origin")
         for origin in sent:
             if _plain_origin(origin) not in self._origins:
                 raise _forbidden(
-                    f"pages of the origin `{origin[:200]}` may not call this server: start it with "
-                    "`--allowed-origin ORIGIN` if they should",
+                    f"web pages of the origin `{origin[:200]}` may not call this server; to allow "
+                    "them, start it with `--allowed-origin ORIGIN`",
                     "origin_not_allowed",
                 )
         if not sent and headers.get("sec-fetch-site", "").strip().lower() in _FOREIGN:
             raise _forbidden(
-                "pages of other sites may not load anything from this server",
+                "web pages of other sites may not load anything from this server",
                 "origin_not_allowed",
             )
         return sent[0] if sent else ""
 
     def check_host(self, headers: Headers) -> None:
-        """Check the name by which a caller reaches the server.
+        """Check the host name that a request is for.
 
         Args:
             headers: The request's headers.
 
         Raises:
-            RequestError: 403, it is not one of this server's, or there is none.
+            RequestError: 403, it is missing or not allowed.
         """
         if self._hosts is None:
             return
@@ -96,8 +95,8 @@ class Access:
             name = found[1].lower().removesuffix(".") if found is not None else ""
             if not (_is_local(name) or name in self._hosts):
                 raise _forbidden(
-                    f"this server may not be called as `{host[:200]}`: start it with "
-                    "`--allowed-host NAME`, or call it as `localhost` or by its IP address",
+                    f"the host name `{host[:200]}` is not allowed here; call this server as "
+                    "`localhost` or by its IP address, or start it with `--allowed-host NAME`",
                     "host_not_allowed",
                 )
 
@@ -111,20 +110,20 @@ class Access:
 
 
 def host_name(text: str) -> str:
-    """Return a host name of a caller's URL, as it is compared.
+    """Return a host name in the form in which it is compared.
 
     Raises:
-        ValueError: It is not a bare name or IP address.
+        ValueError: It is not a plain name or IP address.
     """
     name = text.strip().lower().removesuffix(".")
     if not _NAME.fullmatch(name) and not _is_address(name):
-        msg = f"`{text}` is not a host name: write it as in a URL, without scheme, port and path"
+        msg = f"`{text}` is not a host name: leave out the scheme, the port and the path"
         raise ValueError(msg)
     return name
 
 
 def origin_name(text: str) -> str:
-    """Return an origin as it is compared.
+    """Return an origin in the form in which it is compared.
 
     Raises:
         ValueError: It is not an origin.
@@ -132,8 +131,8 @@ def origin_name(text: str) -> str:
     origin = _plain_origin(text.strip())
     if not _ORIGIN.fullmatch(origin):
         msg = (
-            f"`{text}` is not an origin: write scheme, host and port as a browser's address bar "
-            "shows them, such as `https://tool.example` or `http://localhost:3000`"
+            f"`{text}` is not an origin: write scheme, host and port, such as "
+            "`https://tool.example` or `http://localhost:3000`"
         )
         raise ValueError(msg)
     return origin
@@ -185,7 +184,7 @@ def _values(headers: Headers, name: str) -> list[str]:
 
 
 def _is_local(name: str) -> bool:
-    """Return whether no name server can let a host name lead elsewhere, now or later."""
+    """Return whether a host name is one that DNS cannot redirect."""
     return name == "localhost" or name.endswith(".localhost") or _is_address(name)
 
 
@@ -198,7 +197,7 @@ def _is_address(name: str) -> bool:
 
 
 def _plain_origin(origin: str) -> str:
-    """Return an origin in lower case, without the port that its scheme has anyway."""
+    """Return an origin in lower case, without the default port of its scheme."""
     plain = origin.lower().removesuffix("/")
     return plain.removesuffix(_DEFAULT_PORTS.get(plain.partition(":")[0], "\n"))
 

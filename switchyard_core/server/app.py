@@ -39,7 +39,7 @@ __all__ = ["DEFAULT_MAX_BODY", "SwitchyardApp"]
 DEFAULT_MAX_BODY = 64 * 1024 * 1024
 
 _MODELS = "/models/"
-# What no form of a page and no plain request of a script can have, so that browsers ask first.
+# No web page can send these without a preflight.
 _JSON = re.compile(r"application/json|[\w.-]+/[\w.+-]+\+json", re.ASCII | re.IGNORECASE)
 
 
@@ -72,13 +72,13 @@ class SwitchyardApp:
         server_key: Key that callers must send, ``None`` for none.
         log_bodies: Folder that request bodies are written to, ``None`` for nowhere.
         dry_run: Answer routed requests with the explanation instead of calling a provider.
-        allowed_hosts: Host names that callers may use besides ``localhost`` and IP addresses;
-            ``None`` leaves that to the host of a mounted application.
-        allowed_origins: Origins whose pages may call, such as ``http://localhost:3000``.
-        limits: What a request may take; those on connections are for ``switchyard serve``.
+        allowed_hosts: Host names to accept besides ``localhost`` and IP addresses; ``None``
+            accepts all, since only the host of a mounted application knows its names.
+        allowed_origins: Origins whose web pages may call, such as ``http://localhost:3000``.
+        limits: Limits on requests and, for ``switchyard serve``, on connections.
 
     Raises:
-        ValueError: The key, a host or an origin can never match what a caller sends.
+        ValueError: No caller can ever send such a key, host or origin.
     """
 
     def __init__(
@@ -231,7 +231,7 @@ class SwitchyardApp:
         exchange.allowed_origin = self._access.check_origin(headers)
         if exchange.plain != "/health":
             self._access.check_host(headers)
-        # Browsers ask without any key whether they may send it.
+        # A preflight carries no key.
         open_to_all = exchange.method in ("HEAD", "OPTIONS") or (
             exchange.method == "GET" and exchange.plain in ("", "/health")
         )
@@ -350,20 +350,18 @@ def _check_size(exchange: Exchange, limits: Limits) -> None:
     items = exchange.headers.items_
     size = sum(len(name) + len(value) for name, value in items)
     if len(items) > limits.max_headers:
-        found = f"{len(items)} headers, and this server accepts {limits.max_headers}"
+        problem = f"the request has {len(items)} headers, more than {limits.max_headers}"
         option = "--max-headers"
     elif size + len(exchange.path) + len(exchange.query) > limits.max_header_bytes:
-        found = f"headers over the {limits.max_header_bytes} bytes that this server accepts"
+        problem = f"the headers are larger than {limits.max_header_bytes} bytes"
         option = "--max-header-bytes"
     else:
         return
-    raise RequestError(
-        message=f"the request has {found} (`{option}`)", code="headers_too_large", status=431
-    )
+    raise RequestError(message=f"{problem} (`{option}`)", code="headers_too_large", status=431)
 
 
 async def _allow(exchange: Exchange) -> None:
-    """Tell a browser that a page of an allowed origin may send what it wants to send."""
+    """Answer the preflight of an allowed origin."""
     wanted = exchange.headers.get("access-control-request-headers", "")
     headers = [("access-control-allow-methods", ", ".join(METHODS))]
     if wanted:
@@ -375,7 +373,7 @@ def _must_be_json(exchange: Exchange) -> None:
     kind = exchange.headers.get("content-type", "").partition(";")[0].strip()
     if not _JSON.fullmatch(kind):
         raise RequestError(
-            message="the body must be JSON: send `content-type: application/json`",
+            message="the body must be JSON, and say so: send `content-type: application/json`",
             code="unsupported_media_type",
             status=415,
         )

@@ -1,9 +1,9 @@
-"""Connections of callers: uvicorn's two HTTP parsers, and what both of them leave open.
+"""Connections of callers: uvicorn's two HTTP parsers, with the limits that they lack.
 
-uvicorn reads HTTP with httptools where that is installed and with h11 otherwise. Neither bounds
-the headers of a request (h11 does so only when they come in pieces) or the time they take, nor
-how many connections may wait for theirs. httptools takes the trailers of a body for headers. And
-neither notices that a client has left once it has sent a second request behind the first.
+uvicorn reads HTTP with httptools where that is installed and with h11 otherwise. Neither limits
+the headers of a request (h11 does only when they arrive in pieces), the time they take, or the
+number of connections that wait for theirs. With httptools, trailers of a body become headers, and
+a client that disconnects after it has pipelined a second request is not noticed.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ Parser = Literal["auto", "h11", "httptools"]
 
 _LOG = logging.getLogger("switchyard")
 
-# Requests in one packet behind the one that is answered; nobody sends so many in good faith.
+# Maximum number of pipelined requests that wait; httptools parses all that one packet holds.
 _MOST_PIPELINED = 16
-# Bytes behind the request that is answered before nothing more is read.
+# Pipelined bytes to keep; at more, reading is paused until the answer is complete.
 _HELD_BYTES = 64 * 1024
-# How long a refused connection may last, so that what it sends does not destroy our answer.
+# How long a refused connection is read from: closing it with unread data would lose the answer.
 _REFUSED_S = 1.0
-# Refused connections that get an answer at the same time; further ones are closed at once.
+# Number of refused connections that get an answer at the same time; more are closed at once.
 _MOST_REFUSED = 100
 # Seconds between two lines of the log about the same limit.
 _QUIET_S = 60.0
@@ -49,12 +49,12 @@ class Connections:
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
-        # Those whose request head is not complete, the oldest first.
-        self._half_open: dict[_Connection, None] = {}
+        #: Those with an incomplete request head, the oldest first.
+        self.half_open: dict[_Connection, None] = {}
         self._told: dict[str, float] = {}
 
     def protocol(self, parser: Parser = "auto") -> Callable[..., asyncio.Protocol]:
-        """Return what uvicorn makes a connection's protocol with, as its option ``http``."""
+        """Return the factory of connections, for the option ``http`` of uvicorn."""
         made = _PARSERS[next(iter(_PARSERS)) if parser == "auto" else parser]
 
         def connection(**options: Any) -> asyncio.Protocol:
@@ -64,32 +64,22 @@ class Connections:
 
         return connection
 
-    def admit(self, connection: _Connection, open_now: int) -> bool:
-        """Return whether a new connection may stay; it may, where a slower one makes room.
+    def has_room(self, open_now: int) -> bool:
+        """Return whether a new connection may stay, after closing an older one if need be.
 
         Args:
-            connection: The new one.
-            open_now: How many are open with it.
+            open_now: Number of open connections, the new one included.
         """
         limits = self.limits
         full = open_now > limits.max_connections
-        if self._half_open and (full or len(self._half_open) >= limits.max_half_open):
+        if self.half_open and (full or len(self.half_open) >= limits.max_half_open):
             option = "max-connections" if full else "max-half-open"
             self._tell(option, "the connection that has waited longest for its headers is closed")
-            next(iter(self._half_open)).give_way()
+            next(iter(self.half_open)).give_way()
         elif full:
-            self._tell("max-connections", "further connections are refused")
+            self._tell("max-connections", "new connections are refused")
             return False
-        self._half_open[connection] = None
         return True
-
-    def waits(self, connection: _Connection) -> None:
-        """Note that a connection waits for the rest of a request head."""
-        self._half_open[connection] = None
-
-    def goes_on(self, connection: _Connection) -> None:
-        """Note that a connection waits no longer."""
-        self._half_open.pop(connection, None)
 
     def _tell(self, option: str, what: str) -> None:
         """Write to the log that a limit is reached, once in a while."""
@@ -100,29 +90,29 @@ class Connections:
 
 
 class _Connection(asyncio.Protocol):
-    """One connection, over the protocol class of uvicorn that it is mixed in before."""
+    """One connection: a mixin that comes before a protocol class of uvicorn."""
 
     shared: Connections
 
-    # Of uvicorn.
+    # Attributes of uvicorn's classes.
     loop: asyncio.AbstractEventLoop
     transport: asyncio.Transport
     flow: FlowControl
     connections: set[Any]
     cycle: Any
 
-    # Runs while a request head is awaited.
+    # Runs while a request head is incomplete.
     _timer: asyncio.TimerHandle | None = None
-    # Bytes since the last whole head or part of a body.
+    # Bytes since the last complete head or part of a body.
     _unread = 0
-    # What came behind the request that is being answered.
+    # Pipelined bytes: they follow the request that is being answered.
     _held = b""
     _refused = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Wait for a request, or refuse to."""
+        """Wait for a request, or refuse the connection."""
         super().connection_made(transport)
-        if self.shared.admit(self, len(self.connections)):
+        if self.shared.has_room(len(self.connections)):
             self._await_head()
         elif len(self.connections) > self.shared.limits.max_connections + _MOST_REFUSED:
             self.transport.abort()
@@ -135,11 +125,11 @@ class _Connection(asyncio.Protocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Read what came, unless an answer must go out first."""
+        """Parse what arrived; while a request is answered, keep it for later."""
         if self._refused:
             return
         if self._answers:
-            # It is for the next request. Reading goes on: it tells when the client leaves.
+            # Reading continues, because only reading tells that the client has disconnected.
             self._held += data
             if len(self._held) > _HELD_BYTES:
                 self.flow.pause_reading()
@@ -161,18 +151,18 @@ class _Connection(asyncio.Protocol):
             self._refuse(431, f"the headers are larger than the {most} bytes that are accepted")
 
     def on_response_complete(self) -> None:
-        """Go on to what came behind the request that was answered."""
-        super().on_response_complete()  # type: ignore[misc]
+        """Continue with what followed the request that was answered."""
+        super().on_response_complete()  # type: ignore[misc]  # uvicorn's classes have it
         if self._held and not self.transport.is_closing():
             data, self._held = self._held, b""
             self.data_received(data)
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is not HTTP, but not inside an answer."""
+        """Refuse what is not HTTP, without writing into an answer."""
         if self._busy and self.cycle.response_started:
             self.transport.close()
         else:
-            super().send_400_response(msg)  # type: ignore[misc]
+            super().send_400_response(msg)  # type: ignore[misc]  # uvicorn's classes have it
 
     def give_way(self) -> None:
         """Make room for another connection."""
@@ -192,11 +182,11 @@ class _Connection(asyncio.Protocol):
         return self._busy and not self.cycle.more_body
 
     def _await_head(self) -> None:
-        self.shared.waits(self)
+        self.shared.half_open[self] = None
         self._timer = self.loop.call_later(self.shared.limits.header_timeout_s, self._late)
 
     def _stop_waiting(self) -> None:
-        self.shared.goes_on(self)
+        self.shared.half_open.pop(self, None)
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -209,10 +199,9 @@ class _Connection(asyncio.Protocol):
             self.transport.close()
 
     def _refuse(self, status: int, message: str) -> None:
-        """Answer and close, reading on for a moment: unread bytes would destroy the answer."""
+        """Answer, read for a moment longer, and close; do not answer the same request twice."""
         self._stop_waiting()
         if self._busy or (self.cycle is not None and self.cycle.more_body):
-            # It is about a request that has its answer, or is getting it.
             self.transport.close()
             return
         self._refused = True
@@ -230,10 +219,10 @@ class _Connection(asyncio.Protocol):
 
 
 class _H11Connection(_Connection, H11Protocol):
-    """A connection that h11 reads: it stops behind a request, and keeps trailers apart."""
+    """A connection that h11 parses: one request at a time, trailers apart from headers."""
 
 
-# The first one is preferred.
+# By name; the first one is the default.
 _PARSERS: dict[str, Callable[..., _Connection]] = {"h11": _H11Connection}
 
 try:
@@ -243,14 +232,14 @@ except ImportError:
 else:
 
     class _HttptoolsConnection(_Connection, HttpToolsProtocol):
-        """A connection that httptools reads: it goes on behind a request, and reports trailers."""
+        """A connection that httptools parses: pipelined requests too, trailers like headers."""
 
         _in_head = True
-        # Requests before the last one that are not answered to their end.
+        # Unanswered requests before the last one.
         _earlier: tuple[Any, ...] = ()
 
         def connection_lost(self, exc: Exception | None) -> None:
-            """Tell every request that its client is gone; uvicorn tells the last one alone."""
+            """Tell every request that the client is gone; uvicorn only tells the last one."""
             super().connection_lost(exc)
             for cycle in self._earlier:
                 cycle.disconnected = not cycle.response_complete
@@ -262,19 +251,19 @@ else:
             super().on_message_begin()
 
         def on_header(self, name: bytes, value: bytes) -> None:
-            """Take a header; what comes behind the body is a trailer, and nobody asked for it."""
+            """Keep a header, and drop a trailer."""
             if self._in_head:
                 super().on_header(name, value)
 
         def on_headers_complete(self) -> None:
-            """Serve a request, or put it behind the one that is being served.
+            """Serve a request, or queue it after the one that is being served.
 
             Raises:
-                ValueError: There are too many; httptools takes it for an error in the request.
+                ValueError: The queue is full; for httptools that is an error in the request.
             """
             self._in_head = False
             if len(self.pipeline) >= _MOST_PIPELINED:
-                msg = "too many requests at once"
+                msg = "too many pipelined requests"
                 raise ValueError(msg)
             before = self.cycle
             super().on_headers_complete()

@@ -25,9 +25,9 @@ Send = Callable[[Message], Awaitable[None]]
 #: How long the rest of a refused body is read, so that the client sees the refusal.
 DRAIN_S = 10.0
 
-# What must come of a body within the time limit, in bytes; less is no progress.
+# Bytes of a body that must arrive within its time limit.
 _PROGRESS = 1024
-# A request target with scheme and host, as for a proxy; h11 takes it for a path.
+# A request target with scheme and host; h11 reports it as the path.
 _ABSOLUTE = re.compile(r"\Ahttps?://[^/]*", re.IGNORECASE)
 
 
@@ -82,7 +82,7 @@ class Exchange:
             ]
         )
         self.request_id = f"req_{secrets.token_hex(12)}"
-        #: Origin whose pages may read the answer, ``""`` for none.
+        #: The origin whose web pages may read the answer, ``""`` for none.
         self.allowed_origin = ""
         self.started = False
         self.status = 0
@@ -112,8 +112,8 @@ class Exchange:
         """Return the whole body.
 
         Args:
-            limit: Its largest size in bytes.
-            timeout_s: Seconds within which a part of it must come.
+            limit: Maximum size in bytes.
+            timeout_s: Seconds in which the next part must arrive.
 
         Raises:
             BodyTooLargeError: It is longer than ``limit``, or says that it will be.
@@ -146,7 +146,7 @@ class Exchange:
         except TimeoutError:
             self._stalled = True
             raise RequestError(
-                message=f"the body made no progress for {timeout_s:g} s",
+                message=f"the rest of the body did not arrive: no progress for {timeout_s:g} s",
                 code="request_timeout",
                 status=408,
             ) from None
@@ -154,7 +154,7 @@ class Exchange:
     async def _drain(self) -> None:
         """Read on for a while: closing a connection with unread data would lose the answer."""
         if self._stalled or "expect" in self.headers:
-            return  # nothing comes: the client waits for leave to send its body, and gets none
+            return  # the client sends nothing, or waits for permission that it does not get
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(DRAIN_S):
                 while True:
@@ -252,7 +252,7 @@ class Exchange:
 
 
 def _own_path(scope: Scope, path: str) -> str:
-    """Return a path of the request below the place where the application is mounted."""
+    """Return the path of a request, relative to where the application is mounted."""
     root: str = scope.get("root_path", "")
     # A mounted application sees the whole path and where it is mounted.
     path = path[len(root) :] if root and path.startswith(root) else path

@@ -15,10 +15,10 @@ from switchyard_core.upstream.base import Outgoing
 
 __all__ = ["METHODS", "check_passable", "pass_on"]
 
-#: Methods that are passed on; the others speak to a proxy, or to a browser.
+#: Methods that are passed on to a provider.
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 
-# How often a path is decoded to see where it leads; an honest one is encoded once.
+# How often a path is decoded to see where it leads; a path that is still encoded is refused.
 _DECODINGS = 4
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -27,11 +27,10 @@ def check_passable(exchange: Exchange) -> None:
     """Refuse what must not reach a provider.
 
     Args:
-        exchange: The request; its body need not be there.
+        exchange: The request; its body is not needed.
 
     Raises:
-        RequestError: 405, a method that is not passed on; 404, a path that may lead out of the
-            provider's base URL.
+        RequestError: 405, the method is not passed on; 404, the path could leave the base URL.
     """
     if exchange.method not in METHODS:
         raise RequestError(
@@ -42,18 +41,18 @@ def check_passable(exchange: Exchange) -> None:
         )
     if not _stays_below(exchange.raw_path):
         raise RequestError(
-            message="the path has dot segments or other parts that may lead out of the "
-            "provider's base URL",
+            message="the path could leave the provider's base URL: it has dot segments, two "
+            "slashes at its start, control characters, or no slash at its start",
             code="not_found",
             status=404,
         )
 
 
 def _stays_below(path: str) -> bool:
-    """Return whether a path stays below a base URL, however its reader decodes it."""
+    """Return whether a path stays below a base URL, however often a server decodes it."""
     for _ in range(_DECODINGS):
         plain = path.replace("\\", "/")
-        # Some servers drop what follows a semicolon in a segment, or spaces at its ends.
+        # Some servers drop the part of a segment after a semicolon, and spaces around it.
         parts = [part.partition(";")[0].strip() for part in plain.split("/")]
         if not plain.startswith("/") or plain.startswith("//") or not {".", ".."}.isdisjoint(parts):
             return False
@@ -75,7 +74,7 @@ async def pass_on(
     """Send a request on as it is and pass the answer back.
 
     Args:
-        exchange: The request, which is fit to be passed on: see :func:`check_passable`.
+        exchange: The request, checked with :func:`check_passable`.
         engine: Whose connections are used.
         name: Name of the client.
         body: The request's body.

@@ -1,4 +1,4 @@
-"""What a caller may take of the server before its request is looked at."""
+"""Limits on what a caller may take of the server before its request is looked at."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ __all__ = ["Limits"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Limits on requests and connections; ``docs/server.md`` lists them with the others.
+    """Limits on requests and connections; ``docs/server.md`` lists all limits of the server.
 
-    The last three hold for ``switchyard serve`` alone: where the application is mounted, the
-    connections are the host's.
+    The last three only apply to ``switchyard serve``: where the application is mounted, the host
+    handles connections.
 
     Args:
-        max_headers: Number of headers of a request; more are refused with 431.
-        max_header_bytes: Size of the request line and the headers; more is refused with 431.
-        body_timeout_s: Seconds in which at least 1 KiB of an unfinished body must come; a slower
-            one is refused with 408.
-        header_timeout_s: Seconds in which the headers must be complete; the connection is closed
-            after them, with 408 when a part had come.
-        max_connections: Open connections; further ones are refused with 503.
-        max_half_open: Connections whose headers are not complete; for each further one the
+        max_headers: Maximum number of headers in a request; more get 431.
+        max_header_bytes: Maximum size of the request line and headers; more get 431.
+        body_timeout_s: Seconds in which the next 1 KiB of a body must arrive; a slower one gets
+            408.
+        header_timeout_s: Seconds until the headers must be complete; then the connection is
+            closed, with 408 if a part of them had arrived.
+        max_connections: Maximum number of open connections; a new one gets 503.
+        max_half_open: Maximum number of connections with incomplete headers; for a new one, the
             oldest is closed.
     """
 

@@ -18,7 +18,7 @@ _LEFT_OUT = frozenset(
      "service-worker-allowed", "set-cookie", "strict-transport-security", "te",
      "timing-allow-origin", "trailer", "transfer-encoding", "upgrade"}
 )  # fmt: skip
-# They tell browsers which pages may use the answer: that is for this server to say.
+# They tell browsers which pages may use an answer, which only this server may decide.
 _FOR_PAGES = ("access-control-", "cross-origin-")
 _EVENT_STREAM = "text/event-stream"
 

@@ -25,9 +25,9 @@ __all__ = ["DRAIN_S", "bind", "configured", "run", "url_of"]
 DRAIN_S = 30
 
 _BACKLOG = 2048
-# The loops read 256 KiB at once.
+# An event loop reads up to 256 KiB at once.
 _TWO_READS = 512 * 1024
-# Files of the process that are no connections: plugins, recordings, logs, the loop's own.
+# Open files besides connections: plugins, recordings, logs, those of the event loop.
 _OTHER_FILES = 200
 # How long a connection that was broken off may take to close.
 _LAST_BYTES_S = 1.0
@@ -95,15 +95,15 @@ def configured(app: Any, limits: Limits, parser: Parser = "auto") -> uvicorn.Con
 
     Args:
         app: An ASGI application.
-        limits: What its callers may take.
-        parser: Which HTTP parser reads their requests.
+        limits: Limits for its callers.
+        parser: The HTTP parser.
     """
     protocol = Connections(limits).protocol(parser)
     return uvicorn.Config(
         app,
-        # uvicorn calls it and asks for no more, whatever its annotation says.
+        # uvicorn only calls it; its annotation asks for a class.
         http=cast("type[asyncio.Protocol]", protocol),
-        # More than h11 can hold when the connection looks at the limit: h11's own answer is 400.
+        # Out of reach, as h11 would answer 400: the connection checks the limit after each read.
         h11_max_incomplete_event_size=limits.max_header_bytes + _TWO_READS,
         log_config=None,
         access_log=False,
@@ -117,16 +117,16 @@ def configured(app: Any, limits: Limits, parser: Parser = "auto") -> uvicorn.Con
 
 
 def _allow_descriptors(limits: Limits) -> None:
-    """Let the process open as many files as its connections need, or say that it cannot.
+    """Allow the process as many open files as its connections need, or warn that it cannot.
 
-    Systems allow 1024 or 256 unless asked for more: then the limit on connections would never
-    be reached, and no provider either.
+    Many systems allow 256 or 1024 by default: without files left, neither a caller nor a
+    provider could be connected.
     """
     try:
         import resource  # noqa: PLC0415 - not on Windows
     except ImportError:
         return
-    # Each connection of a caller may need one to a provider.
+    # A caller's connection may need another one to a provider.
     wanted = 2 * limits.max_connections + _OTHER_FILES
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY or soft >= wanted:

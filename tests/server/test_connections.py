@@ -287,7 +287,7 @@ async def test_connection_beyond_the_limit_gets_503_and_running_ones_go_on(parse
     assert b"connection: close" in refused[0]
     assert [status(answer) for answer in (*served_ones, later)] == [200, 200, 200]
     told = [record.getMessage() for record in caplog.records if "limit of" in record.getMessage()]
-    assert told == ["the limit of --max-connections is reached: further connections are refused"]
+    assert told == ["the limit of --max-connections is reached: new connections are refused"]
 
 
 async def test_half_open_connections_give_way_so_that_others_are_served(parser):
