@@ -67,7 +67,7 @@ class SwitchyardApp:
         max_body: Most bytes of a request's body.
         server_key: Key that callers must send, ``None`` for none.
         log_bodies: Folder that request bodies are written to, ``None`` for nowhere.
-        dry_run: Answer routed requests with the explanation instead of calling a provider.
+        dry_run: Answer with the explanation, or what would be passed on, and call no provider.
 
     Raises:
         ValueError: ``server_key`` has characters that no header can hold.
@@ -251,7 +251,9 @@ class SwitchyardApp:
         account.call, account.client = "fallback", name
         body = await exchange.read(self._max_body)
         async with exchange.watched():
-            cut = await pass_on(exchange, engine, name, body, account.wire_format)
+            cut = await pass_on(
+                exchange, engine, name, body, account.wire_format, dry_run=self._dry_run
+            )
         if cut is not None:
             account.failed(cut)
 
