@@ -106,6 +106,7 @@ from switchyard_core.jsonpath import PathError, compile_path
 from switchyard_core.jsontext import ArrayText, JsonTextError, ObjectText
 from switchyard_core.latches import LatchStore, MemoryLatchStore
 from switchyard_core.mutation import Verdict
+from switchyard_core.patterns import PatternError, compile_pattern
 from switchyard_core.plans import MemoryPlanStore, PlanRecord, PlanState, PlanStore
 from switchyard_core.plugins import PluginInfo, PluginRegistry
 from switchyard_core.policy import Policy, check_policy, load_policy, load_policy_text
@@ -179,6 +180,7 @@ __all__ = [
     "Outcome",
     "Outgoing",
     "PathError",
+    "PatternError",
     "PatternText",
     "PlanCapacityError",
     "PlanRecord",
@@ -249,6 +251,7 @@ __all__ = [
     "__version__",
     "check_policy",
     "compile_path",
+    "compile_pattern",
     "estimate_tokens",
     "handoff_rewrites",
     "hookimpl",

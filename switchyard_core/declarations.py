@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
 
-import re2
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, GetJsonSchemaHandler
 from pydantic_core import CoreSchema
 
 from switchyard_core.errors import Finding, Severity
 from switchyard_core.jsonpath import PathError, compile_path
+from switchyard_core.patterns import PatternError, compile_pattern
 
 if TYPE_CHECKING:
     from switchyard_core.jsontext import ObjectText
@@ -108,25 +108,19 @@ def _is_path(text: str) -> str:
     try:
         compile_path(text)
     except PathError as error:
-        msg = f"not a JSONPath expression: {error.message}"
-        fix = "correct the path; jsonpath-ng's extended grammar applies"
+        msg = f"bad JSONPath: {error.message}"
+        fix = "correct the path"
         raise OptionError(msg, column=error.column, fix=fix, code="SY401") from None
     return text
 
 
 def _is_pattern(text: str) -> str:
-    options = re2.Options()
-    options.log_errors = False
     try:
-        re2.compile(text, options)
-    except re2.error as error:
-        raw = error.args[0] if error.args else error
-        said = raw.decode("utf-8", "replace") if isinstance(raw, bytes) else str(raw)
-        # RE2 names no column, but ends with the part of the expression that it cannot read.
-        column = text.find(said.partition(": ")[2])
+        compile_pattern(text)
+    except PatternError as error:
         fix = "RE2 syntax applies: no look-around, no back-references"
-        msg = f"bad regular expression: {said}"
-        raise OptionError(msg, column=max(column, 0), fix=fix, code="SY402") from None
+        msg = f"bad regular expression: {error.message}"
+        raise OptionError(msg, column=error.column, fix=fix, code="SY402") from None
     return text
 
 

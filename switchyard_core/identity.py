@@ -8,11 +8,12 @@ together.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
+
+from switchyard_core.patterns import linear
 
 __all__ = ["Headers", "Identity", "Mark", "read_identity", "read_mark", "unfit_source"]
 
@@ -44,7 +45,7 @@ _SIGN_HEADERS = ("x-claude-code-agent-id", "x-nemo-relay-subagent-id")
 _MAINTENANCE = frozenset({"compact", "memory_consolidation"})
 _TRUE = frozenset({"true", "1", "yes", "on"})
 _FALSE = frozenset({"false", "0", "no", "off"})
-_USER_ID = re.compile(r"user_.+_account_.*_session_(?P<session>[0-9A-Za-z-]+)")
+_USER_ID = linear(r"user_.+_account_.*_session_(?P<session>[0-9A-Za-z-]+)")
 
 
 class Headers(Mapping[str, str]):
@@ -271,7 +272,7 @@ def _session_of_user_id(user_id: str | None) -> str | None:
             return None
         session = value.get("session_id") if isinstance(value, dict) else None
         return session if isinstance(session, str) else None
-    match = _USER_ID.fullmatch(user_id)
+    match = _USER_ID.fullmatch(user_id.encode("utf-8", "replace").decode())
     return match["session"] if match else None
 
 

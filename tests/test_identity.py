@@ -154,17 +154,24 @@ def test_explicit_no_wins_over_other_signs():
     [
         (json.dumps({"device_id": "d", "account_uuid": "", "session_id": "s-1"}), "s-1"),
         ("user_abc_account_0000_session_11-22", "11-22"),
+        ("user_\ud800_account_0000_session_11-22", "11-22"),
         ("alice@example.com", None),
         (json.dumps({"id": "s-1"}), None),
         ("{broken", None),
         ("[" * 100_000, None),
     ],
-    ids=["json", "joined", "free", "other_json", "broken", "deep"],
+    ids=["json", "joined", "half_an_emoji", "free", "other_json", "broken", "deep"],
 )
 def test_user_id_counts_only_in_the_two_forms_of_claude_code(user_id, session):
     identity = identify({}, user_id=user_id)
 
     assert (identity.session if identity else None) == session
+
+
+def test_user_id_of_any_length_is_read_in_linear_time():
+    hostile = "user_x" + "_account_" * 50_000 + "_session_" * 50_000 + "!"
+
+    assert identify({}, user_id=hostile) is None
 
 
 def test_own_sources_come_after_headers_and_before_user_id():

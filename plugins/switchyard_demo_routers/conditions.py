@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-import re2
 from pydantic import Field, model_validator
 
 from switchyard_core import (
@@ -17,6 +16,7 @@ from switchyard_core import (
     PatternText,
     Request,
     compile_path,
+    compile_pattern,
 )
 
 __all__ = ["Condition", "Test", "compile_condition"]
@@ -104,8 +104,8 @@ def _test(condition: Condition) -> Callable[[list[Any]], bool]:
         wanted = condition.exists
         return lambda values: bool(values) == wanted
     if condition.matches is not None:
-        search = _pattern(condition.matches)
-        return lambda values: any(isinstance(v, str) and search(v) for v in values)
+        found = compile_pattern(condition.matches)
+        return lambda values: any(isinstance(v, str) and found(v) for v in values)
     if condition.not_in is not None:
         refused = condition.not_in
         return lambda values: bool(values) and not _meets(values, refused)
@@ -121,9 +121,3 @@ def _same(left: Any, right: Any) -> bool:
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
     return bool(left == right)
-
-
-def _pattern(text: str) -> Callable[[str], bool]:
-    search = re2.compile(text).search
-    # Half of an emoji, as some clients send it, cannot be encoded for the engine.
-    return lambda value: search(value.encode("utf-8", "replace").decode()) is not None

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
-import re2
 import tomli
 
-from switchyard_core import ObjectText, Request, ToolResult
+from switchyard_core import ObjectText, Request, ToolResult, compile_pattern
 
 __all__ = ["failed_results"]
 
@@ -34,17 +33,16 @@ def failed_results(request: Request) -> Iterator[bool]:
 
 
 def _failed(item: ObjectText) -> bool:
-    signs = _signs()
-    if item.text("status") in signs["statuses"]:
+    statuses, patterns = _signs()
+    if item.text("status") in statuses:
         return True
     texts = [text for key in ("content", "output") for text in _texts(item.value(key))]
-    return any(re2.search(sign, text) for sign in signs["patterns"] for text in texts)
+    return any(found(text) for found in patterns for text in texts)
 
 
 def _texts(value: Any) -> Iterator[str]:
     if isinstance(value, str):
-        # Half of an emoji, as some clients send it, cannot be encoded for the engine.
-        yield value.encode("utf-8", "replace").decode()
+        yield value
     elif isinstance(value, list):
         for part in value:
             text = part.get("text") if isinstance(part, dict) else None
@@ -52,7 +50,8 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 @cache
-def _signs() -> Mapping[str, list[str]]:
+def _signs() -> tuple[frozenset[str], tuple[Callable[[str], bool], ...]]:
+    """Return the statuses of failed calls, and tests of the texts of their results."""
     text = (files("switchyard_demo_routers") / "failed_results.toml").read_text("utf-8")
-    signs: Mapping[str, list[str]] = tomli.loads(text)
-    return signs
+    signs = tomli.loads(text)
+    return frozenset(signs["statuses"]), tuple(map(compile_pattern, signs["patterns"]))

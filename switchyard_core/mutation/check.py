@@ -10,9 +10,9 @@ from switchyard_core.declarations import WIRE_FORMATS
 from switchyard_core.jsonpath import PathError, compile_path
 from switchyard_core.mutation.compiled import is_glob
 from switchyard_core.mutation.labels import LABELS
-from switchyard_core.mutation.patterns import PatternError, name_glob, path_glob, regex
 from switchyard_core.mutation.schema import DEFAULT_PATH, ConditionModel, RuleModel, RuleSetModel
 from switchyard_core.mutation.verdict import RuleProblem
+from switchyard_core.patterns import PatternError, compile_pattern, name_glob, path_glob
 
 __all__ = ["DIALECTS", "DOCUMENTS", "READERS", "check_rule_set"]
 
@@ -134,7 +134,12 @@ def _check_match(rule: RuleModel, where: _Place) -> Iterator[RuleProblem]:
             )
         elif entry.startswith("re:"):
             yield from _pattern(
-                partial(regex, entry[3:]), "SY402", "regular expression", entry[3:], at, shift=3
+                partial(compile_pattern, entry[3:], dot_all=True),
+                "SY402",
+                "regular expression",
+                entry[3:],
+                at,
+                shift=3,
             )
         elif is_glob(entry):
             yield from _pattern(partial(name_glob, entry), "SY403", "glob", entry, at)
@@ -160,7 +165,11 @@ def _check_condition(condition: ConditionModel, where: _Place) -> Iterator[RuleP
     if condition.matches is not None:
         pattern = condition.matches
         yield from _pattern(
-            partial(regex, pattern), "SY402", "regular expression", pattern, (*where, "matches")
+            partial(compile_pattern, pattern, dot_all=True),
+            "SY402",
+            "regular expression",
+            pattern,
+            (*where, "matches"),
         )
 
 
@@ -223,10 +232,10 @@ def _path(expression: str, where: _Place) -> Iterator[RuleProblem]:
     except PathError as error:
         yield RuleProblem(
             code="SY401",
-            message=f"not a JSONPath expression: {error.message}",
+            message=f"bad JSONPath: {error.message}",
             location=where,
             column=error.column,
-            fix="correct the path; jsonpath-ng's extended grammar applies",
+            fix="correct the path",
         )
 
 
@@ -246,7 +255,7 @@ def _pattern(
             code=code,
             message=f"bad {kind} `{text}`: {error}",
             location=where,
-            column=shift,
+            column=shift + error.column,
             fix="RE2 syntax applies: no look-around, no back-references"
             if code == "SY402"
             else "close the bracket",

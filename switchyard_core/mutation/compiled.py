@@ -9,8 +9,8 @@ from typing import Any
 from switchyard_core.conversation import ToolCall
 from switchyard_core.jsonpath import Path, compile_path
 from switchyard_core.mutation.names import fold_name, snake_name
-from switchyard_core.mutation.patterns import name_glob, regex
 from switchyard_core.mutation.schema import DEFAULT_PATH, ConditionModel, RuleModel
+from switchyard_core.patterns import compile_pattern, name_glob
 
 __all__ = ["CallView", "CompiledRule", "Condition", "compile_rule", "is_glob", "member_of"]
 
@@ -215,7 +215,7 @@ def _needed(model: ConditionModel, condition: Condition) -> str | None:
 def name_pattern(entry: str) -> Callable[[str], bool]:
     """Compile an entry of ``match`` that is a glob or a ``re:`` pattern."""
     if entry.startswith("re:"):
-        return regex(entry[3:], ignore_case=True)
+        return compile_pattern(entry[3:], ignore_case=True, dot_all=True)
     return name_glob(entry)
 
 
@@ -246,7 +246,7 @@ def _condition_test(model: ConditionModel) -> Callable[[list[Any]], bool]:
         refused = model.not_in
         return lambda values: bool(values) and not any(_among(v, refused) for v in values)
     if model.matches is not None:
-        found = regex(model.matches)
+        found = compile_pattern(model.matches, dot_all=True)
         return lambda values: any(isinstance(v, str) and found(v) for v in values)
     return lambda values: any(_same(value, model.equals) for value in values)
 

@@ -29,9 +29,15 @@ def wire_location(path: str) -> Location:
     return tuple(int(index) if index else name for name, index in _WIRE_STEP.findall(path))
 
 
-def owner_of(location: Location, places: Mapping[Location, int]) -> int | None:
-    """Return the number of the call that holds a location."""
-    for end in range(len(location), 0, -1):
+def owner_of(location: Location, places: Mapping[Location, int], longest: int) -> int | None:
+    """Return the number of the call that holds a location.
+
+    Args:
+        location: Where a value was found.
+        places: Where the calls are.
+        longest: Length of the longest of these places.
+    """
+    for end in range(min(len(location), longest), 0, -1):
         if (number := places.get(location[:end])) is not None:
             return number
     return None

@@ -6,12 +6,12 @@ looked up in one dictionary whatever the number of rules, and a shell command is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from glob import escape
 from typing import Any
 
 from switchyard_core.conversation import Conversation, ToolCall
-from switchyard_core.jsonpath import Location, Path
+from switchyard_core.jsonpath import Match, Path
 from switchyard_core.mutation.budget import TOO_MUCH, Budget
 from switchyard_core.mutation.check import check_rule_set
 from switchyard_core.mutation.compiled import CallView, CompiledRule, compile_rule, member_of
@@ -239,8 +239,9 @@ class MutationRules:
                 document = tree
             else:
                 continue
+            longest = max(map(len, places), default=0)
             for location, value in _matches(rule.path, document):
-                number = owner_of(location, places)
+                number = owner_of(location, places, longest)
                 if number is not None and self._named(rule, value):
                     found[number].add(rule.index)
 
@@ -386,12 +387,16 @@ def _relabelled(reading: Reading, label: str | None) -> Reading:
 
 def _paths(value: Any) -> list[str]:
     """Return the paths in a target's value: a text, a list, or objects that hold a path."""
-    if isinstance(value, str):
-        return [value] if value.strip() else []
-    if isinstance(value, list):
-        return [path for item in value for path in _paths(item)]
-    return []
+    found: list[str] = []
+    waiting = [value]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, list):
+            waiting += reversed(item)
+        elif isinstance(item, str) and item.strip():
+            found.append(item)
+    return found
 
 
-def _matches(path: Path | None, document: Any) -> list[tuple[Location, Any]]:
-    return path.find(document) if path is not None else []
+def _matches(path: Path | None, document: Any) -> Iterable[Match]:
+    return path.matches(document) if path is not None else ()

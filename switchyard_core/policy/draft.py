@@ -198,7 +198,7 @@ class Draft:
         except PathError as error:
             self.report(
                 "SY401",
-                f"not a JSONPath expression: {error.message}",
+                f"bad JSONPath: {error.message}",
                 location,
                 offset=shift + error.column,
                 fix="correct the expression",

@@ -4,27 +4,28 @@ from __future__ import annotations
 
 import re
 
+from switchyard_core.patterns import compile_pattern
+
 __all__ = ["looks_like_credential", "one_line", "shown"]
 
 _MAX_SHOWN = 80
 
-_CREDENTIAL = re.compile(
-    r"""
-      \b(?:sk|pk|rk)[-_][A-Za-z0-9_-]{12,}       # OpenAI, Anthropic, Stripe and those like them
-    | \bgh[pousr]_[A-Za-z0-9]{16,}
-    | \bgithub_pat_[A-Za-z0-9_]{16,}
-    | \bglpat-[A-Za-z0-9_-]{12,}
-    | \bhf_[A-Za-z0-9]{16,}
-    | \bxox[abeoprs]-[A-Za-z0-9-]{10,}
-    | \b(?:AKIA|ASIA)[A-Z0-9]{16}\b
-    | \bAIza[A-Za-z0-9_-]{20,}
-    | \beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}
-    | (?i:\b(?:bearer|basic)\s+[A-Za-z0-9+/_.=-]{12,})
-    | -----BEGIN\ [A-Z ]*PRIVATE\ KEY
-    | ://[^/\s@]*:[^/\s@]+@                      # user and password in a URL
-    """,
-    re.VERBOSE,
+_KINDS = (
+    r"\b(?:sk|pk|rk)[-_][A-Za-z0-9_-]{12,}",  # OpenAI, Anthropic, Stripe and the like
+    r"\bgh[pousr]_[A-Za-z0-9]{16,}",
+    r"\bgithub_pat_[A-Za-z0-9_]{16,}",
+    r"\bglpat-[A-Za-z0-9_-]{12,}",
+    r"\bhf_[A-Za-z0-9]{16,}",
+    r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}",
+    r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b",
+    r"\bAIza[A-Za-z0-9_-]{20,}",
+    r"\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}",
+    r"(?i:\b(?:bearer|basic)\s+[A-Za-z0-9+/_.=-]{12,})",
+    r"-----BEGIN [A-Z ]*PRIVATE KEY",
+    r"://[^/\s@]*:[^/\s@]+@",  # user and password in a URL
 )
+# Searched in whole policies and in messages, so it must not slow down on any text.
+_holds_credential = compile_pattern("|".join(_KINDS))
 _WORD = re.compile(r"[A-Za-z0-9+_=-]{32,}")
 
 
@@ -33,7 +34,7 @@ def looks_like_credential(text: str) -> bool:
 
     Known prefixes count, a password in a URL, and long words that mix digits with both cases.
     """
-    if _CREDENTIAL.search(text):
+    if _holds_credential(text):
         return True
     return any(
         sum(char.isdigit() for char in word) >= len(word) // 8

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from switchyard_core.mutation.patterns import PatternError, regex
+from switchyard_core.patterns import PatternError, compile_pattern
 from switchyard_core.policy.draft import Draft
 from switchyard_core.policy.headers import HEADER_NAME
 from switchyard_core.policy.model import Housekeeping
@@ -126,12 +126,13 @@ def _test(draft: Draft, location: Location, table: Mapping[str, Any]) -> Callabl
     if not isinstance(pattern, str):
         return _any_value
     try:
-        found = regex(pattern)
+        found = compile_pattern(pattern, dot_all=True)
     except PatternError as error:
         draft.report(
             "SY402",
             f"not a regular expression: {error}",
             (*location, "matches"),
+            offset=error.column,
             fix="correct the expression (RE2 syntax)",
         )
         return _any_value

@@ -15,35 +15,42 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from switchyard_core.patterns import linear, pattern_set
 from switchyard_core.policy.secrets import shown
 from switchyard_core.replay.keys import object_of
 from switchyard_core.replay.tables import plain_name, tables
 
 __all__ = ["credential_in_body", "credential_in_stream", "without_credentials"]
 
-_CREDENTIAL = re.compile(
-    r"""
-      # OpenAI, Anthropic, Stripe and those like them; not `sk_buff_head_init`
-      (?<![A-Za-z0-9])(?:sk|pk|rk)[-_](?:[A-Za-z0-9]*[-_]){0,8}
-        (?:(?=[A-Za-z]*[0-9])(?=[0-9]*[A-Za-z])[A-Za-z0-9]{12,}|[A-Za-z0-9]{20,})
-    | (?<![A-Za-z0-9])(?:sk|pk|rk)[-_]
-        (?=[\w-]*[0-9])(?=[\w-]*[a-z])(?=[\w-]*[A-Z])[A-Za-z0-9_-]{32,}
-    | \bgh[pousr]_[A-Za-z0-9]{16,}
-    | \bgithub_pat_[A-Za-z0-9_]{16,}
-    | \bglpat-[A-Za-z0-9_-]{16,}
-    | \bhf_[A-Za-z0-9]{16,}
-    | \bxox[abeoprs]-[A-Za-z0-9-]{10,}
-    | \b(?:AKIA|ASIA)[A-Z0-9]{16}\b
-    | \bAIza[A-Za-z0-9_-]{30,}
-    | \beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.
-    | (?i:\b(?:bearer|basic))\s+(?=[A-Za-z+/_.=-]*[0-9])[A-Za-z0-9+/_.=-]{16,}
-    | -----BEGIN\ [A-Z ]*PRIVATE\ KEY
-    # user and password in a URL, but not the placeholders that every manual has
-    | ://[^/\s@:"']*:(?!(?i:pass(?:word|wd)?|secret|changeme|postgres|root|admin|user|test|x+|[*]+
-        |[$<{%][^@]*)@)[^/\s@"']+@
-    """,
-    re.VERBOSE,
+# Searched in whatever a model says, so no text may slow them down.
+_KNOWN = pattern_set(
+    (
+        r"\bgh[pousr]_[A-Za-z0-9]{16,}",
+        r"\bgithub_pat_[A-Za-z0-9_]{16,}",
+        r"\bglpat-[A-Za-z0-9_-]{16,}",
+        r"\bhf_[A-Za-z0-9]{16,}",
+        r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}",
+        r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b",
+        r"\bAIza[A-Za-z0-9_-]{30,}",
+        r"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.",
+        r"-----BEGIN [A-Z ]*PRIVATE KEY",
+    )
 )
+#: What begins as keys of OpenAI, Anthropic, Stripe and those like them do.
+_PREFIXED = linear(r"(?:sk|pk|rk)[-_][A-Za-z0-9_-]+")
+_PREFIXES = frozenset({"sk", "pk", "rk"})
+#: Words that may stand between such a beginning and the key, as in `sk-proj-…`.
+_MOST_WORDS = 8
+_SENT = linear(r"(?i:\b(?:bearer|basic))\s+([A-Za-z0-9+/_.=-]{16,})")
+#: User and password in a URL, and the placeholders that every manual has.
+_IN_URL = linear(r"""://[^/\s@:"']*:([^/\s@"']+)@""")
+_PLACEHOLDER = linear(
+    r"(?i:pass(?:word|wd)?|secret|changeme|postgres|root|admin|user|test|x+|[*]+|[$<{%].*)"
+)
+#: Characters of a word that mixes letters and digits, of any word, and of a whole key that mixes
+#: digits, capitals and small letters.
+_MIXED_WORD, _LONG_WORD, _LONG_KEY = 12, 20, 32
+_DIGIT = re.compile(r"[0-9]")
 _DEEPEST = 100
 
 
@@ -58,7 +65,7 @@ def credential_in_body(body: bytes) -> str | None:
     """
     tree = object_of(body)
     if tree is None:
-        return "the body" if _CREDENTIAL.search(body.decode("utf-8", "replace")) else None
+        return "the body" if _holds_credential(body.decode("utf-8", "replace")) else None
     return _first(tree)
 
 
@@ -78,7 +85,7 @@ def credential_in_stream(body: bytes) -> str | None:
         if tree is None:
             if name != "data" or data.strip() == "[DONE]":
                 continue
-            if _CREDENTIAL.search(data):
+            if _holds_credential(data):
                 return f"event {number + 1}"
         else:
             found = _first(tree)
@@ -96,7 +103,7 @@ def credential_in_stream(body: bytes) -> str | None:
 def without_credentials(lines: Iterable[str]) -> Iterator[str]:
     """Yield lines; those that seem to hold a credential are replaced."""
     for line in lines:
-        yield f"{line[:1]} (hidden: looks like a credential)" if _CREDENTIAL.search(line) else line
+        yield f"{line[:1]} (hidden: looks like a credential)" if _holds_credential(line) else line
 
 
 def _first(tree: Any) -> str | None:
@@ -131,7 +138,7 @@ def _of_text(text: str) -> bool:
     """Return whether a text holds a credential, or is JSON with one, as arguments of calls are."""
     if text.startswith("data:"):
         return False
-    if _CREDENTIAL.search(text):
+    if _holds_credential(text):
         return True
     if not text.lstrip().startswith("{"):
         return False
@@ -139,6 +146,41 @@ def _of_text(text: str) -> bool:
         return _first(json.loads(text)) is not None
     except (ValueError, RecursionError):
         return False
+
+
+def _holds_credential(text: str) -> bool:
+    # Half of an emoji, as some clients send it, cannot be encoded for the engine.
+    plain = text.encode("utf-8", "replace").decode()
+    return (
+        bool(_KNOWN(plain))
+        or any(_is_key(plain, found) for found in _PREFIXED.finditer(plain))
+        or any(_DIGIT.search(found[1]) for found in _SENT.finditer(plain))
+        or any(not _PLACEHOLDER.fullmatch(found[1]) for found in _IN_URL.finditer(plain))
+    )
+
+
+def _is_key(text: str, found: re.Match[str]) -> bool:
+    """Return whether a text with a key's prefix is one, and not `sk_buff_head_init`."""
+    words = found[0].replace("_", "-").split("-")
+    before = text[max(found.start() - 1, 0) : found.start()]
+    begun = None if before.isascii() and before.isalnum() else 0
+    first = begun
+    for number, word in enumerate(words):
+        if begun is not None and number - begun <= _MOST_WORDS + 1 and _is_random(word):
+            return True
+        if number and word in _PREFIXES:
+            begun = number
+            first = number if first is None else first
+    if first is None:
+        return False
+    rest = "-".join(words[first + 1 :])
+    mixed = rest not in (rest.lower(), rest.upper()) and _DIGIT.search(rest) is not None
+    return mixed and len(rest) >= _LONG_KEY
+
+
+def _is_random(word: str) -> bool:
+    mixed = not word.isdigit() and not word.isalpha()
+    return len(word) >= (_MIXED_WORD if mixed else _LONG_WORD)
 
 
 def _pieces(value: Any, group: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:

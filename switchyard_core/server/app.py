@@ -71,7 +71,7 @@ class SwitchyardApp:
         max_body: Most bytes of a request's body.
         server_key: Key that callers must send, ``None`` for none.
         log_bodies: Folder that request bodies are written to, ``None`` for nowhere.
-        dry_run: Answer routed requests with the explanation instead of calling a provider.
+        dry_run: Answer with the explanation, or what would be passed on, and call no provider.
         allowed_hosts: Host names to accept besides ``localhost`` and IP addresses; ``None``
             accepts all, since only the host of a mounted application knows its names.
         allowed_origins: Origins whose web pages may call, such as ``http://localhost:3000``.
@@ -271,7 +271,9 @@ class SwitchyardApp:
         check_passable(exchange)
         body = await self._read(exchange)
         async with exchange.watched():
-            cut = await pass_on(exchange, engine, name, body, account.wire_format)
+            cut = await pass_on(
+                exchange, engine, name, body, account.wire_format, dry_run=self._dry_run
+            )
         if cut is not None:
             account.failed(cut)
 

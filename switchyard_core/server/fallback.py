@@ -9,6 +9,7 @@ from switchyard_core.declarations import WireFormat
 from switchyard_core.engine import Engine
 from switchyard_core.engine.outgoing import forwarded_headers
 from switchyard_core.errors import RequestError
+from switchyard_core.jsontext import encode
 from switchyard_core.server.exchange import Exchange
 from switchyard_core.server.relay import relay
 from switchyard_core.upstream.base import Outgoing
@@ -69,7 +70,13 @@ def _stays_below(path: str) -> bool:
 
 
 async def pass_on(
-    exchange: Exchange, engine: Engine, name: str, body: bytes, wire_format: WireFormat
+    exchange: Exchange,
+    engine: Engine,
+    name: str,
+    body: bytes,
+    wire_format: WireFormat,
+    *,
+    dry_run: bool = False,
 ) -> Exception | None:
     """Send a request on as it is and pass the answer back.
 
@@ -79,6 +86,7 @@ async def pass_on(
         name: Name of the client.
         body: The request's body.
         wire_format: The caller's, for an error.
+        dry_run: Say what would be passed on, and call nobody.
 
     Returns:
         Why the answer was cut, if it was and the caller has been told so.
@@ -104,5 +112,15 @@ async def pass_on(
         route="fallback",
         role=name,
     )
+    if dry_run:
+        told = {
+            "fallback_client": name,
+            "method": outgoing.method,
+            "path": outgoing.path,
+            "query": outgoing.query,
+            "body_bytes": len(body),
+        }
+        await exchange.respond(200, encode(told))
+        return None
     answer = await engine.call(client, outgoing, exchange.headers)
     return await relay(exchange, answer, (), wire_format)

@@ -280,7 +280,7 @@ class _Reader:
         try:
             compile_path(path)
         except PathError as error:
-            message = f"not a JSONPath expression: {error.message}"
+            message = f"bad JSONPath: {error.message}"
             fix = "correct the path, and put it in quotes"
             self._report("SY401", message, location, fix=fix)
 

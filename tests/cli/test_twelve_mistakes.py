@@ -131,7 +131,7 @@ MISTAKES = (
     Mistake(
         place=(32, 20),
         code="SY401",
-        fix="correct the path; jsonpath-ng's extended grammar applies",
+        fix="correct the path",
         old="$.messages[",
         new="$.messages[*].content[*].name",
     ),

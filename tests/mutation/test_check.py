@@ -165,7 +165,7 @@ def test_problem_of_an_expression_has_the_column_inside_it() -> None:
     model = RuleSetModel.model_validate({"rules": [{**GOOD, "path": "$.a b"}]})
     (problem,) = check_rule_set("own", model, {})
 
-    assert (problem.column, problem.message) == (4, "not a JSONPath expression: unexpected `b`")
+    assert (problem.column, problem.message) == (4, "bad JSONPath: unexpected `b`")
 
 
 def test_every_problem_is_reported_in_document_order() -> None:

@@ -98,7 +98,7 @@ def test_housekeeping_on_a_header_never_reads_the_body(check: Check) -> None:
         pytest.param('path = "$.["', ["5:12 SY401 housekeeping[0].path"], id="bad_jsonpath"),
         pytest.param('header = "a b"', ["5:10 SY109 housekeeping[0].header"], id="bad_header"),
         pytest.param(
-            'header = "a"\nmatches = "("', ["6:11 SY402 housekeeping[0].matches"], id="bad_regex"
+            'header = "a"\nmatches = "("', ["6:12 SY402 housekeeping[0].matches"], id="bad_regex"
         ),
         pytest.param(
             'header = "a"\nexists = 1', ["6:10 SY106 housekeeping[0].exists"], id="wrong_type"

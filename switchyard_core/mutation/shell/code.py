@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from switchyard_core.mutation.patterns import linear
 from switchyard_core.mutation.shell.javascript_code import scan_javascript
 from switchyard_core.mutation.shell.python_code import scan_python
 from switchyard_core.mutation.shell.session import MAX_DEPTH, Session
 from switchyard_core.mutation.shell.special import run_text
 from switchyard_core.mutation.tables import load_table
+from switchyard_core.patterns import linear
 
 __all__ = ["scan_code", "scan_patterns"]
 

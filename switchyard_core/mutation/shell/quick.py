@@ -7,15 +7,17 @@ Both looks run in linear time and only ever send a command on to the parser and 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
-
-import re2
 
 from switchyard_core.mutation.shell.special import SPECIAL
 from switchyard_core.mutation.shell.table import command_table
 from switchyard_core.mutation.tables import load_table
+from switchyard_core.patterns import pattern_set
 
 __all__ = ["may_be_windows", "only_reads"]
+
+_Look = Callable[[str | bytes], Sequence[int] | None]
 
 #: Longer commands are parsed: they may nest or repeat beyond the parser's bounds.
 _MAX_LENGTH = 512
@@ -55,24 +57,24 @@ def only_reads(command: str) -> bool:
     if len(command) > _MAX_LENGTH or not command.isascii():
         return False
     # The engine works on bytes, and would take longer to make them.
-    return bool(_reads().Match(command.encode()))
+    return bool(_reads()(command.encode()))
 
 
 def may_be_windows(text: str) -> bool:
     """Tell whether a text may be for PowerShell or cmd; ``False`` is certain."""
     if not text.isascii():
         return True
-    return _tells(text) if len(text) <= _MAX_LENGTH else bool(_telling().Match(text))
+    return _tells(text) if len(text) <= _MAX_LENGTH else bool(_telling()(text))
 
 
 # A command that is no plain read is looked at again on its way to the parser.
 @lru_cache(maxsize=64)
 def _tells(text: str) -> bool:
-    return bool(_telling().Match(text))
+    return bool(_telling()(text))
 
 
 @cache
-def _reads() -> re2.Set:
+def _reads() -> _Look:
     data = load_table("reads")
     table = command_table()
     never = {*data["never"], *SPECIAL, *table.programs}
@@ -85,28 +87,25 @@ def _reads() -> re2.Set:
         words = words.replace("{word}", f"{_PIECE}+")
         uses.append(rf"(?:{'|'.join(use['programs'])}){words}")
     command = rf"(?:{'|'.join(uses)}){_QUIET}"
-    found = re2.Set.FullMatchSet()
-    found.Add(rf"{command}(?:{_JOIN}{command})*")
     body = rf"{anything}{_QUIET}(?:{_JOIN}{anything}{_QUIET})*"
-    found.Add(rf"for {_LOOP_NAME} in(?: {_VALUE})+; do {body}; done")
-    found.Compile()
-    return found
+    return pattern_set(
+        (
+            rf"{command}(?:{_JOIN}{command})*",
+            rf"for {_LOOP_NAME} in(?: {_VALUE})+; do {body}; done",
+        ),
+        whole=True,
+    )
 
 
 @cache
-def _telling() -> re2.Set:
+def _telling() -> _Look:
     powershell, cmd = load_table("powershell"), load_table("cmd")
     verbs = {verb for listed in powershell["verbs"].values() for verb in listed}
     verbs |= {name.split("-")[0] for name in powershell["cmdlets"] if "-" in name}
-    options = re2.Options()
-    options.case_sensitive = False
-    found = re2.Set.SearchSet(options)
-    for pattern in (
+    patterns = (
         *_TELLING,
         rf"(?:^|[|;&{{(=\n])[ \t]*(?:{'|'.join(sorted(verbs))})-[A-Z]",
         rf"(?:^|[|;{{(\n])[ \t]*(?:{'|'.join(powershell['keywords']['telling'])})(?:[\s)]|$)",
         rf"(?:^|[&|(])\s*@?(?:{'|'.join(map(re.escape, cmd['detect']['words']))})(?:[^a-z.]|$)",
-    ):
-        found.Add(f"(?m:{pattern})")
-    found.Compile()
-    return found
+    )
+    return pattern_set((f"(?m:{pattern})" for pattern in patterns), ignore_case=True)

@@ -122,12 +122,18 @@ class Player:
             raw=body,
             headers={name.lower(): value for name, value in headers},
         )
+        try:
+            return self._answer(asked, kind)
+        except RecursionError:
+            return _refused(wire_format, 400, "the body is nested too deeply")
+
+    def _answer(self, asked: Asked, kind: _Kind) -> Reply:
         if kind == "count":
             return _count(asked)
         choice = self._selector.choose(asked)
         if choice is None:
             message_text = f"no script answers this request for model `{asked.model}`"
-            return _refused(wire_format, 400, message_text)
+            return _refused(asked.wire_format, 400, message_text)
         answer = make_answer(choice.turn, asked, int(self._now()))
         return _reply(asked, choice, answer, compacts=kind == "compact")
 

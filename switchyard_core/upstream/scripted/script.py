@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from switchyard_core.declarations import WireFormat
+from switchyard_core.patterns import PatternError, compile_pattern
 
 __all__ = [
     "Call",
@@ -26,9 +26,9 @@ FaultKind = Literal["drop", "cut", "error_event", "garbage"]
 
 def _compiles(pattern: str) -> str:
     try:
-        re.compile(pattern)
-    except re.error as error:
-        msg = f"is not a regular expression: {error.msg}"
+        compile_pattern(pattern)
+    except PatternError as error:
+        msg = f"is not a regular expression: {error.message}"
         raise ValueError(msg) from error
     return pattern
 
@@ -59,6 +59,8 @@ class _Part(BaseModel):
 
 class When(_Part):
     """Which requests a script answers; every key given must hold.
+
+    Regular expressions are of RE2: a script is played to whatever bodies come.
 
     Args:
         model: Regular expression, searched in the model id.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from switchyard_core.declarations import WireFormat
+from switchyard_core.patterns import compile_pattern
 from switchyard_core.upstream.scripted.script import Fault, Script, Turn, When
 
 __all__ = ["Asked", "Choice", "Selector", "assistant_turns", "offered_tools"]
@@ -64,6 +64,7 @@ class Selector:
 
     def __init__(self, script: Script) -> None:
         self._script = script
+        self._tests = [_test(scripted.when) for scripted in script.scripts]
         self._spent: dict[tuple[int, int], int] = {}
 
     def choose(self, asked: Asked) -> Choice | None:
@@ -72,7 +73,7 @@ class Selector:
         A fault that is chosen counts as played.
         """
         for index, scripted in enumerate(self._script.scripts):
-            if not _holds(scripted.when, asked):
+            if not self._tests[index](asked):
                 continue
             number = max(0, assistant_turns(asked.wire_format, asked.body) + scripted.offset)
             turn = scripted.turns[min(number, len(scripted.turns) - 1)]
@@ -117,18 +118,25 @@ def _is_assistant(item: Mapping[str, Any]) -> bool:
     return item.get("role") == "assistant"
 
 
-def _holds(when: When, asked: Asked) -> bool:
-    if when.format is not None and when.format != asked.wire_format:
-        return False
-    if when.model is not None and not re.search(when.model, asked.model):
-        return False
-    if when.has_tools is not None and when.has_tools != any(True for _ in _tools(asked.body)):
-        return False
-    for name, pattern in when.header.items():
-        value = asked.headers.get(name.lower())
-        if value is None or not re.search(pattern, value):
+def _test(when: When) -> Callable[[Asked], bool]:
+    """Return what tells whether a script answers a request, its expressions compiled once."""
+    model = compile_pattern(when.model) if when.model is not None else None
+    body = compile_pattern(when.body) if when.body is not None else None
+    headers = [(name.lower(), compile_pattern(pattern)) for name, pattern in when.header.items()]
+
+    def holds(asked: Asked) -> bool:
+        if when.format is not None and when.format != asked.wire_format:
             return False
-    return when.body is None or re.search(when.body, _text(asked)) is not None
+        if model is not None and not model(asked.model):
+            return False
+        if when.has_tools is not None and when.has_tools != any(True for _ in _tools(asked.body)):
+            return False
+        for name, found in headers:
+            if name not in asked.headers or not found(asked.headers[name]):
+                return False
+        return body is None or body(_text(asked))
+
+    return holds
 
 
 def _text(asked: Asked) -> str:

@@ -40,7 +40,7 @@ def test_check_script_reports_every_problem_in_order_of_position() -> None:
         "s.json:2:2: SY242 `version` must be 1 at version",
         "s.json:2:16: SY241 unknown key `extra` at extra",
         "s.json:4:13: SY241 unknown key `modl` at scripts[0].when.modl",
-        "s.json:4:26: SY242 `body` is not a regular expression: missing ), unterminated subpattern at scripts[0].when.body",  # noqa: E501 - one finding is one line
+        "s.json:4:26: SY242 `body` is not a regular expression: missing ): ( at scripts[0].when.body",  # noqa: E501 - one finding is one line
         "s.json:4:39: SY242 `has_tools` must be true or false at scripts[0].when.has_tools",
         "s.json:6:30: SY242 `arguments` must be an object or a string at scripts[0].turns[0].calls[0].arguments",  # noqa: E501 - one finding is one line
         "s.json:6:47: SY242 a call needs either `name` or `any_of` at scripts[0].turns[0].calls[1]",

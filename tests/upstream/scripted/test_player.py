@@ -216,3 +216,21 @@ def test_arguments_that_are_no_object_still_make_a_tool_use() -> None:
     blocks = tree(play(player, "/v1/messages"))["content"]
 
     assert [block["input"] for block in blocks] == [{"input": "{broken"}, {"input": "[1]"}]
+
+
+@pytest.mark.parametrize(
+    ("before", "opening", "closing"),
+    [
+        pytest.param('{"messages":', "[", "]", id="lists"),
+        pytest.param('{"messages":', '{"a":[', "]}", id="objects"),
+        pytest.param('{"tools":', '[{"type":"namespace","name":"x","tools":', "}]", id="tools"),
+    ],
+)
+def test_body_of_any_depth_has_an_answer(before: str, opening: str, closing: str) -> None:
+    player = Player(script_of({"text": "hello"}, when={"body": "x"}))
+    depths = (*range(460, 500), *range(940, 1000))
+    bodies = (f'{before}{opening * depth}"x"{closing * depth}}}' for depth in depths)
+
+    statuses = {play(player, "/v1/responses", body.encode()).status for body in bodies}
+
+    assert statuses == {200, 400}

@@ -71,6 +71,15 @@ def test_when_holds_or_not(when: dict[str, Any], yes: Asked, no: Asked) -> None:
     assert selector.choose(no) is None
 
 
+@pytest.mark.parametrize("key", ["model", "body", "header"])
+def test_no_request_makes_a_pattern_slow(key: str) -> None:
+    pattern, text = "(a+)+!", "a" * 100_000
+    when = {"header": {"x-a": pattern}} if key == "header" else {key: pattern}
+    selector = Selector(scripts({"when": when}))
+
+    assert selector.choose(asked({"model": text}, x_a=text)) is None
+
+
 def test_all_conditions_must_hold_and_the_first_script_wins() -> None:
     selector = Selector(
         scripts({"when": {"model": "a", "body": "b"}}, {"when": {"model": "a"}}, {})
