@@ -26,7 +26,10 @@ from switchyard_core.jsonscan import (
     skip_value,
 )
 
-__all__ = ["ArrayText", "JsonTextError", "ObjectText", "encode", "loads"]
+__all__ = ["MAX_MEMBERS", "ArrayText", "JsonTextError", "ObjectText", "encode", "loads"]
+
+#: Most members of an object that is cut; each costs a thousand times as much as its two bytes.
+MAX_MEMBERS = 1000
 
 
 class _Slot:
@@ -115,8 +118,8 @@ class ObjectText(_Node):
         unique: Whether a key that stands twice is an error.
 
     Raises:
-        JsonTextError: The bytes are not a JSON object, or a key stands twice and
-            ``unique`` is set.
+        JsonTextError: The bytes are not a JSON object, it has over a thousand members, or a key
+            is there twice and ``unique`` is set.
     """
 
     __slots__ = ()
@@ -151,6 +154,9 @@ class ObjectText(_Node):
                     stop = skip_value(read, position)
             else:
                 stop = skip_value(read, position)
+            if len(self._slots) == MAX_MEMBERS:
+                msg = f"too large: an object has over {MAX_MEMBERS} members"
+                raise JsonTextError(msg)
             if key in seen and unique:
                 msg = f"the key `{key}` stands twice"
                 raise JsonTextError(msg, duplicate=key)

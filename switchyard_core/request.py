@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from hashlib import blake2b
 from typing import Any, Literal, Protocol
 
-from switchyard_core.conversation import Conversation, UserMessage
+from switchyard_core.conversation import Conversation, UserMessage, parse_json
 from switchyard_core.declarations import WIRE_FORMATS, WireFormat
 from switchyard_core.errors import BodyError
 from switchyard_core.identity import Headers, Mark, read_mark
-from switchyard_core.jsontext import JsonTextError, ObjectText, encode, loads
+from switchyard_core.jsonscan import cut_array
+from switchyard_core.jsontext import MAX_MEMBERS, JsonTextError, ObjectText, encode, loads
 
-__all__ = ["Endpoint", "FormatReader", "Request"]
+__all__ = ["MAX_ITEMS", "Endpoint", "FormatReader", "Request", "refuse_flood"]
+
+#: Most messages, parts, tool calls and tools of a body in which they are tiny. A session that
+#: fills a window of a million tokens has a few thousand.
+MAX_ITEMS = 20_000
+#: Bytes for each comma from which on items are large enough to be worth what they cost.
+BYTES_PER_COMMA = 24
 
 #: ``create`` asks a model; the others are a client's side calls about a conversation.
 Endpoint = Literal["create", "count_tokens", "input_tokens", "compact"]
@@ -229,10 +237,12 @@ class Request:
         """Check the types of the few things that routing reads, without reading the history.
 
         Raises:
-            BodyError: The body is no JSON object, or its model or history has a wrong type.
+            BodyError: The body is not a JSON object, its model or history has a wrong type, or it
+                is a flood of tiny items.
         """
         _ = self.model
         self._format().history(self.fields)
+        refuse_flood(self.fields, self.history_key)
 
     @cached_property
     def _tree(self) -> Any:
@@ -259,6 +269,56 @@ class Request:
             msg = "a request can be read once an engine has seen it: pass it to decide() first"
             raise RuntimeError(msg)
         return self._reader
+
+
+def refuse_flood(fields: ObjectText, history_key: str) -> None:
+    """Refuse a body of very many items, each of which costs far more than its bytes.
+
+    Messages, their parts, tool calls and tools are counted: elements of lists, and members of the
+    objects in them. Only a body with a comma in every few bytes can hold so many small ones that
+    they matter; of any other the items of its history are counted alone.
+
+    Raises:
+        BodyError: 400, there are too many.
+    """
+    body = fields.dump()
+    commas = body.count(b",")
+    if commas < MAX_ITEMS:
+        return
+    # Whoever reads what cannot be read here says what is wrong.
+    with contextlib.suppress(ValueError):
+        if len(body) < commas * BYTES_PER_COMMA:
+            crowded = _is_crowded(parse_json(body))
+        else:
+            history = fields.raw(history_key) or b""
+            many = history[:1] == b"[" and history.count(b",") >= MAX_ITEMS
+            crowded = many and len(cut_array(history)) > MAX_ITEMS
+        if crowded:
+            raise BodyError(
+                message=f"the body has over {MAX_ITEMS} messages, parts and tools, or over "
+                f"{MAX_MEMBERS} members in one of them: send a shorter history",
+                code="too_many_items",
+            )
+
+
+def _is_crowded(tree: Any) -> bool:
+    """Return whether the lists of a body have too many elements, or an object too many members.
+
+    Objects in objects, such as a tool's arguments, are passed over as they are.
+    """
+    left = MAX_ITEMS
+    waiting: list[Any] = [tree]
+    while waiting and left >= 0:
+        value = waiting.pop()
+        if isinstance(value, list):
+            left -= len(value)
+            inside: Iterable[Any] = value if left >= 0 else ()
+        else:
+            if len(value) > MAX_MEMBERS:
+                return True
+            inside = (v for v in value.values() if isinstance(v, list) or value is tree)
+        waiting += (inner for inner in inside if isinstance(inner, list | dict))
+    return left < 0
 
 
 def _to_bytes(body: bytes | str | Mapping[str, Any]) -> bytes:

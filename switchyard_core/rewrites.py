@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from switchyard_core.declarations import Rewrite, RewriteScope, RewriteType, WireFormat
-from switchyard_core.errors import PluginError
-from switchyard_core.jsontext import ObjectText
+from switchyard_core.errors import BodyError, PluginError
+from switchyard_core.jsontext import JsonTextError, ObjectText
 
 __all__ = ["RewriteReport", "apply_rewrites", "order_rewrites"]
 
@@ -73,6 +73,7 @@ def apply_rewrites(
         fault: Makes the error for a rewrite's name and what it did, naming who gives it.
 
     Raises:
+        BodyError: An object in the body is too large to be cut.
         PluginError: An unknown rewrite, wrong parameters, or a rewrite that raised.
     """
     scope = RewriteScope(wire_format=wire_format)
@@ -96,6 +97,9 @@ def apply_rewrites(
             raise fault(rewrite.name, f"was given wrong parameters: {error}") from error
         try:
             changes = tuple(function(body, parameters, scope))
+        except JsonTextError as error:
+            message = f"the body cannot be rewritten: {error.message}"
+            raise BodyError(message=message, code="invalid_json") from None
         except Exception as error:
             raise fault(rewrite.name, f"failed: {type(error).__name__}: {error}") from error
         reports.append(RewriteReport(name=rewrite.name, changes=changes))

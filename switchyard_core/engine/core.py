@@ -24,7 +24,7 @@ from switchyard_core.decision import (
 from switchyard_core.engine.answered import Answers
 from switchyard_core.engine.asking import Asker, AskTarget
 from switchyard_core.engine.clients import Upstreams
-from switchyard_core.engine.deciding import Decider
+from switchyard_core.engine.deciding import Decider, apart
 from switchyard_core.engine.known import Known, known_of
 from switchyard_core.engine.outgoing import credential, error_code, forwarded_headers
 from switchyard_core.engine.response import Outcome, Response, succeeded
@@ -252,7 +252,7 @@ class Engine:
             RequestError: The request is refused; nothing was sent.
             UpstreamError: The provider could not be reached.
         """
-        if self.runtime_for(request).answers:
+        if (await apart(request, partial(self.runtime_for, request))).answers:
             return await self.answers.respond(request)
         # Who cannot call the provider must not take a slot.
         decision = await self._decider.decide(
@@ -260,7 +260,7 @@ class Engine:
         )
         start = self._monotonic()
         for tries in range(MAX_TRIES, -1, -1):
-            rewritten = self.rewrite(request, decision)
+            rewritten = await apart(request, partial(self.rewrite, request, decision))
             if sent is not None:
                 sent(decision, rewritten)
             answer: UpstreamResponse | UpstreamError

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from difflib import get_close_matches
+from functools import partial
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 
 from switchyard_core.asking import Ask, AskError, ModelCall, ModelReply, WouldAsk
 from switchyard_core.decision import (
@@ -38,8 +40,12 @@ from switchyard_core.policy.model import Policy
 from switchyard_core.request import Request
 from switchyard_core.router import RetryingRouter, RouteContext, estimate_tokens, fresh_id
 
-__all__ = ["Decider"]
+__all__ = ["Decider", "apart"]
 
+T = TypeVar("T")
+
+#: Bytes of a body from which on work on it is done in a thread; commas, of one with tiny items.
+LARGE_BYTES, LARGE_COMMAS = 256 * 1024, 4000
 #: How often a decision is taken again because another request of the identity was faster.
 MAX_RACES = 3
 
@@ -147,8 +153,7 @@ class Decider:
 
         ``admit`` may refuse a decision before it has any effect.
         """
-        runtime = self.runtime_for(request)
-        request.check()
+        runtime = await apart(request, partial(self._opened, request))
         if runtime.answers:
             _must_be_asked(runtime, request)
             ask = self._silent(runtime)
@@ -156,6 +161,8 @@ class Decider:
         for _ in range(MAX_RACES):
             asking = self.asking(runtime, request, dry_run=dry_run, instead=ask)
             context = await self.context(runtime, request, mark, asking, dry_run=dry_run)
+            if context.session.record is None:
+                await _read_ahead(runtime, request)
             routed = await self._routed(runtime, request, context, asking)
             if runtime.answers:
                 # No body of the caller's is sent on, so there is nothing to rewrite or to fit.
@@ -176,6 +183,11 @@ class Decider:
             settled = decision
         self._registry.notify_decision(settled, request)
         return settled
+
+    def _opened(self, request: Request) -> RouteRuntime:
+        runtime = self.runtime_for(request)
+        request.check()
+        return runtime
 
     async def context(
         self, runtime: RouteRuntime, request: Request, mark: str, ask: Ask, *, dry_run: bool = False
@@ -353,6 +365,33 @@ class Decider:
             elif isinstance(effect, Remember) and not dry_run:
                 decision = await _remember(store, effect, decision)
         return decision
+
+
+async def apart(request: Request, work: Callable[[], T]) -> T:
+    """Do some work on a request; on a large one in a thread, so that other requests go on."""
+    if not _is_large(request.body):
+        return work()
+    return await asyncio.to_thread(work)
+
+
+def _is_large(body: bytes) -> bool:
+    return len(body) >= LARGE_BYTES or body.count(b",") >= LARGE_COMMAS
+
+
+async def _read_ahead(runtime: RouteRuntime, request: Request) -> None:
+    """Read and label the history of a large request apart: a router reads it where it runs.
+
+    What is read is kept by the request, and what is labelled by the rules.
+    """
+
+    def read() -> None:
+        for _ in runtime.rules.iterate(
+            request.conversation, body=request.tree, wire_format=request.wire_format
+        ):
+            pass
+
+    if _is_large(request.body) and runtime.route.rule_sets and not runtime.answers:
+        await asyncio.to_thread(read)
 
 
 def _must_be_asked(runtime: RouteRuntime, request: Request) -> None:
