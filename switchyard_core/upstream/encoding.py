@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Sequence
+from itertools import islice
 
-__all__ = ["EncodingError", "content_encoding", "decoded"]
+__all__ = ["EncodingError", "TooLongError", "content_encoding", "decoded"]
 
 _PLAIN = frozenset({"", "identity"})
 #: Window bits of zlib by the name of an encoding.
@@ -18,6 +19,10 @@ _MOST = 4
 
 class EncodingError(ValueError):
     """A body cannot be decoded; the message says why, with the body as ``it``."""
+
+
+class TooLongError(EncodingError):
+    """A body is longer than it may be, once it is decoded."""
 
 
 def content_encoding(headers: Iterable[tuple[str, str]]) -> str:
@@ -38,8 +43,8 @@ def decoded(encoding: str, chunks: Sequence[bytes], limit: int) -> tuple[bytes, 
         limit: Most bytes of the decoded body, and of what comes of each encoding but the last.
 
     Raises:
-        EncodingError: The encoding is none of gzip and deflate, the body is not what it says,
-            or it is longer than ``limit``.
+        TooLongError: The body is longer than ``limit``.
+        EncodingError: The encoding is none of gzip and deflate, or the body is not what it says.
     """
     words = [word.strip().lower().removeprefix("x-") for word in encoding.split(",")]
     names = [word for word in words if word not in _PLAIN]
@@ -70,7 +75,7 @@ def _without(name: str, chunks: tuple[bytes, ...], limit: int) -> tuple[bytes, .
             left -= len(part)
             if left < 0:
                 msg = f"without its `{name}` it is longer than {limit} bytes"
-                raise EncodingError(msg)
+                raise TooLongError(msg)
             found.append(part)
             waiting = b""
             if name == "gzip" and decoder.unused_data.startswith(_MAGIC):
@@ -87,7 +92,7 @@ def _window(name: str, chunks: tuple[bytes, ...]) -> int:
     """Return the window bits to decode with; some senders leave the frame of ``deflate`` out."""
     if name != "deflate":
         return _WINDOW[name]
-    head = b"".join(chunks)[:2]
+    head = b"".join(islice(filter(None, chunks), 2))[:2]
     # RFC 1950: method 8, and a check that makes the two bytes a multiple of 31.
     framed = head[:1] and head[0] & 15 == zlib.DEFLATED and int.from_bytes(head, "big") % 31 == 0
     return zlib.MAX_WBITS if framed else -zlib.MAX_WBITS
