@@ -13,8 +13,8 @@ from collections.abc import Iterator
 __all__ = ["pretty"]
 
 _TOKEN = re.compile(
-    r'[ \t\r\n]*(?:(?P<mark>[\[\]{},:])|(?P<string>"(?:[^"\\\x00-\x1f]'
-    r'|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*")'
+    r'[ \t\r\n]*(?:(?P<mark>[\[\]{},:])|(?P<string>"(?:[^"\\\x00-\x1f]++'
+    r'|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+")'
     r"|(?P<scalar>-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![0-9.eE+-])"
     r"|(?:true|false|null)(?![0-9A-Za-z_])))"
 )

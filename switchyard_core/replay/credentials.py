@@ -77,7 +77,7 @@ def credential_in_stream(body: bytes) -> str | None:
     Args:
         body: The whole stream.
     """
-    pieces: dict[tuple[str, ...], str] = {}
+    pieces: dict[tuple[str, ...], list[str]] = {}
     number = 0
     for line in body.decode("utf-8", "replace").splitlines():
         name, _, data = line.partition(":")
@@ -92,10 +92,10 @@ def credential_in_stream(body: bytes) -> str | None:
             if found is not None:
                 return f"event {number + 1}: {found}"
             for group, text in _pieces(tree):
-                pieces[group] = pieces.get(group, "") + text
+                pieces.setdefault(group, []).append(text)
         number += 1
-    for group, text in pieces.items():
-        if _of_text(text):
+    for group, texts in pieces.items():
+        if _of_text("".join(texts)):
             return f"the text of `{group[-1]}` in the stream's events together"
     return None
 
@@ -107,31 +107,32 @@ def without_credentials(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _first(tree: Any) -> str | None:
-    return next(_found(tree, "", 0), None)
+    found = next(_found(tree, ()), None)
+    if found is None:
+        return None
+    steps = (f"[{step}]" if isinstance(step, int) else f".{shown(step)}" for step in found)
+    return "".join(steps).removeprefix(".")
 
 
-def _found(value: Any, path: str, depth: int) -> Iterator[str]:
+def _found(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[str | int, ...]]:
     """Yield the paths of fields that seem to hold credentials."""
-    if depth > _DEEPEST:
+    if len(path) > _DEEPEST:
         return
     if isinstance(value, dict):
         for key, item in value.items():
-            place = f"{path}.{shown(key)}" if path else shown(key)
-            if isinstance(item, str):
-                if plain_name(key) in tables().credential_fields:
-                    if item.strip():
-                        yield place
-                elif key not in tables().opaque_fields and _of_text(item):
-                    yield place
-            else:
-                yield from _found(item, place, depth + 1)
+            if not isinstance(item, str):
+                yield from _found(item, (*path, key))
+            elif plain_name(key) in tables().credential_fields:
+                if item.strip():
+                    yield (*path, key)
+            elif key not in tables().opaque_fields and _of_text(item):
+                yield (*path, key)
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            if isinstance(item, str):
-                if _of_text(item):
-                    yield f"{path}[{index}]"
-            else:
-                yield from _found(item, f"{path}[{index}]", depth + 1)
+            if not isinstance(item, str):
+                yield from _found(item, (*path, index))
+            elif _of_text(item):
+                yield (*path, index)
 
 
 def _of_text(text: str) -> bool:

@@ -154,10 +154,12 @@ class Replay:
         except BaseException as error:
             writer.gave_up(type(error).__name__)
             raise
+        if not writer.wants(answer.status):
+            return answer
         if is_stream(answer):
-            tee = Tee(answer, outgoing, writer.keep, writer.gave_up)
+            tee = Tee(answer, outgoing, writer)
             return UpstreamResponse(answer.status, answer.headers, tee, tee.aclose)
-        return await whole(answer, writer.keep, writer.gave_up)
+        return await whole(answer, writer)
 
     def unused(self) -> tuple[Path, ...]:
         """Return the files that no call of this run was answered from or recorded to, sorted."""

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator
 
 from switchyard_core.errors import RecordingError
 from switchyard_core.formats.endpoints import endpoint_of
 from switchyard_core.formats.watching import StreamWatch
+from switchyard_core.replay.spool import Spool
+from switchyard_core.replay.writing import ANSWER_BYTES, Writer
 from switchyard_core.upstream.base import Outgoing, UpstreamResponse
 
-__all__ = ["Keep", "Tee", "is_stream", "whole"]
-
-#: Records status, headers and chunks of an answer that was read to its end.
-Keep = Callable[[int, Sequence[tuple[str, str]], Sequence[bytes]], None]
+__all__ = ["Tee", "is_stream", "whole"]
 
 _LOG = logging.getLogger("switchyard")
 _ERROR = 400
@@ -25,61 +24,74 @@ def is_stream(answer: UpstreamResponse) -> bool:
     return answer.status < _ERROR and kind.startswith("text/event-stream")
 
 
-async def whole(
-    answer: UpstreamResponse, keep: Keep, gave_up: Callable[[str], None]
-) -> UpstreamResponse:
+async def whole(answer: UpstreamResponse, writer: Writer) -> UpstreamResponse:
     """Read an answer to its end, record it, and return it as it came.
+
+    It is held back, since what cannot be recorded is an error for whoever records; but not
+    longer than there is room to keep it.
 
     Args:
         answer: The provider's.
-        keep: Records it.
-        gave_up: Called with the reason when it is not recorded.
+        writer: Records it.
 
     Raises:
         UpstreamError: The provider broke off.
         RecordingError: It cannot be recorded.
     """
-    chunks: list[bytes] = []
+    spool = Spool(ANSWER_BYTES)
+
+    async def close() -> None:
+        spool.close()
+        await answer.aclose()
+
     try:
-        async with answer:
-            async for chunk in answer.chunks:
-                chunks.append(chunk)  # noqa: PERF401  # what came before a failure is dropped
+        async for chunk in answer.chunks:
+            if not spool.add(chunk):
+                writer.gave_up(spool.lost)
+                passed = _passed(spool, chunk, answer)
+                return UpstreamResponse(answer.status, answer.headers, passed, close)
     except BaseException as error:
-        gave_up(type(error).__name__)
+        await close()
+        writer.gave_up(type(error).__name__)
         raise
-    keep(answer.status, answer.headers, chunks)
-    return UpstreamResponse(answer.status, answer.headers, _again(chunks))
+    try:
+        await answer.aclose()
+        writer.keep(answer.status, answer.headers, tuple(spool.chunks()))
+    except BaseException:
+        spool.close()
+        raise
+    return UpstreamResponse(answer.status, answer.headers, _passed(spool), close)
 
 
-async def _again(chunks: Sequence[bytes]) -> AsyncIterator[bytes]:
-    for chunk in chunks:
+async def _passed(
+    spool: Spool, chunk: bytes = b"", answer: UpstreamResponse | None = None
+) -> AsyncIterator[bytes]:
+    """Yield what was held back, the chunk behind it, and the rest of the answer as it comes."""
+    for kept in spool.chunks():
+        yield kept
+    spool.close()
+    if answer is not None:
         yield chunk
+        async for more in answer.chunks:
+            yield more
 
 
 class Tee:
     """Passes a stream on chunk by chunk, and records it when it was read to its end.
 
     A client may close a stream after its end mark, without waiting for the connection's end:
-    that stream is whole too.
+    that stream is whole too. One that is too long to be recorded passes like any other.
 
     Args:
         answer: The provider's.
         outgoing: The call; its wire format says how a stream ends.
-        keep: Records the stream.
-        gave_up: Called with the reason when it is not recorded.
+        writer: Records the stream.
     """
 
-    def __init__(
-        self,
-        answer: UpstreamResponse,
-        outgoing: Outgoing,
-        keep: Keep,
-        gave_up: Callable[[str], None],
-    ) -> None:
+    def __init__(self, answer: UpstreamResponse, outgoing: Outgoing, writer: Writer) -> None:
         self._answer = answer
-        self._keep = keep
-        self._gave_up = gave_up
-        self._chunks: list[bytes] = []
+        self._writer = writer
+        self._spool = Spool(ANSWER_BYTES)
         self._done = False
         found = endpoint_of(outgoing.path)
         plain = answer.header("content-encoding") in (None, "", "identity")
@@ -106,9 +118,11 @@ class Tee:
         except BaseException as error:
             self._stop(f"the stream broke off ({type(error).__name__})")
             raise
-        self._chunks.append(chunk)
-        if self._watch is not None:
-            self._watch.see(chunk)
+        if not self._done:
+            if self._watch is not None:
+                self._watch.see(chunk)
+            if not self._spool.add(chunk):
+                self._stop(self._spool.lost)
         return chunk
 
     async def aclose(self) -> None:
@@ -130,9 +144,14 @@ class Tee:
             self._stop("the stream holds an error event")
             return
         self._done = True
-        self._keep(self._answer.status, self._answer.headers, self._chunks)
+        try:
+            chunks = tuple(self._spool.chunks())
+            self._writer.keep(self._answer.status, self._answer.headers, chunks)
+        finally:
+            self._spool.close()
 
     def _stop(self, why: str) -> None:
         if not self._done:
             self._done = True
-            self._gave_up(why)
+            self._spool.close()
+            self._writer.gave_up(why)

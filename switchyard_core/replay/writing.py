@@ -13,14 +13,14 @@ from switchyard_core.replay.ledger import Ledger
 from switchyard_core.replay.recording import Answer, Recording
 from switchyard_core.replay.tables import tables
 from switchyard_core.upstream.base import Outgoing
-from switchyard_core.upstream.encoding import EncodingError, content_encoding, decoded
+from switchyard_core.upstream.encoding import EncodingError, TooLongError, content_encoding, decoded
 
-__all__ = ["Writer"]
+__all__ = ["ANSWER_BYTES", "Writer"]
 
 _LOG = logging.getLogger("switchyard")
 _SERVER_ERROR = 500
-#: Most bytes of an answer that is recorded, without its content encoding.
-ANSWER_BYTES = 256 * 1024 * 1024
+#: Most bytes of an answer that is recorded, with its content encoding and without.
+ANSWER_BYTES = 16 * 1024 * 1024
 _EVENT_STREAM = "text/event-stream"
 
 
@@ -67,19 +67,25 @@ class Writer:
         self._ledger.uncount(self._key)
         _LOG.warning("not recorded: %s, %s", self._place.name, why)
 
+    def wants(self, status: int) -> bool:
+        """Return whether an answer is recorded, or says something of the moment only."""
+        if status >= _SERVER_ERROR or status in tables().not_kept:
+            self.gave_up(f"the provider answered with status {status}")
+            return False
+        return True
+
     def keep(
         self, status: int, headers: Sequence[tuple[str, str]], chunks: Sequence[bytes]
     ) -> None:
-        """Record a whole answer, unless it says something of the moment only.
+        """Record an answer that was read to its end, unless it is too long.
 
         Raises:
             RecordingError: It seems to hold a credential, or cannot be written.
         """
-        if status >= _SERVER_ERROR or status in tables().not_kept:
-            self.gave_up(f"the provider answered with status {status}")
-            return
         try:
             self._write(status, headers, chunks)
+        except TooLongError as error:
+            self.gave_up(f"the answer: {error}")
         except RecordingError:
             self.gave_up("see the error")
             raise
@@ -120,6 +126,8 @@ class Writer:
     ) -> tuple[bytes, ...]:
         try:
             return decoded(content_encoding(headers), chunks, ANSWER_BYTES)
+        except TooLongError:
+            raise
         except EncodingError as error:
             msg = f"the provider's answer cannot be recorded: {error}"
             raise RecordingError(msg, path=str(self._place)) from error

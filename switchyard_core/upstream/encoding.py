@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterable, Sequence
 
-__all__ = ["Decoder", "EncodingError", "content_encoding", "decoded"]
+__all__ = ["Decoder", "EncodingError", "TooLongError", "content_encoding", "decoded"]
 
 _PLAIN = frozenset({"", "identity"})
 #: Window bits of zlib by the name of an encoding.
@@ -20,6 +20,10 @@ _MOST = 4
 
 class EncodingError(ValueError):
     """A body cannot be decoded; the message says why, with the body as ``it``."""
+
+
+class TooLongError(EncodingError):
+    """A body is longer than it may be, once it is decoded."""
 
 
 def content_encoding(headers: Iterable[tuple[str, str]]) -> str:
@@ -82,8 +86,8 @@ def decoded(encoding: str, chunks: Sequence[bytes], limit: int) -> tuple[bytes, 
         limit: Most bytes of the decoded body, and of what comes of each encoding but the last.
 
     Raises:
-        EncodingError: The encoding is none of gzip and deflate, the body is not what it says,
-            or it is longer than ``limit``.
+        TooLongError: The body is longer than ``limit``.
+        EncodingError: The encoding is none of gzip and deflate, or the body is not what it says.
     """
     if encoding.strip().lower() in _PLAIN:
         return tuple(chunks)
@@ -136,7 +140,7 @@ class _Layer:
             self._left -= len(part)
             if self._left < 0:
                 msg = f"without its `{self._name}` it is longer than {self._limit} bytes"
-                raise EncodingError(msg)
+                raise TooLongError(msg)
             found.append(part)
             waiting = b""
             if self._name == "gzip" and self._decoder.unused_data.startswith(_MAGIC):
