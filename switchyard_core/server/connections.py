@@ -142,7 +142,8 @@ class _Connection(asyncio.Protocol):
             self._stop_waiting()
             if self._answers:
                 self.flow.resume_reading()
-            if self._answers or self.cycle.body:
+                self._unread = 0
+            elif self.cycle.body:
                 self._unread = 0
         elif self._timer is None:
             self._await_head()
@@ -234,7 +235,6 @@ else:
     class _HttptoolsConnection(_Connection, HttpToolsProtocol):
         """A connection that httptools parses: pipelined requests too, trailers like headers."""
 
-        _in_head = True
         # Unanswered requests before the last one.
         _earlier: tuple[Any, ...] = ()
 
@@ -245,28 +245,19 @@ else:
                 cycle.disconnected = not cycle.response_complete
                 cycle.message_event.set()
 
-        def on_message_begin(self) -> None:
-            """Begin a request."""
-            self._in_head = True
-            super().on_message_begin()
-
-        def on_header(self, name: bytes, value: bytes) -> None:
-            """Keep a header, and drop a trailer."""
-            if self._in_head:
-                super().on_header(name, value)
-
         def on_headers_complete(self) -> None:
             """Serve a request, or queue it after the one that is being served.
 
             Raises:
                 ValueError: The queue is full; for httptools that is an error in the request.
             """
-            self._in_head = False
             if len(self.pipeline) >= _MOST_PIPELINED:
                 msg = "too many pipelined requests"
                 raise ValueError(msg)
             before = self.cycle
             super().on_headers_complete()
+            # The request keeps its list of headers; trailers go into another one.
+            self.headers = []
             earlier = (*self._earlier, before) if before is not None else self._earlier
             self._earlier = tuple(cycle for cycle in earlier if not cycle.response_complete)
 
