@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 import click
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 _LOG = logging.getLogger("switchyard")
+_Given = TypeVar("_Given")
 
 #: 64 MiB, more than any agent sends.
 _MAX_BODY = 64 * 1024 * 1024
@@ -41,14 +42,16 @@ _MAX_BODY = 64 * 1024 * 1024
     default=4000,
     show_default=True,
     type=click.IntRange(0, 65535),
-    help="Port to listen on; 0 takes a free one.",
+    metavar="PORT",
+    help="Port; 0 picks one.",
 )
 @click.option(
     "--workers",
     default=1,
     show_default=True,
     type=click.IntRange(1, 256),
-    help="Processes that serve; more than one needs a shared latch store.",
+    metavar="N",
+    help="Processes that serve.",
 )
 @click.option("--dry-run", is_flag=True, help="Answer with the explanation, call no provider.")
 @click.option("--reload", is_flag=True, help="Read the policy again when its files change.")
@@ -57,51 +60,14 @@ _MAX_BODY = 64 * 1024 * 1024
     default=_MAX_BODY,
     show_default=True,
     type=click.IntRange(1),
-    help="Most bytes of a body.",
+    metavar="BYTES",
+    help="Maximum size of a body.",
 )
 @click.option(
-    "--max-headers",
-    default=100,
-    show_default=True,
-    type=click.IntRange(1),
-    help="Maximum number of headers in a request.",
-)
-@click.option(
-    "--max-header-bytes",
-    default=64 * 1024,
-    show_default=True,
-    type=click.IntRange(1024),
-    help="Maximum size in bytes of the request line and headers.",
-)
-@click.option(
-    "--header-timeout",
-    default=20.0,
-    show_default=True,
-    type=click.FloatRange(0, min_open=True),
-    metavar="SECONDS",
-    help="Time for the headers to arrive.",
-)
-@click.option(
-    "--body-timeout",
-    default=60.0,
-    show_default=True,
-    type=click.FloatRange(0, min_open=True),
-    metavar="SECONDS",
-    help="Time for the next part of a body to arrive.",
-)
-@click.option(
-    "--max-connections",
-    default=1000,
-    show_default=True,
-    type=click.IntRange(1),
-    help="Maximum number of open connections per worker.",
-)
-@click.option(
-    "--max-half-open",
-    default=500,
-    show_default=True,
-    type=click.IntRange(1),
-    help="Maximum number of connections per worker whose headers are incomplete.",
+    "--limit",
+    multiple=True,
+    metavar="NAME=NUMBER",
+    help="Another limit, such as connections=50; repeatable.",
 )
 @click.option("--api-key-env", metavar="VAR", help="Variable with the key that callers must send.")
 @click.option("--insecure", is_flag=True, help="Listen beyond loopback without a key.")
@@ -109,13 +75,13 @@ _MAX_BODY = 64 * 1024 * 1024
     "--allowed-host",
     multiple=True,
     metavar="NAME",
-    help="Host name to accept besides localhost and IP addresses; repeatable.",
+    help="Further host name to accept; repeatable.",
 )
 @click.option(
     "--allowed-origin",
     multiple=True,
     metavar="ORIGIN",
-    help="Origin whose web pages may call, such as http://localhost:3000; repeatable.",
+    help="Origin of web pages that may call; repeatable.",
 )
 @click.option(
     "--log-bodies",
@@ -135,12 +101,7 @@ def command(  # noqa: PLR0913 - click passes options by name
     dry_run: bool,
     reload: bool,
     max_body: int,
-    max_headers: int,
-    max_header_bytes: int,
-    header_timeout: float,
-    body_timeout: float,
-    max_connections: int,
-    max_half_open: int,
+    limit: tuple[str, ...],
     api_key_env: str | None,
     insecure: bool,
     allowed_host: tuple[str, ...],
@@ -150,8 +111,8 @@ def command(  # noqa: PLR0913 - click passes options by name
 ) -> None:
     """Serve a policy over HTTP until SIGTERM or Ctrl-C; SIGHUP reads it again.
 
-    Prints one line when it is ready. Exits 0 after a signal, 1 when the policy has errors, and 2
-    when it cannot run. Example: switchyard serve --config policies/plan_execute.toml
+    Exits 0 after a signal, 1 when the policy has errors, 2 when it cannot run.
+    Example: switchyard serve --config policies/plan_execute.toml
     """
     from switchyard_core.server.access import host_name, origin_name
     from switchyard_core.server.limits import Limits
@@ -160,8 +121,9 @@ def command(  # noqa: PLR0913 - click passes options by name
     from switchyard_core.version import VERSION
 
     key = _server_key(host, api_key_env, insecure=insecure)
-    _check_names("--allowed-host", allowed_host, host_name)
-    _check_names("--allowed-origin", allowed_origin, origin_name)
+    limits = _given("--limit", lambda: Limits.from_words(limit))
+    _given("--allowed-host", lambda: [*map(host_name, allowed_host)])
+    _given("--allowed-origin", lambda: [*map(origin_name, allowed_origin)])
     if workers > 1 and log_bodies is not None:
         raise click.UsageError("--log-bodies numbers its files: it needs --workers 1")
     _check_replay(replay, workers=workers, dry_run=dry_run)
@@ -177,14 +139,7 @@ def command(  # noqa: PLR0913 - click passes options by name
     options = _Options(
         config=config,
         max_body=max_body,
-        limits=Limits(
-            max_headers=max_headers,
-            max_header_bytes=max_header_bytes,
-            header_timeout_s=header_timeout,
-            body_timeout_s=body_timeout,
-            max_connections=max_connections,
-            max_half_open=max_half_open,
-        ),
+        limits=limits,
         server_key=key,
         # Whoever has the key may use any name: no page of a browser has it.
         allowed_hosts=allowed_host if allowed_host or key is None else None,
@@ -331,17 +286,16 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-def _check_names(option: str, names: Sequence[str], check: Callable[[str], str]) -> None:
-    """Refuse a name that no caller can ever send.
+def _given(option: str, read: Callable[[], _Given]) -> _Given:
+    """Return what an option means.
 
     Raises:
-        click.UsageError: There is one.
+        click.UsageError: It means nothing.
     """
-    for name in names:
-        try:
-            check(name)
-        except ValueError as error:
-            raise click.UsageError(f"{option}: {error}") from None
+    try:
+        return read()
+    except ValueError as error:
+        raise click.UsageError(f"{option}: {error}") from None
 
 
 def _check_replay(replay: Replay | None, *, workers: int, dry_run: bool) -> None:

@@ -351,15 +351,17 @@ def _check_size(exchange: Exchange, limits: Limits) -> None:
     """
     items = exchange.headers.items_
     size = sum(len(name) + len(value) for name, value in items)
-    if len(items) > limits.max_headers:
-        problem = f"the request has {len(items)} headers, more than {limits.max_headers}"
-        option = "--max-headers"
-    elif size + len(exchange.path) + len(exchange.query) > limits.max_header_bytes:
-        problem = f"the headers are larger than {limits.max_header_bytes} bytes"
-        option = "--max-header-bytes"
+    if len(items) > limits.headers:
+        problem = f"the request has {len(items)} headers, more than {limits.headers}"
+        name = "headers"
+    elif size + len(exchange.path) + len(exchange.query) > limits.header_bytes:
+        problem = f"the headers are larger than {limits.header_bytes} bytes"
+        name = "header_bytes"
     else:
         return
-    raise RequestError(message=f"{problem} (`{option}`)", code="headers_too_large", status=431)
+    raise RequestError(
+        message=f"{problem} (`--limit {name}=N`)", code="headers_too_large", status=431
+    )
 
 
 async def _allow(exchange: Exchange) -> None:

@@ -71,22 +71,22 @@ class Connections:
             open_now: Number of open connections, the new one included.
         """
         limits = self.limits
-        full = open_now > limits.max_connections
-        if self.half_open and (full or len(self.half_open) >= limits.max_half_open):
-            option = "max-connections" if full else "max-half-open"
-            self._tell(option, "the connection that has waited longest for its headers is closed")
+        full = open_now > limits.connections
+        if self.half_open and (full or len(self.half_open) >= limits.half_open):
+            name = "connections" if full else "half_open"
+            self._tell(name, "the connection that has waited longest for its headers is closed")
             next(iter(self.half_open)).give_way()
         elif full:
-            self._tell("max-connections", "new connections are refused")
+            self._tell("connections", "new connections are refused")
             return False
         return True
 
-    def _tell(self, option: str, what: str) -> None:
+    def _tell(self, name: str, what: str) -> None:
         """Write to the log that a limit is reached, once in a while."""
         now = asyncio.get_running_loop().time()
-        if now - self._told.get(option, -_QUIET_S) >= _QUIET_S:
-            self._told[option] = now
-            _LOG.warning("the limit of --%s is reached: %s", option, what)
+        if now - self._told.get(name, -_QUIET_S) >= _QUIET_S:
+            self._told[name] = now
+            _LOG.warning("the limit `%s` is reached: %s", name, what)
 
 
 class _Connection(asyncio.Protocol):
@@ -114,7 +114,7 @@ class _Connection(asyncio.Protocol):
         super().connection_made(transport)
         if self.shared.has_room(len(self.connections)):
             self._await_head()
-        elif len(self.connections) > self.shared.limits.max_connections + _MOST_REFUSED:
+        elif len(self.connections) > self.shared.limits.connections + _MOST_REFUSED:
             self.transport.abort()
         else:
             self._refuse(503, "too many connections: try again later")
@@ -142,11 +142,12 @@ class _Connection(asyncio.Protocol):
             self._stop_waiting()
             if self._answers:
                 self.flow.resume_reading()
-            if self._answers or self.cycle.body:
+                self._unread = 0
+            elif self.cycle.body:
                 self._unread = 0
         elif self._timer is None:
             self._await_head()
-        most = self.shared.limits.max_header_bytes
+        most = self.shared.limits.header_bytes
         if self._unread > most:
             self._refuse(431, f"the headers are larger than the {most} bytes that are accepted")
 
@@ -234,7 +235,6 @@ else:
     class _HttptoolsConnection(_Connection, HttpToolsProtocol):
         """A connection that httptools parses: pipelined requests too, trailers like headers."""
 
-        _in_head = True
         # Unanswered requests before the last one.
         _earlier: tuple[Any, ...] = ()
 
@@ -245,28 +245,19 @@ else:
                 cycle.disconnected = not cycle.response_complete
                 cycle.message_event.set()
 
-        def on_message_begin(self) -> None:
-            """Begin a request."""
-            self._in_head = True
-            super().on_message_begin()
-
-        def on_header(self, name: bytes, value: bytes) -> None:
-            """Keep a header, and drop a trailer."""
-            if self._in_head:
-                super().on_header(name, value)
-
         def on_headers_complete(self) -> None:
             """Serve a request, or queue it after the one that is being served.
 
             Raises:
                 ValueError: The queue is full; for httptools that is an error in the request.
             """
-            self._in_head = False
             if len(self.pipeline) >= _MOST_PIPELINED:
                 msg = "too many pipelined requests"
                 raise ValueError(msg)
             before = self.cycle
             super().on_headers_complete()
+            # The request keeps its list of headers; trailers go into another one.
+            self.headers = []
             earlier = (*self._earlier, before) if before is not None else self._earlier
             self._earlier = tuple(cycle for cycle in earlier if not cycle.response_complete)
 

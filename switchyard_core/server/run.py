@@ -104,7 +104,7 @@ def configured(app: Any, limits: Limits, parser: Parser = "auto") -> uvicorn.Con
         # uvicorn only calls it; its annotation asks for a class.
         http=cast("type[asyncio.Protocol]", protocol),
         # Out of reach, as h11 would answer 400: the connection checks the limit after each read.
-        h11_max_incomplete_event_size=limits.max_header_bytes + _TWO_READS,
+        h11_max_incomplete_event_size=limits.header_bytes + _TWO_READS,
         log_config=None,
         access_log=False,
         server_header=False,
@@ -127,7 +127,7 @@ def _allow_descriptors(limits: Limits) -> None:
     except ImportError:
         return
     # A caller's connection may need another one to a provider.
-    wanted = 2 * limits.max_connections + _OTHER_FILES
+    wanted = 2 * limits.connections + _OTHER_FILES
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY or soft >= wanted:
         return
@@ -137,10 +137,10 @@ def _allow_descriptors(limits: Limits) -> None:
         soft = allowed
     if soft < wanted:
         _LOG.warning(
-            "only %d files may be open, too few for %d connections: raise `ulimit -n` to %d or "
-            "lower --max-connections",
+            "only %d files may be open, too few for %d connections: raise `ulimit -n` to %d, or "
+            "lower `--limit connections=N`",
             soft,
-            limits.max_connections,
+            limits.connections,
             wanted,
         )
 

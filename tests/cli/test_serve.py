@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import json
 import os
 import re
@@ -21,8 +20,7 @@ import pytest
 from click.testing import CliRunner
 
 from switchyard_core.cli import cli
-from switchyard_core.cli.serve import _is_loopback, command
-from switchyard_core.server import Limits
+from switchyard_core.cli.serve import _is_loopback
 
 SCRIPT = {
     "version": 1,
@@ -442,6 +440,25 @@ def test_serve_beyond_loopback_without_a_key_checks_the_host_too(config):
 
 
 @pytest.mark.parametrize(
+    ("limit", "told"),
+    [
+        ("header=5", "unknown limit `header` (limits: headers, header_bytes, body_timeout_s,"),
+        ("header=5", "did you mean `headers`?"),
+        ("headers", "the limit `headers` must be a whole number, as in `headers=100`"),
+        ("headers=2.5", "the limit `headers` must be a whole number, as in `headers=100`"),
+        ("body_timeout_s=x", "the limit `body_timeout_s` must be a number, as in"),
+        ("body_timeout_s=nan", "the limit `body_timeout_s` must be a positive number, not nan"),
+        ("connections=0", "the limit `connections` must be a positive number, not 0"),
+        ("connections=-1", "the limit `connections` must be a positive number, not -1"),
+    ],
+)
+def test_serve_refuses_a_limit_that_is_none(config, limit, told):
+    result = CliRunner().invoke(cli, ["serve", "--config", str(config), "--limit", limit])
+    assert result.exit_code == 2
+    assert told in " ".join(result.output.split())
+
+
+@pytest.mark.parametrize(
     "options",
     [("--allowed-host", "http://box"), ("--allowed-origin", "*"), ("--allowed-origin", "box:80")],
     ids=" ".join,
@@ -452,16 +469,9 @@ def test_serve_refuses_a_name_that_no_caller_can_send(config, options):
     assert f"{options[0]}: `{options[1]}` is not" in result.output
 
 
-def test_serve_has_the_defaults_of_limits():
-    shown = {option.name: option.default for option in command.params}
-    found = {
-        field.name: shown[field.name.removesuffix("_s")] for field in dataclasses.fields(Limits)
-    }
-    assert found == dataclasses.asdict(Limits())
-
-
 def test_serve_goes_on_while_slow_connections_wait_for_their_headers(config):
-    options = ("--max-half-open", "20", "--header-timeout", "1.5", "--max-connections", "50")
+    limits = ("half_open=20", "header_timeout_s=1.5", "connections=50")
+    options = [part for limit in limits for part in ("--limit", limit)]
     with serving(config, *options) as (process, url), contextlib.ExitStack() as opened:
         address = ("127.0.0.1", int(url.rpartition(":")[2]))
         slow = []
@@ -480,7 +490,7 @@ def test_serve_goes_on_while_slow_connections_wait_for_their_headers(config):
         _, err = process.communicate(timeout=20)
     assert {bytes(end) for end in ends} <= {b"HTTP/1.1 503", b"HTTP/1.1 408"}
     assert ends.count(b"HTTP/1.1 408") in range(1, 21)
-    assert err.count("the limit of --max-half-open is reached") == 1
+    assert err.count("the limit `half_open` is reached") == 1
     assert "Traceback" not in err
 
 

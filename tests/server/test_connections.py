@@ -134,7 +134,7 @@ async def test_endless_trailers_end_the_connection(parser):
         f"POST {CHAT} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
         "transfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\nx-a: "
     ).encode()
-    async with door(parser, provider, limits=Limits(max_header_bytes=4096)) as found:
+    async with door(parser, provider, limits=Limits(header_bytes=4096)) as found:
         async with found.open(request) as (reader, writer):
             assert await _flood(reader, writer, b"x" * 4096) == b""
         assert status(await found.says(ALIVE)) == 200
@@ -157,7 +157,7 @@ async def test_endless_trailers_end_the_connection(parser):
 )
 async def test_headers_beyond_the_limits_are_refused(parser, headers, expected):
     provider = BytesProvider()
-    limits = Limits(max_headers=90, max_header_bytes=8192)
+    limits = Limits(headers=90, header_bytes=8192)
     async with door(parser, provider, limits=limits) as found:
         request = call("connection: close", *headers)
         answers = [await found.says(request), await found.says(request[:5000], request[5000:])]
@@ -166,13 +166,13 @@ async def test_headers_beyond_the_limits_are_refused(parser, headers, expected):
 
 
 async def test_refusal_of_complete_headers_has_the_callers_shape_and_names_the_option(parser):
-    async with door(parser, limits=Limits(max_headers=10)) as found, httpx.AsyncClient() as client:
+    async with door(parser, limits=Limits(headers=10)) as found, httpx.AsyncClient() as client:
         answer = await client.post(
             found.url + CHAT, json={}, headers={f"x-{n}": "1" for n in range(10)}
         )
     assert answer.status_code == 431
     assert answer.json()["error"]["code"] == "headers_too_large"
-    assert "--max-headers" in answer.json()["error"]["message"]
+    assert "--limit headers=" in answer.json()["error"]["message"]
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ async def test_refusal_of_complete_headers_has_the_callers_shape_and_names_the_o
     ],
 )
 async def test_headers_without_an_end_are_refused_before_they_fill_the_memory(parser, start):
-    async with door(parser, limits=Limits(max_header_bytes=8192)) as found:
+    async with door(parser, limits=Limits(header_bytes=8192)) as found:
         async with found.open(start) as (reader, writer):
             answer = await _flood(reader, writer, b"x" * 4096)
         assert b"HTTP/1.1 431 " in answer
@@ -274,7 +274,7 @@ async def test_connection_beyond_the_limit_gets_503_and_running_ones_go_on(parse
     go = asyncio.Event()
     provider = BytesProvider(Reply(before=go.wait))
     async with (
-        door(parser, provider, limits=Limits(max_connections=2)) as found,
+        door(parser, provider, limits=Limits(connections=2)) as found,
         found.open(call("connection: close")) as (first, _),
         found.open(call("connection: close")) as (second, _),
     ):
@@ -286,14 +286,14 @@ async def test_connection_beyond_the_limit_gets_503_and_running_ones_go_on(parse
     assert [status(answer) for answer in refused] == [503, 503, 503]
     assert b"connection: close" in refused[0]
     assert [status(answer) for answer in (*served_ones, later)] == [200, 200, 200]
-    told = [record.getMessage() for record in caplog.records if "limit of" in record.getMessage()]
-    assert told == ["the limit of --max-connections is reached: new connections are refused"]
+    told = [record.getMessage() for record in caplog.records if "the limit" in record.getMessage()]
+    assert told == ["the limit `connections` is reached: new connections are refused"]
 
 
 async def test_half_open_connections_give_way_so_that_others_are_served(parser):
     part = b"GET /health HTTP/1.1\r\nhost: localhost\r\nx-slow: "
     async with (
-        door(parser, limits=Limits(max_half_open=3)) as found,
+        door(parser, limits=Limits(half_open=3)) as found,
         contextlib.AsyncExitStack() as opened,
     ):
         slow = []
@@ -311,7 +311,7 @@ async def test_half_open_connections_give_way_when_all_places_are_taken(parser):
     go = asyncio.Event()
     provider = BytesProvider(Reply(before=go.wait))
     async with (
-        door(parser, provider, limits=Limits(max_connections=3)) as found,
+        door(parser, provider, limits=Limits(connections=3)) as found,
         found.open(call("connection: close")) as (running, _),
         found.open() as (silent, _),
         found.open(b"GET /") as (_, _),
@@ -325,7 +325,7 @@ async def test_half_open_connections_give_way_when_all_places_are_taken(parser):
 
 
 async def test_burst_of_connections_within_the_limits_is_served(parser):
-    async with door(parser, limits=Limits(max_connections=200, max_half_open=150)) as found:
+    async with door(parser, limits=Limits(connections=200, half_open=150)) as found:
         answers = await asyncio.gather(*[found.says(ALIVE) for _ in range(150)])
     assert {status(answer) for answer in answers} == {200}
 

@@ -80,7 +80,8 @@ async def answers(tmp_path, text, content, provider):
         if name not in ("host", "content-length", "transfer-encoding", "connection")
     }
     async with httpx.AsyncClient(transport=transport, base_url="http://server") as client:
-        page = await client.post("/v1/decision", content=asked)
+        kind = {"content-type": "application/json"}
+        page = await client.post("/v1/decision", content=asked, headers=kind)
         store = app.engine.runtimes["coding"].store
         assert await store.count() == 0
         answer = await client.post(path, content=request.body, headers=headers)
