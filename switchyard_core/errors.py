@@ -201,13 +201,22 @@ class ReplayError(UpstreamError):
         message: What is wrong, and where.
         path: The file or folder, ``""`` when it is about none.
         kind: ``replay``, or what a subclass is for.
+        findings: All that is wrong with the files of a folder; the message tells them too.
     """
 
     # Recordings do not come about by themselves, however often a client asks.
     final = True
 
-    def __init__(self, message: str, *, path: str = "", kind: str = "replay") -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        path: str = "",
+        kind: str = "replay",
+        findings: Iterable[Finding] = (),
+    ) -> None:
         self.path = path
+        self.findings: tuple[Finding, ...] = tuple(findings)
         super().__init__(message, kind=kind)
 
 

@@ -8,6 +8,7 @@ together.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -15,7 +16,18 @@ from typing import Any
 
 from switchyard_core.patterns import linear
 
-__all__ = ["Headers", "Identity", "Mark", "read_identity", "read_mark", "unfit_source"]
+__all__ = [
+    "HEADER_NAME",
+    "Headers",
+    "Identity",
+    "Mark",
+    "read_identity",
+    "read_mark",
+    "unfit_source",
+]
+
+#: The name of a header, in any case.
+HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 #: Longest header value that can be an identity, in characters.
 MAX_LENGTH = 8192

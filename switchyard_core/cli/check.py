@@ -17,6 +17,7 @@ from switchyard_core.engine import script_findings
 from switchyard_core.errors import Finding
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.policy import CheckResult, check_policy
+from switchyard_core.replay import holds_recordings, recording_findings
 from switchyard_core.workbench.case_file import SUFFIX, check_cases
 
 __all__ = ["command"]
@@ -46,6 +47,8 @@ def command(
 ) -> None:
     r"""Check policies and report every problem with file, line and column.
 
+    A folder with recordings in it is checked too.
+
     Exits 0 when there is no error, 1 when there is one (with --strict also for a warning), and
     2 when a file could not be read. `switchyard rule CODE` explains a finding.
 
@@ -70,7 +73,9 @@ def command(
 
 
 def _check(name: str, registry: PluginRegistry, environ: Mapping[str, str] | None) -> CheckResult:
-    """Check a policy and the scripts that it plays, or the test file of a policy."""
+    """Check a policy and its scripts, the test file of a policy, or a folder of recordings."""
+    if holds_recordings(Path(name)):
+        return CheckResult(policy=None, findings=recording_findings(Path(name)))
     if name.endswith(SUFFIX) and Path(name).is_file():
         return CheckResult(policy=None, findings=check_cases(Path(name), registry))
     result = check_policy(name, registry, environ=environ)

@@ -6,14 +6,13 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from switchyard_core.identity import HEADER_NAME
 from switchyard_core.policy.draft import Draft
 from switchyard_core.policy.positions import Location
 from switchyard_core.policy.secrets import shown
 
-__all__ = ["HEADER_NAME", "HEADER_VALUE", "check_headers"]
+__all__ = ["HEADER_VALUE", "check_headers"]
 
-#: The name of a header.
-HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 #: What the value of a header may hold.
 HEADER_VALUE = re.compile(r"[\t\x20-\x7e]*")
 #: Headers that carry credentials or belong to the connection.

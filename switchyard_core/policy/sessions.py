@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from switchyard_core.identity import HEADER_NAME
 from switchyard_core.patterns import PatternError, compile_pattern
 from switchyard_core.policy.draft import Draft
-from switchyard_core.policy.headers import HEADER_NAME
 from switchyard_core.policy.model import Housekeeping
 from switchyard_core.policy.positions import Location
 from switchyard_core.policy.schema import HousekeepingModel, IdentityModel

@@ -4,8 +4,16 @@ It stands around the interface to providers, so it sees what is really sent: pro
 rewritten histories and a router's own questions, in all wire formats.
 """
 
-from switchyard_core.replay.folder import recording_files
+from switchyard_core.replay.folder import holds_recordings, recording_files, recording_findings
 from switchyard_core.replay.session import Mode, Replay
 from switchyard_core.replay.wrapping import ReplayTransport, ReplayUpstream
 
-__all__ = ["Mode", "Replay", "ReplayTransport", "ReplayUpstream", "recording_files"]
+__all__ = [
+    "Mode",
+    "Replay",
+    "ReplayTransport",
+    "ReplayUpstream",
+    "holds_recordings",
+    "recording_files",
+    "recording_findings",
+]

@@ -12,6 +12,7 @@ from switchyard_core.replay.keys import object_of
 __all__ = [
     "dumped_body",
     "dumped_chunk",
+    "is_layout",
     "is_shown_as_object",
     "loaded_body",
     "loaded_chunk",
@@ -31,6 +32,11 @@ _BASE64 = "base64"
 def is_shown_as_object(tree: Any) -> bool:
     """Return whether a body stands in a file as it is, and not as a string or as base64."""
     return isinstance(tree, dict) and set(tree) != {_BASE64}
+
+
+def is_layout(word: Any) -> bool:
+    """Return whether a word says how a body was spaced."""
+    return isinstance(word, str) and (word.removesuffix(_LINE) or "compact") in _LAYOUTS
 
 
 def dumped_body(body: bytes) -> tuple[bytes, str]:

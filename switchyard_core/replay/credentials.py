@@ -19,6 +19,7 @@ from switchyard_core.patterns import linear, pattern_set
 from switchyard_core.policy.secrets import shown
 from switchyard_core.replay.keys import object_of
 from switchyard_core.replay.tables import plain_name, tables
+from switchyard_core.upstream.played import MAX_DEPTH
 
 __all__ = ["credential_in_body", "credential_in_stream", "without_credentials"]
 
@@ -51,7 +52,6 @@ _PLACEHOLDER = linear(
 #: digits, capitals and small letters.
 _MIXED_WORD, _LONG_WORD, _LONG_KEY = 12, 20, 32
 _DIGIT = re.compile(r"[0-9]")
-_DEEPEST = 100
 
 
 def credential_in_body(body: bytes) -> str | None:
@@ -116,7 +116,7 @@ def _first(tree: Any) -> str | None:
 
 def _found(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[str | int, ...]]:
     """Yield the paths of fields that seem to hold credentials."""
-    if len(path) > _DEEPEST:
+    if len(path) > MAX_DEPTH:
         return
     if isinstance(value, dict):
         for key, item in value.items():

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
-from switchyard_core.errors import RecordingError, ReplayError
+from switchyard_core.errors import Finding, RecordingError, ReplayError
 from switchyard_core.replay.recording import Recording
 
-__all__ = ["Folder", "file_name", "recording_files"]
+__all__ = ["Folder", "file_name", "holds_recordings", "recording_files", "recording_findings"]
 
 _NAME = re.compile(r"[0-9a-f]{16}(?:-.*)?\.json")
 _UNSAFE = re.compile(r"[^A-Za-z0-9._]+")
@@ -34,6 +34,20 @@ def recording_files(directory: Path) -> list[Path]:
     )
 
 
+def holds_recordings(directory: Path) -> bool:
+    """Return whether something is a folder with a file in it that is named as a recording."""
+    return any(_NAME.fullmatch(file.name) for file in recording_files(directory))
+
+
+def recording_findings(directory: Path) -> tuple[Finding, ...]:
+    """Return all that is wrong with a folder of recordings."""
+    try:
+        Folder(directory)
+    except ReplayError as error:
+        return error.findings
+    return ()
+
+
 def file_name(key: str, route: str, role: str) -> str:
     """Return the name of a recording's file.
 
@@ -53,7 +67,8 @@ class Folder:
         directory: The folder; it is made when the first recording is written.
 
     Raises:
-        ReplayError: It is no folder, or a file in it is no recording, or two are of one call.
+        ReplayError: It is no folder, or a file in it is no recording, or two are of one call;
+            it carries all findings of all files.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -63,20 +78,32 @@ class Folder:
             raise ReplayError(
                 f"`{directory}` is a file, and recordings need a folder", path=str(directory)
             )
-        for file in recording_files(directory):
-            if not _NAME.fullmatch(file.name):
-                raise ReplayError(
-                    f"`{file}` is not named as a recording is, `<key>-<route>-<role>.json`; the "
-                    "folder of recordings holds no other JSON files",
-                    path=str(file),
-                )
-            recording = Recording.read(file)
-            other = self._recordings.setdefault(recording.key, recording)
-            if other is not recording:
-                raise ReplayError(
-                    f"`{other.file}` and `{file}` record the same call; remove one of them",
-                    path=str(file),
-                )
+        findings = [each for file in recording_files(directory) for each in self._read(file)]
+        if findings:
+            told = "\n".join(finding.render() for finding in findings)
+            raise ReplayError(
+                f"the folder of recordings `{directory}` cannot be used:\n{told}",
+                path=findings[0].file,
+                findings=findings,
+            )
+
+    def _read(self, file: Path) -> Iterator[Finding]:
+        """Take a file in; what is wrong with it is yielded."""
+        if not _NAME.fullmatch(file.name):
+            yield _misnamed(
+                file,
+                f"`{file.name}` is not named as a recording is, `<key>-<route>-<role>.json`",
+                "move it: the folder of recordings holds no other JSON files",
+            )
+            return
+        recording, findings = Recording.read(file)
+        yield from findings
+        if recording is None:
+            return
+        other = self._recordings.setdefault(recording.key, recording)
+        if other is not recording:
+            names = f"`{other.file.name}` and `{file.name}`"
+            yield _misnamed(file, f"{names} record the same call", "remove one of them")
 
     def __iter__(self) -> Iterator[Recording]:
         yield from self._recordings.values()
@@ -125,6 +152,10 @@ class Folder:
                 f"`{recording.file}` cannot be written: {error.strerror}", path=str(recording.file)
             ) from error
         self._recordings[recording.key] = recording
+
+
+def _misnamed(file: Path, message: str, fix: str) -> Finding:
+    return Finding(code="SY252", message=message, file=str(file), fix=fix)
 
 
 def _umask() -> int:

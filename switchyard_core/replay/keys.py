@@ -7,6 +7,8 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from switchyard_core.upstream.played import is_deeper
+
 __all__ = ["KEY_DIGITS", "fields_of", "key_of", "object_of"]
 
 #: Hexadecimal digits of the key that name a file.
@@ -54,10 +56,14 @@ def _refused(word: str) -> Any:
 
 
 def object_of(body: bytes) -> dict[str, Any] | None:
-    """Return a body as a tree, ``None`` when it is no JSON object in UTF-8."""
+    """Return a body as a tree, ``None`` when it is not a JSON object in UTF-8.
+
+    One that is nested deeper than what is played is not taken for one either: how deep
+    Python can read depends on who asks, and a key must not.
+    """
     try:
         # As text: of bytes `json` guesses the encoding, and nobody here speaks UTF-16.
         tree = json.loads(body.decode("utf-8"), parse_constant=_refused)
     except (ValueError, RecursionError):
         return None
-    return tree if isinstance(tree, dict) else None
+    return tree if isinstance(tree, dict) and not is_deeper(tree) else None

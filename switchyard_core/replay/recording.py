@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
-from switchyard_core.errors import ReplayError
+from switchyard_core.errors import Finding
 from switchyard_core.jsonprint import pretty
-from switchyard_core.jsontext import JsonTextError, ObjectText, encode
+from switchyard_core.jsontext import ObjectText, encode
 from switchyard_core.replay.bodies import (
     dumped_body,
     dumped_chunk,
+    is_layout,
     is_shown_as_object,
     loaded_body,
     loaded_chunk,
 )
 from switchyard_core.replay.keys import KEY_DIGITS, key_of, object_of
+from switchyard_core.upstream.played import (
+    MAX_DEPTH,
+    Problem,
+    UnreadableError,
+    answer_problems,
+    findings_of,
+    parsed,
+    read_played,
+)
 
 __all__ = ["VERSION", "Answer", "Recording"]
 
@@ -25,6 +34,10 @@ __all__ = ["VERSION", "Answer", "Recording"]
 VERSION = 1
 #: Of whole answers; what is below is only said before one.
 _STATUSES = range(200, 600)
+#: Levels of a file around the body of an answer.
+_AROUND_BODY = 3
+
+_Path = tuple[str | int, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,25 +64,6 @@ class Answer:
         body, layout = dumped_body(b"".join(self.chunks))
         note = b"" if layout in ("", "compact") else b',"layout":' + encode(layout)
         return head + note + b',"body":' + body + b"}"
-
-    @classmethod
-    def loaded(cls, value: Any) -> Self:
-        """Return an answer of a file.
-
-        Raises:
-            ValueError, KeyError, TypeError, AttributeError: The value is none.
-        """
-        stream = "chunks" in value
-        if not isinstance(value["status"], int) or stream == ("body" in value):
-            msg = "an answer has a `status`, and either a `body` or `chunks`"
-            raise ValueError(msg)
-        if value["status"] not in _STATUSES or isinstance(value["status"], bool):
-            msg = "the `status` of an answer is no HTTP status: it is from 200 to 599"
-            raise ValueError(msg)
-        body = loaded_body(value["body"], value.get("layout", "")) if not stream else b""
-        chunks = tuple(map(loaded_chunk, value["chunks"])) if stream else (body,) if body else ()
-        headers = tuple((str(name), str(text)) for name, text in value["headers"].items())
-        return cls(status=value["status"], headers=headers, chunks=chunks, stream=stream)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,60 +113,141 @@ class Recording:
         return pretty(b",".join(parts)) + "\n"
 
     @classmethod
-    def read(cls, file: Path) -> Self:
-        """Read a recording.
-
-        Raises:
-            ReplayError: The file is none, or its name does not fit what is in it.
-        """
+    def read(cls, file: Path) -> tuple[Self | None, tuple[Finding, ...]]:
+        """Return the recording in a file, ``None`` with all that is wrong with it."""
         try:
-            recording = cls._loaded(file, file.read_bytes())
-        except OSError as error:
-            raise _unusable(file, f"cannot be read: {error.strerror}") from error
-        except ValueError as error:
-            raise _unusable(file, f"is not a recording: {str(error)[:200]}") from error
-        except (KeyError, TypeError, AttributeError, RecursionError) as error:
-            # What these say is for programmers.
-            raise _unusable(file, "is not a recording: its members are not as they were") from error
-        if file.name[:KEY_DIGITS] != recording.key:
-            raise _unusable(
-                file,
-                f"is named for another call: its request has the key `{recording.key}`, so it "
-                "was renamed or edited. Record it again",
+            text = read_played(file)
+            tree = parsed(text, MAX_DEPTH + _AROUND_BODY)
+        except UnreadableError as error:
+            return None, (
+                Finding(
+                    code="SY250",
+                    message=f"the recording {error.message}",
+                    file=str(file),
+                    line=error.line,
+                    column=error.column,
+                    fix="repair the file, or remove it: the folder of recordings holds no others",
+                ),
             )
-        return recording
-
-    @classmethod
-    def _loaded(cls, file: Path, data: bytes) -> Self:
-        try:
-            text = ObjectText(data)
-        except JsonTextError as error:
-            msg = "it is not a JSON object"
-            raise ValueError(msg) from error
-        if text.value("version") != VERSION:
-            msg = f"its `version` is not {VERSION}"
-            raise ValueError(msg)
-        request = text.object("request")
-        if request is None:
-            msg = "it has no `request`"
-            raise ValueError(msg)
-        body = request.value("body")
-        responses: Sequence[Mapping[str, Any]] = text.value("responses")
-        if not isinstance(responses, list) or not responses:
-            msg = "`responses` is not a list with an answer in it"
-            raise ValueError(msg)
-        return cls(
-            file=file,
-            key_fields=tuple(map(str, text.value("key_fields"))),
-            method=str(request.value("method")),
-            path=str(request.value("path")),
-            body=(request.raw("body") or b"") if is_shown_as_object(body) else loaded_chunk(body),
-            answers=tuple(Answer.loaded(response) for response in responses),
+        reader = _Reader()
+        answers = reader.answers(tree)
+        request = reader.request(tree, text)
+        if reader.problems or request is None:
+            return None, findings_of(text, str(file), reader.problems)
+        method, path, body = request
+        fields = tuple(tree["key_fields"])
+        found = cls(
+            file=file, key_fields=fields, method=method, path=path, body=body, answers=answers
+        )
+        if file.name[:KEY_DIGITS] == found.key:
+            return found, ()
+        return None, (
+            Finding(
+                code="SY252",
+                message=f"this file is named for another call: its request has the key "
+                f"`{found.key}`, so it was renamed or edited",
+                file=str(file),
+                fix="record the call again",
+            ),
         )
 
 
-def _unusable(file: Path, what: str) -> ReplayError:
-    return ReplayError(
-        f"`{file}` {what}. The folder of recordings holds nothing else; remove or repair the file",
-        path=str(file),
-    )
+class _Reader:
+    """Takes a file's tree apart and notes what is wrong with it."""
+
+    def __init__(self) -> None:
+        self.problems: list[Problem] = []
+
+    def request(self, tree: Any, text: str) -> tuple[str, str, bytes] | None:
+        """Return method, path and body of the call, ``None`` when something is wrong."""
+        if not isinstance(tree, dict):
+            self._wrong((), "this is not a recording: it must be an object")
+            return None
+        if isinstance(tree.get("version"), bool) or tree.get("version") != VERSION:
+            self._wrong(("version",), f"its `version` is not {VERSION}")
+        fields = tree.get("key_fields")
+        if not isinstance(fields, list) or not all(isinstance(each, str) for each in fields):
+            self._wrong(("key_fields",), "`key_fields` must be a list of strings")
+        request = tree.get("request")
+        if not isinstance(request, dict):
+            self._wrong(("request",), "it has no `request`, which must be an object")
+            return None
+        for name in ("method", "path"):
+            if not isinstance(request.get(name), str):
+                self._wrong(("request", name), f"the `{name}` of the request must be a string")
+        body = request.get("body")
+        try:
+            data = b"" if is_shown_as_object(body) else loaded_chunk(body)
+        except ValueError as error:
+            self._wrong(("request", "body"), str(error))
+            return None
+        if is_shown_as_object(body) and not self.problems:
+            # As it was sent, to the byte: its key hangs on it.
+            data = _raw_body(text)
+        return str(request.get("method")), str(request.get("path")), data
+
+    def answers(self, tree: Any) -> tuple[Answer, ...]:
+        """Return the answers; of those that are wrong nothing."""
+        responses = tree.get("responses") if isinstance(tree, dict) else ()
+        if not isinstance(responses, list) or not responses:
+            if isinstance(tree, dict):
+                self._wrong(("responses",), "`responses` must be a list with an answer in it")
+            return ()
+        found = (self._answer(each, ("responses", at)) for at, each in enumerate(responses))
+        return tuple(answer for answer in found if answer is not None)
+
+    def _answer(self, value: Any, path: _Path) -> Answer | None:
+        if not isinstance(value, dict):
+            self._wrong(path, "an answer must be an object")
+            return None
+        status, headers = value.get("status"), value.get("headers")
+        if isinstance(status, bool) or not isinstance(status, int) or status not in _STATUSES:
+            self._wrong((*path, "status"), "the `status` of an answer must be from 200 to 599")
+            status = _STATUSES[0]
+        if not isinstance(headers, dict):
+            self._wrong((*path, "headers"), "the `headers` of an answer must be an object")
+            headers = {}
+        chunks = self._chunks(value, path)
+        if chunks is None:
+            return None
+        for place, message in answer_problems(status, headers, sum(map(len, chunks))):
+            self._wrong((*path, *place), message)
+        return Answer(
+            status=status, headers=tuple(headers.items()), chunks=chunks, stream="chunks" in value
+        )
+
+    def _chunks(self, value: dict[str, Any], path: _Path) -> tuple[bytes, ...] | None:
+        if ("chunks" in value) == ("body" in value):
+            self._wrong(path, "an answer has either a `body` or `chunks`")
+            return None
+        if "chunks" in value:
+            pieces = value["chunks"]
+            if not isinstance(pieces, list):
+                self._wrong((*path, "chunks"), "`chunks` must be a list")
+                return None
+            places = [(*path, "chunks", at) for at in range(len(pieces))]
+            return tuple(map(self._chunk, pieces, places))
+        layout = value.get("layout", "")
+        if not is_layout(layout):
+            self._wrong((*path, "layout"), "the `layout` of a body is not one that is known")
+            return None
+        if is_shown_as_object(value["body"]):
+            return (loaded_body(value["body"], layout),)
+        body = self._chunk(value["body"], (*path, "body"))
+        return (body,) if body else ()
+
+    def _chunk(self, value: Any, path: _Path) -> bytes:
+        try:
+            return loaded_chunk(value)
+        except ValueError as error:
+            self._wrong(path, str(error))
+            return b""
+
+    def _wrong(self, path: _Path, message: str) -> None:
+        fix = "change it as docs/replay.md says, or record the call again"
+        self.problems.append(Problem(path, message, fix, "SY251"))
+
+
+def _raw_body(text: str) -> bytes:
+    request = ObjectText(text.encode("utf-8"), unique=False).object("request")
+    return (request.raw("body") if request is not None else None) or b""

@@ -14,6 +14,7 @@ from switchyard_core.replay.recording import Answer, Recording
 from switchyard_core.replay.tables import tables
 from switchyard_core.upstream.base import Outgoing
 from switchyard_core.upstream.encoding import EncodingError, TooLongError, content_encoding, decoded
+from switchyard_core.upstream.played import answer_problems
 
 __all__ = ["ANSWER_BYTES", "Writer"]
 
@@ -106,6 +107,9 @@ class Writer:
             chunks=plain if stream else (body,) if body else (),
             stream=stream,
         )
+        for _, problem in answer_problems(status, dict(answer.headers), len(body)):
+            self.gave_up(f"it could not be played: {problem}")
+            return
         before = self._folder.get(self._key)
         if before is not None and not self._ledger.replaces(self._key):
             recording = before.with_answer(answer)

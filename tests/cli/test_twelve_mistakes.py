@@ -136,7 +136,7 @@ MISTAKES = (
         new="$.messages[*].content[*].name",
     ),
     Mistake(
-        place=(37, 11),
+        place=(37, 12),
         code="SY402",
         fix="correct the expression (RE2 syntax)",
         old='"(ping"',

@@ -125,10 +125,10 @@ def changed(**changes):
         pytest.param(changed(version=2), "`version` is not 1", id="version"),
         pytest.param(changed(request=3), "has no `request`", id="request"),
         pytest.param(
-            changed(request={"method": "POST", "path": "/"}), "is not a recording", id="body"
+            changed(request={"method": "POST", "path": "/"}), "base64 in an object", id="body"
         ),
         pytest.param(changed(responses=[]), "`responses`", id="no_answer"),
-        pytest.param(changed(responses=[3]), "is not a recording", id="odd_answer"),
+        pytest.param(changed(responses=[3]), "an answer must be an object", id="odd_answer"),
         pytest.param(
             changed(responses=[{"status": 200, "headers": {}}]), "`body` or `chunks`", id="no_body"
         ),
@@ -140,7 +140,7 @@ def changed(**changes):
             )
             for status in (99999, 600, 199, 0, -200, True)
         ),
-        pytest.param(changed(key_fields=None), "is not a recording", id="key_fields"),
+        pytest.param(changed(key_fields=None), "must be a list of strings", id="key_fields"),
         pytest.param(changed(key_fields=["model"]), "named for another call", id="other_key"),
     ],
 )
@@ -161,7 +161,7 @@ def test_a_broken_file_is_an_error_with_its_path(tmp_path, content):
     file = recording(tmp_path).file
     file.write_text(content)
 
-    with pytest.raises(ReplayError, match=r"is not a recording") as caught:
+    with pytest.raises(ReplayError, match=r"SY250 the recording is not JSON") as caught:
         Folder(tmp_path)
 
     assert str(file) in caught.value.message

@@ -470,3 +470,36 @@ async def test_an_answer_that_cannot_be_decoded_is_not_recorded(tmp_path, encodi
         await record(tmp_path, FakeUpstream(reply), call("openai_chat"))
 
     assert files(tmp_path) == []
+
+
+async def test_what_could_not_be_played_is_not_recorded(tmp_path, caplog):
+    reply = FakeReply(status=204, body=b"x", headers=(("content-type", "text/plain"),))
+
+    await record(tmp_path, FakeUpstream(reply), call("openai_chat"))
+
+    assert files(tmp_path) == []
+    assert "status 204 has no body" in caplog.text
+
+
+@pytest.mark.parametrize("levels", [10, 90, 95, 96, 97, 98, 99, 100, 300, 700, 900, 950, 2000])
+async def test_a_call_of_any_depth_is_recorded_and_replayed(tmp_path, levels):
+    deep = b"[" * levels + b"]" * levels
+    sent = outgoing("openai_chat", b'{"model":"m","messages":' + deep + b"}")
+    answer = b'{"a":' + deep + b"}"
+    await record(tmp_path, FakeUpstream(FakeReply(body=answer)), sent)
+
+    _, upstream = wrapped(tmp_path, "replay")
+
+    assert await (await upstream.send(sent)).read() == answer
+
+
+async def test_the_key_of_a_call_does_not_depend_on_who_asks(tmp_path):
+    replay = Replay(tmp_path, "record")
+
+    def key(depth, sent):
+        return key(depth - 1, sent) if depth else replay._key(sent, None)
+
+    for levels in range(80, 1000, 7):
+        body = b'{"messages":' + b"[" * levels + b"]" * levels + b"}"
+        sent = outgoing("openai_chat", body)
+        assert key(0, sent) == key(400, sent)

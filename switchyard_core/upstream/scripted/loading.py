@@ -5,14 +5,21 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
 from switchyard_core.errors import Finding, PolicyError
-from switchyard_core.upstream.scripted.positions import locate
+from switchyard_core.upstream.played import (
+    Problem,
+    UnreadableError,
+    findings_of,
+    parsed,
+    printable,
+    read_played,
+)
 from switchyard_core.upstream.scripted.script import (
     Call,
     Fault,
@@ -24,6 +31,8 @@ from switchyard_core.upstream.scripted.script import (
 )
 
 __all__ = ["check_script", "load_script"]
+
+_VARIABLE = re.compile(r"\{\{(\w+)\}\}")
 
 #: What a value should have been, by pydantic's type of error.
 _EXPECTED = {
@@ -54,16 +63,9 @@ def load_script(path: str | Path, variables: Mapping[str, str] | None = None) ->
         PolicyError: The file cannot be read or has problems; it carries all of them.
     """
     try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = "is not UTF-8" if isinstance(error, UnicodeDecodeError) else error.strerror
-        finding = Finding(
-            code="SY240",
-            message=f"the script cannot be read: {reason}",
-            file=str(path),
-            fix="give the path of a script file, relative to the policy",
-        )
-        raise PolicyError([finding]) from error
+        text = read_played(path)
+    except UnreadableError as error:
+        raise PolicyError([_unusable(error, str(path))]) from error
     script, findings = check_script(text, str(path), variables)
     if script is None:
         raise PolicyError(findings)
@@ -81,80 +83,89 @@ def check_script(
         variables: See :func:`load_script`.
     """
     try:
-        tree = json.loads(text)
-    except json.JSONDecodeError as error:
-        return None, (_not_json(f": {error.msg.lower()}", file, error.lineno, error.colno),)
-    except (ValueError, RecursionError):
-        return None, (_not_json("", file, 0, 0),)
+        tree = parsed(text)
+    except UnreadableError as error:
+        return None, (_unusable(error, file),)
+    halves: list[Problem] = []
+    # As JSON, because strict models take a list for a tuple only there.
+    data = json.dumps(_filled(tree, variables or {}, (), halves))
     try:
-        # As JSON, because strict models take a list for a tuple only there.
-        return Script.model_validate_json(json.dumps(_filled(tree, variables or {}))), ()
+        script = Script.model_validate_json(data)
     except ValidationError as error:
-        found = [_finding(text, file, dict(problem)) for problem in error.errors()]
-        return None, tuple(sorted(found, key=lambda finding: (finding.line, finding.column)))
+        details = error.errors(include_input=False, include_url=False)
+        return None, findings_of(text, file, [*halves, *map(_problem, details)])
+    return (None, findings_of(text, file, halves)) if halves else (script, ())
 
 
-def _not_json(reason: str, file: str, line: int, column: int) -> Finding:
+def _unusable(error: UnreadableError, file: str) -> Finding:
     return Finding(
         code="SY240",
-        message=f"the script is not JSON{reason}",
+        message=f"the script {error.message}",
         file=file,
-        line=line,
-        column=column,
-        fix="a script is one JSON object, see docs/scripted_provider.md",
+        line=error.line,
+        column=error.column,
+        fix="a script is a file with one JSON object, see docs/scripted_provider.md",
     )
 
 
-def _filled(value: Any, variables: Mapping[str, str]) -> Any:
+def _filled(
+    value: Any, variables: Mapping[str, str], path: tuple[str | int, ...], halves: list[Problem]
+) -> Any:
+    """Return a tree with its variables filled in; half characters are replaced and noted."""
     if isinstance(value, str):
-        return re.sub(r"\{\{(\w+)\}\}", lambda match: variables.get(match[1], match[0]), value)
+        plain = value.encode("utf-8", "replace").decode()
+        if plain != value:
+            halves.append(_half(path))
+        return _VARIABLE.sub(lambda match: variables.get(match[1], match[0]), plain)
     if isinstance(value, list):
-        return [_filled(item, variables) for item in value]
+        return [_filled(item, variables, (*path, at), halves) for at, item in enumerate(value)]
     if isinstance(value, dict):
-        return {key: _filled(item, variables) for key, item in value.items()}
+        found = {}
+        for key, item in value.items():
+            plain = key.encode("utf-8", "replace").decode()
+            if plain != key:
+                halves.append(_half((*path, key)))
+            found[plain] = _filled(item, variables, (*path, key), halves)
+        return found
     return value
 
 
-def _finding(text: str, file: str, problem: dict[str, Any]) -> Finding:
-    # pydantic's own words name Python types and its version; these are for the author.
-    steps: list[str | int] = list(problem["loc"])
-    line, column = locate(text, steps)
-    path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
-    kind = problem["type"]
-    context = problem.get("ctx", {})
-    last = steps[-1] if steps else None
-    name = "the script" if last is None else "the item" if isinstance(last, int) else f"`{last}`"
-    code, fix = "SY242", ""
-    notes: tuple[str, ...] = ()
-    if kind == "extra_forbidden":
-        code = "SY241"
-        allowed = sorted(_keys_at(steps[:-1]))
-        near = difflib.get_close_matches(str(last), allowed, 1)
-        message = f"unknown key {name}"
-        notes = (f"allowed keys: {', '.join(allowed)}",)
-        fix = f"did you mean `{near[0]}`?" if near else "remove it"
-    elif kind == "missing":
-        message, fix = f"{name} is missing", "add it, see docs/scripted_provider.md"
-    elif kind == "value_error":
-        message, fix = str(context["error"]), "change it, see docs/scripted_provider.md"
-        message = f"{name} {message}" if message.startswith(("is ", "must ")) else message
-    else:
-        bounds = {key: int(b) if isinstance(b, float) else b for key, b in context.items()}
-        wanted = _EXPECTED.get(kind, "another value").format(**bounds)
-        message, fix = f"{name} must be {wanted}", f"write {wanted}"
-    return Finding(
-        code=code,
-        message=message,
-        file=file,
-        line=line,
-        column=column,
-        path=path.lstrip("."),
-        notes=notes,
-        fix=fix,
+def _half(path: tuple[str | int, ...]) -> Problem:
+    return Problem(
+        path,
+        "the text has half of a surrogate pair, which no provider can send",
+        "write both halves, or the character itself",
+        "SY242",
     )
 
 
-def _keys_at(steps: list[str | int]) -> list[str]:
+def _problem(detail: Mapping[str, Any]) -> Problem:
+    # pydantic's own words name Python types and its version; these are for the author.
+    key = detail["loc"][-1:] == ("[key]",)
+    path: tuple[str | int, ...] = detail["loc"][:-1] if key else detail["loc"]
+    kind, context = detail["type"], detail.get("ctx", {})
+    last = path[-1] if path else None
+    shown = printable(str(last))
+    name = "the script" if last is None else "the item" if isinstance(last, int) else f"`{shown}`"
+    see = ", see docs/scripted_provider.md"
+    if kind == "extra_forbidden":
+        allowed = sorted(_keys_at(path[:-1]))
+        near = difflib.get_close_matches(shown, allowed, 1)
+        fix = f"did you mean `{near[0]}`?" if near else "remove it"
+        notes = (f"allowed keys: {', '.join(allowed)}",)
+        return Problem(path, f"unknown key {name}", fix, "SY241", notes)
+    if kind == "missing":
+        return Problem(path, f"{name} is missing", f"add it{see}", "SY242")
+    if kind == "value_error":
+        message = str(context["error"])
+        message = f"{name} {message}" if message.startswith(("is ", "must ", "has ")) else message
+        return Problem(path, message, f"change it{see}", "SY242")
+    bounds = {key: int(b) if isinstance(b, float) else b for key, b in context.items()}
+    wanted = _EXPECTED.get(kind, "another value").format(**bounds)
+    return Problem(path, f"{name} must be {wanted}", f"write {wanted}", "SY242")
+
+
+def _keys_at(steps: Sequence[str | int]) -> list[str]:
     """Return the keys that the object at a path may have."""
     names = [step for step in steps if isinstance(step, str)]
     parts: dict[str, type[BaseModel]] = {

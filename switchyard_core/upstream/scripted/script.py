@@ -8,6 +8,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 
 from switchyard_core.declarations import WireFormat
 from switchyard_core.patterns import PatternError, compile_pattern
+from switchyard_core.upstream.played import header_problem
 
 __all__ = [
     "Call",
@@ -48,6 +49,24 @@ def _has_items(items: tuple[_Item, ...]) -> tuple[_Item, ...]:
     return items
 
 
+def _is_header(name: str) -> str:
+    problem = header_problem(name, "")
+    if not problem and name.lower() == "content-length":
+        problem = "`content-length` follows from the body of the error"
+    if problem:
+        raise ValueError(problem)
+    return name
+
+
+def _is_header_value(value: str) -> str:
+    if header_problem("x", value):
+        msg = "has characters that no header can have"
+        raise ValueError(msg)
+    return value
+
+
+HeaderName = Annotated[str, AfterValidator(_is_header)]
+HeaderValue = Annotated[str, AfterValidator(_is_header_value)]
 Pattern = Annotated[str, AfterValidator(_compiles)]
 Count = Annotated[int, Field(ge=0)]
 Seconds = Annotated[float, Field(ge=0, le=3600, allow_inf_nan=False)]
@@ -170,7 +189,7 @@ class Fault(_Part):
     status: Annotated[int | None, Field(ge=400, le=599)] = None
     kind: FaultKind | None = None
     message: str = ""
-    headers: dict[str, str] = Field(default_factory=dict)
+    headers: dict[HeaderName, HeaderValue] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _says_what(self) -> Fault:

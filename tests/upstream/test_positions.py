@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switchyard_core.upstream.scripted.positions import locate
+from switchyard_core.upstream.positions import locate, locate_all
 
 TEXT = """
 {
@@ -44,6 +44,21 @@ def test_locate_reads_escaped_keys_and_empty_containers() -> None:
     assert locate(text, ["cA", 3]) == (1, 29)
     assert locate(text, ["cA", 0, 0]) == (1, 15)
     assert locate(text, ["cA", 1, "x"]) == (1, 19)
+
+
+def test_places_of_many_paths_are_those_of_each() -> None:
+    paths: list[list[str | int]] = [[], ["a"], ["a", 0], ["a", 1], ["x"], ["a", 0, "y"]]
+
+    assert locate_all(TEXT, paths) == [locate(TEXT, path) for path in paths]
+
+
+def test_many_places_are_found_in_one_walk() -> None:
+    size = 30_000
+    text = json.dumps({str(number): [number] for number in range(size)}, indent=0)
+
+    places = locate_all(text, [[str(number), 0] for number in range(size)])
+
+    assert [line for line, _ in places] == [3 * number + 3 for number in range(size)]
 
 
 def _paths(
