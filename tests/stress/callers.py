@@ -24,8 +24,9 @@ from tests.server.servers import PATHS
 from tests.stress.marks import REPEATS, Mark, count_in, numbers_in
 from tests.stress.provider import FAULTS
 
-#: A caller that waits longer than this for the end of an answer will never get it.
-PATIENCE_S = 20.0
+#: A caller that waits longer than this for the end of an answer will never get it: three times what
+#: the server waits for a provider that has fallen silent.
+PATIENCE_S = 30.0
 #: A swarm stops after so many broken promises: more would say nothing new.
 MOST_PROBLEMS = 20
 
