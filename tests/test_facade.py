@@ -70,7 +70,9 @@ async def test_asgi_serves_in_process(yard):
     body = conversation("openai_responses").user("hi").body()
 
     async with httpx.AsyncClient(transport=transport, base_url="http://x") as client:
-        response = await client.post("/v1/responses", content=body)
+        response = await client.post(
+            "/v1/responses", content=body, headers={"content-type": "application/json"}
+        )
 
     assert response.headers["x-switchyard-phase"] == "planning"
 

@@ -150,6 +150,8 @@ class Harness:
         self.asked = Questions(asker, answers, self.upstream.requests)
         numbers = count(1)
         keys = [client.api_key_env for client in self.policy.clients.values()]
+        # Which run a body was sent for; the requests keep the bodies, and so their ids.
+        self._runs: dict[int, object] = {}
         self.engine = Engine(
             self.policy,
             registry,
@@ -181,16 +183,17 @@ class Harness:
             RequestError: The request is refused; nothing was sent.
             UpstreamError: The last reply is one, or breaks off.
         """
-        before, bodies = len(self.upstream.requests), list[bytes]()
+        before, run = len(self.upstream.requests), object()
         async with await self.engine.handle(
-            request, sent=lambda _, rewritten: bodies.append(rewritten.outgoing.body)
+            request,
+            sent=lambda _, rewritten: self._runs.update({id(rewritten.outgoing.body): run}),
         ) as response:
             answer = await response.read()
-        # Other requests may run at the same time: only those with these very bodies are its own.
-        own = {id(body) for body in bodies}
+        # Other requests may run at the same time: what was sent for them is not this one's.
+        sent = self.upstream.requests[before:]
         return Routed(
             decision=response.decision,
-            sent=tuple(r for r in self.upstream.requests[before:] if id(r.body) in own),
+            sent=tuple(one for one in sent if self._runs.get(id(one.body), run) is run),
             reports=response.reports,
             status=response.status,
             answer=answer,
