@@ -94,13 +94,11 @@ class ModelUsage:
         input_tokens: All tokens of the input, those of a cache included, in every wire format.
         output_tokens: Tokens of the reply, reasoning included.
         cached_tokens: How many of the input came from a cache.
-        reasoning_tokens: How many of the output were reasoning.
     """
 
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
-    reasoning_tokens: int = 0
 
     def __add__(self, other: ModelUsage) -> ModelUsage:
         """Return the sum of two calls."""
@@ -108,7 +106,6 @@ class ModelUsage:
             input_tokens=self.input_tokens + other.input_tokens,
             output_tokens=self.output_tokens + other.output_tokens,
             cached_tokens=self.cached_tokens + other.cached_tokens,
-            reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
         )
 
 

@@ -198,7 +198,7 @@ class AnswerRun:
                 async for event in self.events:
                     begun = True
                     self._hear(event)
-                    self._made(partial(self.writer.event, event))
+                    self._made(partial(self.writer.note, event))
             body = self._made(self.writer.whole)
         except SwitchyardError as error:
             error.final = error.final or begun

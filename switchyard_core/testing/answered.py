@@ -96,7 +96,7 @@ class Answered:
         """Return the answer as a whole body, the same in every run: id and time are fixed."""
         writer = self._writer(wire_format)
         for event in self.events:
-            writer.event(event)
+            writer.note(event)
         return writer.whole()
 
     def body(self, wire_format: WireFormat) -> dict[str, Any]:

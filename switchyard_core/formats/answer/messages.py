@@ -1,105 +1,68 @@
-"""An answer as Anthropic Messages: one block per part.
+"""An answer as Anthropic Messages: one text block per section.
 
 Source: shapes of the public API reference.
 """
 
 from __future__ import annotations
 
-import base64
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from switchyard_core.asking import ModelUsage
+from switchyard_core.formats.answer.base import Writer
+from switchyard_core.formats.answer.sections import Closed, More, Opened, Piece
 from switchyard_core.formats.answer.sse import sse
-from switchyard_core.formats.answer.writer import Part, PartWriter
-from switchyard_core.jsontext import JsonTextError, encode, loads
+from switchyard_core.jsontext import encode
 
 __all__ = ["MessagesAnswer"]
 
 
-class MessagesAnswer(PartWriter):
+class MessagesAnswer(Writer):
     """Writes ``message`` objects and their streams of named events."""
 
-    id_prefix = "msg_"
-    call_prefix = "toolu_01"
-    stop_words: ClassVar[Mapping[str, str]] = {
-        "stop": "end_turn",
-        "calls": "tool_use",
-        "length": "max_tokens",
-        "filter": "refusal",
-    }
+    def begin(self) -> bytes:
+        """Return the event with the empty message; the tokens are not known yet."""
+        return _event("message_start", message=self._message([], None, _usage(ModelUsage())))
 
-    def begin(self, usage: ModelUsage) -> bytes:
-        """Return the event with the empty message, and a sign of life."""
-        return _event("message_start", message=self._message([], None, usage)) + _event("ping")
-
-    def end(self, stop: str, usage: ModelUsage, extension: Mapping[str, Any]) -> bytes:
-        """Return the event with the reason to stop and the usage, and the last one."""
-        delta = {"stop_reason": self.stop_word(stop), "stop_sequence": None}
-        return _event("message_delta", delta=delta, usage=_usage(usage), **extension) + _event(
+    def end(self) -> bytes:
+        """Return the event with usage and extension, and the last one."""
+        extension = self._finished()
+        delta = {"stop_reason": "end_turn", "stop_sequence": None}
+        usage = _usage(self._sections.usage)
+        return _event("message_delta", delta=delta, usage=usage, **extension) + _event(
             "message_stop"
         )
 
-    def whole(self, stop: str, usage: ModelUsage, extension: Mapping[str, Any]) -> dict[str, Any]:
+    def whole(self) -> bytes:
         """Return the ``message``."""
-        parts = zip(self.parts, self.texts, strict=True)
-        blocks = [self._block(part, text) for part, text in parts]
-        return {**self._message(blocks, self.stop_word(stop), usage), **extension}
+        extension = self._finished()
+        blocks = [{"type": "text", "text": text} for text in self._sections.texts]
+        message = self._message(blocks, "end_turn", _usage(self._sections.usage))
+        return encode({**message, **extension})
 
-    def arguments(self, text: str) -> str:
-        """Return arguments as the object that this wire format demands."""
-        try:
-            fits = isinstance(loads(text.encode()), dict)
-        except JsonTextError:
-            fits = False
-        return text if fits else encode({"input": text}).decode()
-
-    def _opened(self, index: int, part: Part) -> bytes:
-        block = self._block(part, "")
-        if part.kind == "reasoning":
-            block["signature"] = ""
-        opened = _event("content_block_start", index=index, content_block=block)
-        # The API itself begins arguments with an empty piece.
-        return opened + (self._more(index, part, "") if part.kind == "call" else b"")
-
-    def _more(self, index: int, part: Part, text: str) -> bytes:
-        if part.kind == "text":
-            delta = {"type": "text_delta", "text": text}
-        elif part.kind == "reasoning":
-            delta = {"type": "thinking_delta", "thinking": text}
-        else:
-            delta = {"type": "input_json_delta", "partial_json": text}
-        return _event("content_block_delta", index=index, delta=delta)
-
-    def _closed(self, index: int, part: Part, text: str) -> bytes:
-        signed = b""
-        if part.kind == "reasoning":
-            delta = {"type": "signature_delta", "signature": self._block(part, text)["signature"]}
-            signed = _event("content_block_delta", index=index, delta=delta)
-        return signed + _event("content_block_stop", index=index)
-
-    def _block(self, part: Part, text: str) -> dict[str, Any]:
-        if part.kind == "text":
-            return {"type": "text", "text": text}
-        if part.kind == "reasoning":
-            # Clients send a thinking block back as it came, and one without a signature is refused.
-            signature = part.opaque or base64.b64encode(self.frame.id.encode()).decode()
-            return {"type": "thinking", "thinking": text, "signature": signature}
-        arguments = loads(text.encode()) if text else {}
-        return {"type": "tool_use", "id": part.id, "name": part.name, "input": arguments}
+    def _piece(self, piece: Piece) -> bytes:
+        index = piece.index
+        match piece:
+            case Opened():
+                block = {"type": "text", "text": ""}
+                return _event("content_block_start", index=index, content_block=block)
+            case More():
+                delta = {"type": "text_delta", "text": piece.delta}
+                return _event("content_block_delta", index=index, delta=delta)
+            case Closed():
+                return _event("content_block_stop", index=index)
 
     def _message(
-        self, content: list[dict[str, Any]], stop_reason: str | None, usage: ModelUsage
+        self, content: list[dict[str, Any]], stop_reason: str | None, usage: dict[str, Any]
     ) -> dict[str, Any]:
         return {
-            "id": self.frame.id,
+            "id": self._frame.id,
             "type": "message",
             "role": "assistant",
-            "model": self.frame.model,
+            "model": self._frame.model,
             "content": content,
             "stop_reason": stop_reason,
             "stop_sequence": None,
-            "usage": _usage(usage),
+            "usage": usage,
         }
 
 

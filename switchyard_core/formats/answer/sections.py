@@ -1,10 +1,9 @@
-"""A router's answer as events: checked for their order, and written in a wire format."""
+"""The events of an answer, checked for their order and cut into the pieces that writers write."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 from switchyard_core.answers import (
@@ -19,33 +18,9 @@ from switchyard_core.answers import (
     Usage,
 )
 from switchyard_core.asking import ModelUsage
-from switchyard_core.declarations import WireFormat
-from switchyard_core.formats.answer.chat import ChatAnswer
-from switchyard_core.formats.answer.messages import MessagesAnswer
-from switchyard_core.formats.answer.responses import ResponsesAnswer
-from switchyard_core.formats.answer.writer import Frame, Part, PartWriter
 from switchyard_core.jsontext import encode, loads
 
-__all__ = [
-    "WRITERS",
-    "AnswerWriter",
-    "Closed",
-    "More",
-    "Opened",
-    "Piece",
-    "Sections",
-    "answer_id",
-    "answer_writer",
-]
-
-#: The writer of each wire format.
-WRITERS: Mapping[WireFormat, type[PartWriter]] = MappingProxyType(
-    {
-        "openai_chat": ChatAnswer,
-        "openai_responses": ResponsesAnswer,
-        "anthropic_messages": MessagesAnswer,
-    }
-)
+__all__ = ["Closed", "More", "Opened", "Piece", "Sections"]
 
 #: What ends the text of every section: helpers of the SDKs join sections without a separator.
 _END = "\n\n"
@@ -195,108 +170,3 @@ def _plain(data: Mapping[str, Any]) -> Any:
     except (TypeError, ValueError, RecursionError) as error:
         msg = f"the data of an `Extension` is no JSON object: {error}"
         raise ValueError(msg) from None
-
-
-class AnswerWriter:
-    """Writes one answer of a router in one wire format: as a stream, or whole.
-
-    A stream is ``begin()``, then ``event()`` for each event of the router, then ``end()``; each
-    gives complete server-sent events, so comments may be put between any two. A whole body is
-    ``event()`` for each event, then ``whole()``. The same events give the same content.
-
-    The text of each section ends with exactly one blank line, whatever the router wrote, and a
-    section without a visible character is not written. Events out of order are ``ValueError``:
-    text outside of a section, a section in another one, anything after ``Finished``.
-    """
-
-    def __init__(self, writer: PartWriter, extension_key: str) -> None:
-        self._writer = writer
-        self._extension_key = extension_key
-        self._sections = Sections()
-
-    def begin(self) -> bytes:
-        """Return the first bytes of a stream; the tokens are not known yet."""
-        return self._writer.begin(ModelUsage())
-
-    def event(self, event: AnswerEvent) -> bytes:
-        """Return the bytes of one event in a stream, ``b""`` when it writes nothing.
-
-        Raises:
-            ValueError: The event may not come here.
-        """
-        return b"".join(self._piece(piece) for piece in self._sections.take(event))
-
-    def end(self) -> bytes:
-        """Return the last bytes of a stream.
-
-        Raises:
-            ValueError: There was no ``Finished``.
-        """
-        return self._writer.end("stop", self._sections.usage, self._finished())
-
-    def whole(self) -> bytes:
-        """Return the whole body.
-
-        Raises:
-            ValueError: There was no ``Finished``.
-        """
-        return encode(self._writer.whole("stop", self._sections.usage, self._finished()))
-
-    def _piece(self, piece: Piece) -> bytes:
-        match piece:
-            case Opened():
-                return self._writer.open(Part(kind="text"))
-            case More():
-                return self._writer.more(piece.delta)
-            case Closed():
-                return self._writer.close()
-
-    def _finished(self) -> dict[str, Any]:
-        """Return the extension as members of an object, once the answer is complete."""
-        if self._sections.status is None:
-            msg = "the answer is not finished: the last event of an answer is `Finished`"
-            raise ValueError(msg)
-        extension = self._sections.extension
-        return {} if extension is None else {self._extension_key: extension}
-
-
-def answer_writer(
-    wire_format: WireFormat,
-    *,
-    model: str,
-    answer_id: str,
-    created_s: int,
-    extension_key: str = "switchyard",
-    include_usage: bool = False,
-) -> AnswerWriter:
-    """Return a writer for one answer.
-
-    Args:
-        wire_format: The caller's.
-        model: Model id that the answer names: the route's, since several models may serve it.
-        answer_id: See :func:`answer_id`.
-        created_s: Whole seconds since the epoch.
-        extension_key: Key of the machine-readable part.
-        include_usage: Whether a Chat request has ``stream_options.include_usage``; the other
-            formats and whole bodies always state the usage.
-    """
-    frame = Frame(
-        model=model,
-        id=answer_id,
-        created_s=created_s,
-        include_usage=include_usage,
-        # Nobody keeps it: a later request cannot name it.
-        request={"store": False},
-    )
-    return AnswerWriter(WRITERS[wire_format](frame), extension_key)
-
-
-def answer_id(wire_format: WireFormat, new_id: Callable[[str], str]) -> str:
-    """Return a new id of an answer, formed as clients of the wire format know it.
-
-    Args:
-        wire_format: The caller's.
-        new_id: Makes ``<prefix>_<something>``, such as ``context.new_id``.
-    """
-    prefix = WRITERS[wire_format].id_prefix
-    return prefix + new_id(prefix[:-1]).removeprefix(f"{prefix[:-1]}_")

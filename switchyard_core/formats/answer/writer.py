@@ -1,134 +1,117 @@
-"""Writing an answer in a wire format: its parts one after another, as a stream or whole.
-
-Routers that answer by themselves and the scripted provider write through the same writers.
-"""
+"""The writer of answers for a wire format."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Protocol
 
-from switchyard_core.asking import ModelUsage
+from switchyard_core.answers import AnswerEvent
+from switchyard_core.declarations import WireFormat
+from switchyard_core.formats.answer.base import Frame, Writer
+from switchyard_core.formats.answer.chat import ChatAnswer
+from switchyard_core.formats.answer.messages import MessagesAnswer
+from switchyard_core.formats.answer.responses import ResponsesAnswer
 
-__all__ = ["Frame", "Part", "PartWriter"]
+__all__ = ["AnswerWriter", "answer_id", "answer_writer"]
+
+_WRITERS: Mapping[WireFormat, type[Writer]] = MappingProxyType(
+    {
+        "openai_chat": ChatAnswer,
+        "openai_responses": ResponsesAnswer,
+        "anthropic_messages": MessagesAnswer,
+    }
+)
+_PREFIXES: Mapping[WireFormat, str] = MappingProxyType(
+    {"openai_chat": "chatcmpl", "openai_responses": "resp", "anthropic_messages": "msg"}
+)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Frame:
-    """What is known of an answer before its first part.
+class AnswerWriter(Protocol):
+    """Writes one answer in one wire format: as a stream, or whole.
 
-    Args:
-        model: Model id that the answer names.
-        id: Id of the answer, with the prefix of its wire format.
-        created_s: Seconds since the epoch.
-        include_usage: Whether a Chat stream states the usage.
-        usage_apart: Whether it does so in a chunk without a choice, as OpenAI does; else the
-            last chunk with a choice has it, which clients that read ``choices[0]`` survive.
-        request: Settings of the request, which a Responses object repeats.
+    A stream is ``begin()``, then ``event()`` for each event of the router, then ``end()``; each
+    gives complete server-sent events, so that comments may stand between any two. A whole body
+    is ``note()`` for each event, then ``whole()``. The same events give the same content.
+
+    The text of each section ends with exactly one blank line, whatever the router wrote, and a
+    section without a visible character is not written. Events out of order are ``ValueError``:
+    text outside of a section, a section in another one, anything after ``Finished``.
     """
 
-    model: str
-    id: str
-    created_s: int
-    include_usage: bool = False
-    usage_apart: bool = False
-    request: Mapping[str, Any] = field(default_factory=dict)
+    def begin(self) -> bytes:
+        """Return the first bytes of a stream."""
+        ...
 
+    def event(self, event: AnswerEvent) -> bytes:
+        """Return the bytes of one event in a stream, ``b""`` when it writes nothing.
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
-    """One part of an answer; its text comes in pieces.
+        Raises:
+            ValueError: The event may not stand here.
+        """
+        ...
 
-    Args:
-        kind: ``call`` is a tool call: its text is the JSON of the arguments, or the free text
-            of a ``custom`` one.
-        id: Id of a call.
-        name: Tool of a call.
-        namespace: Namespace of the tool.
-        custom: Whether a call takes free text.
-        opaque: Opaque form of reasoning, ``""`` without one.
-    """
-
-    kind: Literal["text", "reasoning", "call"]
-    id: str = ""
-    name: str = ""
-    namespace: str = ""
-    custom: bool = False
-    opaque: str = ""
-
-
-class PartWriter(ABC):
-    """Writes one answer: ``begin``; ``open``, ``more`` and ``close`` for each part; ``end``.
-
-    Each gives complete server-sent events, so comments may be put between any two. For a whole
-    body the bytes are ignored, and ``whole`` comes in place of ``end``: both have the same content.
-
-    Args:
-        frame: What is known before.
-    """
-
-    #: What an answer's id begins with, and a tool call's.
-    id_prefix: ClassVar[str]
-    call_prefix: ClassVar[str]
-    #: Whether tools can take free text.
-    has_custom_calls: ClassVar[bool] = False
-    #: Words for reasons to stop: ``stop``, ``calls``, ``length``, ``filter``; others stay.
-    stop_words: ClassVar[Mapping[str, str]]
-
-    def __init__(self, frame: Frame) -> None:
-        self.frame = frame
-        #: The parts so far; the last one may be open.
-        self.parts: list[Part] = []
-        self.texts: list[str] = []
-
-    @abstractmethod
-    def begin(self, usage: ModelUsage) -> bytes:
-        """Return the first bytes of a stream; ``usage`` is what is known of it by then."""
-
-    def open(self, part: Part) -> bytes:
-        """Begin a part."""
-        self.parts.append(part)
-        self.texts.append("")
-        return self._opened(len(self.parts) - 1, part)
-
-    def more(self, text: str) -> bytes:
-        """Add text to the part that is open."""
-        self.texts[-1] += text
-        return self._more(len(self.parts) - 1, self.parts[-1], text)
-
-    def close(self) -> bytes:
-        """End the part that is open."""
-        return self._closed(len(self.parts) - 1, self.parts[-1], self.texts[-1])
-
-    @abstractmethod
-    def end(self, stop: str, usage: ModelUsage, extension: Mapping[str, Any]) -> bytes:
+    def end(self) -> bytes:
         """Return the last bytes of a stream.
 
-        Args:
-            stop: Why it ends; see :attr:`stop_words`.
-            usage: Tokens that it took.
-            extension: Further members of the last object.
+        Raises:
+            ValueError: There was no ``Finished``.
         """
+        ...
 
-    @abstractmethod
-    def whole(self, stop: str, usage: ModelUsage, extension: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the whole body; takes what :meth:`end` takes."""
+    def note(self, event: AnswerEvent) -> None:
+        """Take one event for the whole body.
 
-    def arguments(self, text: str) -> str:
-        """Return the arguments of a call as this wire format can carry them."""
-        return text
+        Raises:
+            ValueError: The event may not stand here.
+        """
+        ...
 
-    def stop_word(self, stop: str) -> str:
-        """Return a reason to stop in the words of this wire format."""
-        return self.stop_words.get(stop, stop)
+    def whole(self) -> bytes:
+        """Return the whole body.
 
-    @abstractmethod
-    def _opened(self, index: int, part: Part) -> bytes: ...
+        Raises:
+            ValueError: There was no ``Finished``.
+        """
+        ...
 
-    @abstractmethod
-    def _more(self, index: int, part: Part, text: str) -> bytes: ...
 
-    @abstractmethod
-    def _closed(self, index: int, part: Part, text: str) -> bytes: ...
+def answer_writer(
+    wire_format: WireFormat,
+    *,
+    model: str,
+    answer_id: str,
+    created_s: int,
+    extension_key: str = "switchyard",
+    include_usage: bool = False,
+) -> AnswerWriter:
+    """Return a writer for one answer.
+
+    Args:
+        wire_format: The caller's.
+        model: Model id that the answer names: the route's, since several models may serve it.
+        answer_id: See :func:`answer_id`.
+        created_s: Whole seconds since the epoch.
+        extension_key: Where the machine-readable part stands.
+        include_usage: Whether a Chat request has ``stream_options.include_usage``; the other
+            formats and whole bodies always state the usage.
+    """
+    frame = Frame(
+        model=model,
+        id=answer_id,
+        created_s=created_s,
+        extension_key=extension_key,
+        include_usage=include_usage,
+    )
+    return _WRITERS[wire_format](frame)
+
+
+def answer_id(wire_format: WireFormat, new_id: Callable[[str], str]) -> str:
+    """Return a new id of an answer, formed as clients of the wire format know it.
+
+    Args:
+        wire_format: The caller's.
+        new_id: Makes ``<prefix>_<something>``, such as ``context.new_id``.
+    """
+    made = new_id(_PREFIXES[wire_format])
+    return made.replace("_", "-", 1) if wire_format == "openai_chat" else made

@@ -1,19 +1,17 @@
-"""One turn as the answer to a request: ids, counts and calls, written in a wire format."""
+"""One turn made ready for a request: ids, counts and calls, still in no wire format."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
-from switchyard_core.asking import ModelUsage
-from switchyard_core.formats.answer import WRITERS, Frame, Part, PartWriter
 from switchyard_core.upstream.scripted.script import Call, Turn
 from switchyard_core.upstream.scripted.select import Asked, offered_tools
 
-__all__ = ["Answer", "MadeCall", "StopWord", "compact", "make_answer", "pieces"]
+__all__ = ["Answer", "Event", "MadeCall", "StopWord", "compact", "make_answer", "pieces"]
 
 StopWord = Literal["stop", "calls", "length", "filter"]
 
@@ -31,7 +29,24 @@ _STOP_WORDS: dict[str, StopWord] = {
 }
 
 _PIECE = 24
-_ID_CHARS = 24
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """One server-sent event.
+
+    Args:
+        data: Its data, one line.
+        name: Its name, empty for none.
+    """
+
+    data: str
+    name: str = ""
+
+    def encode(self) -> bytes:
+        """Return the event's bytes, blank line included."""
+        head = f"event: {self.name}\n" if self.name else ""
+        return f"{head}data: {self.data}\n\n".encode("utf-8", "backslashreplace")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +88,10 @@ class Answer:
         calls: Tool calls.
         stop: Why the answer ends, in the words of :data:`StopWord` or, if the script gives a
             word that no format knows, that word.
-        usage: Tokens that it took.
+        input_tokens: Cached ones included.
+        output_tokens: Reasoning included.
+        cached_tokens: Part of the input.
+        reasoning_tokens: Part of the output.
     """
 
     key: str
@@ -84,59 +102,10 @@ class Answer:
     text: str
     calls: tuple[MadeCall, ...]
     stop: str
-    usage: ModelUsage
-
-    def events(self, asked: Asked) -> list[bytes]:
-        """Return the answer as a stream: its server-sent events, end mark included."""
-        writer = self.writer(asked)
-        # What is known of the output when an answer begins is its first token.
-        stream = writer.begin(replace(self.usage, output_tokens=1))
-        stream += b"".join(self._written(writer)) + writer.end(self.stop, self.usage, {})
-        return [event + b"\n\n" for event in stream.split(b"\n\n")[:-1]]
-
-    def whole(self, asked: Asked) -> dict[str, Any]:
-        """Return the answer as a whole body."""
-        writer = self.writer(asked)
-        for _ in self._written(writer):
-            pass
-        return writer.whole(self.stop, self.usage, {})
-
-    def writer(self, asked: Asked) -> PartWriter:
-        """Return a writer in the wire format of a request."""
-        kind = WRITERS[asked.wire_format]
-        options = asked.body.get("stream_options")
-        return kind(
-            Frame(
-                model=self.model,
-                id=f"{kind.id_prefix}{self.key[:_ID_CHARS]}",
-                created_s=self.created,
-                include_usage=isinstance(options, dict) and options.get("include_usage") is True,
-                usage_apart=True,
-                request=asked.body,
-            )
-        )
-
-    def _written(self, writer: PartWriter) -> Iterator[bytes]:
-        texts: list[tuple[Part, str]] = []
-        if self.reasoning or self.encrypted:
-            texts.append((Part(kind="reasoning", opaque=self.encrypted), self.reasoning))
-        if self.text:
-            texts.append((Part(kind="text"), self.text))
-        for call in self.calls:
-            custom = call.input if writer.has_custom_calls else None
-            part = Part(
-                kind="call",
-                id=call.id_with(writer.call_prefix),
-                name=call.name,
-                namespace=call.namespace or "",
-                custom=custom is not None,
-            )
-            texts.append((part, writer.arguments(call.arguments) if custom is None else custom))
-        for part, text in texts:
-            yield writer.open(part)
-            for piece in pieces(text):
-                yield writer.more(piece)
-            yield writer.close()
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int
+    reasoning_tokens: int
 
 
 def make_answer(turn: Turn, asked: Asked, created: int) -> Answer:
@@ -160,12 +129,10 @@ def make_answer(turn: Turn, asked: Asked, created: int) -> Answer:
         text=turn.text,
         calls=calls,
         stop=_STOP_WORDS.get(turn.stop, turn.stop) if turn.stop else "calls" if calls else "stop",
-        usage=ModelUsage(
-            input_tokens=max(1, len(asked.raw) // 4) if usage.input is None else usage.input,
-            output_tokens=max(1, letters // 4) if usage.output is None else usage.output,
-            cached_tokens=usage.cached,
-            reasoning_tokens=usage.reasoning,
-        ),
+        input_tokens=max(1, len(asked.raw) // 4) if usage.input is None else usage.input,
+        output_tokens=max(1, letters // 4) if usage.output is None else usage.output,
+        cached_tokens=usage.cached,
+        reasoning_tokens=usage.reasoning,
     )
 
 

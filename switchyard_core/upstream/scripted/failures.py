@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from switchyard_core.declarations import WireFormat
-from switchyard_core.formats.answer.sse import sse
+from switchyard_core.upstream.scripted.answer import Event, compact
 
 __all__ = ["OVERLOADED", "error_body", "error_event"]
 
@@ -53,7 +53,7 @@ def error_body(
     return {"error": {"message": message, "type": kind, "param": None, "code": code}}
 
 
-def error_event(wire_format: WireFormat, status: int, message: str, number: int) -> bytes:
+def error_event(wire_format: WireFormat, status: int, message: str, number: int) -> Event:
     """Return the event that ends a stream with an error.
 
     Args:
@@ -64,9 +64,9 @@ def error_event(wire_format: WireFormat, status: int, message: str, number: int)
     """
     body = error_body(wire_format, status, message)
     if wire_format == "anthropic_messages":
-        return sse(body, "error")
+        return Event(name="error", data=compact(body))
     if wire_format == "openai_chat":
-        return sse(body)
+        return Event(data=compact(body))
     failure = {
         "id": "resp_failed",
         "object": "response",
@@ -80,4 +80,4 @@ def error_event(wire_format: WireFormat, status: int, message: str, number: int)
         "error": {"code": "server_error", "message": body["error"]["message"]},
     }
     event = {"type": "response.failed", "sequence_number": number, "response": failure}
-    return sse(event, "response.failed")
+    return Event(name="response.failed", data=compact(event))

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 from urllib.parse import unquote
 
 from switchyard_core.declarations import WireFormat
-from switchyard_core.formats.answer.responses import ResponsesAnswer
-from switchyard_core.upstream.scripted.answer import Answer, compact, make_answer
+from switchyard_core.upstream.scripted.answer import Answer, Event, compact, make_answer
 from switchyard_core.upstream.scripted.failures import OVERLOADED, error_body, error_event
+from switchyard_core.upstream.scripted.render_chat import chat_completion, chat_events
+from switchyard_core.upstream.scripted.render_messages import message, message_events
+from switchyard_core.upstream.scripted.render_responses import (
+    compaction,
+    response,
+    response_events,
+)
 from switchyard_core.upstream.scripted.script import Fault, Script
 from switchyard_core.upstream.scripted.select import Asked, Choice, Selector
 
@@ -183,7 +189,7 @@ def _reply(asked: Asked, choice: Choice, answer: Answer, *, compacts: bool) -> R
     request_id = _request_id(asked.wire_format, answer.key[:24])
     if stream:
         return _streamed(replace(base, headers=(*_SSE, request_id)), asked, answer, fault)
-    tree = _compacted(asked, answer) if compacts else answer.whole(asked)
+    tree = compaction(answer, asked.body) if compacts else _tree(asked, answer)
     data = _json(asked.wire_format, tree)
     base = replace(base, headers=(_JSON, ("content-length", str(len(data))), request_id))
     if fault is not None:
@@ -192,7 +198,7 @@ def _reply(asked: Asked, choice: Choice, answer: Answer, *, compacts: bool) -> R
 
 
 def _streamed(base: Reply, asked: Asked, answer: Answer, fault: Fault | None) -> Reply:
-    events = answer.events(asked)
+    events = list(_events(asked, answer))
     if fault is not None:
         events = events[: max(1, len(events) // 2)]
         if fault.kind == "error_event":
@@ -200,7 +206,7 @@ def _streamed(base: Reply, asked: Asked, answer: Answer, fault: Fault | None) ->
             events.append(error_event(asked.wire_format, status, fault.message, len(events)))
     return replace(
         base,
-        chunks=tuple(events),
+        chunks=tuple(event.encode() for event in events),
         ending="cut" if fault is not None and fault.kind == "cut" else "whole",
     )
 
@@ -233,18 +239,22 @@ def _count(asked: Asked) -> Reply:
     )
 
 
-def _compacted(asked: Asked, answer: Answer) -> dict[str, Any]:
-    """Return the answer to a compaction: the user's messages and an opaque item."""
-    writer = answer.writer(asked)
-    if not isinstance(writer, ResponsesAnswer):  # the only format with this endpoint
-        return answer.whole(asked)
-    items = asked.body.get("input")
-    kept = [
-        item
-        for item in (items if isinstance(items, list) else ())
-        if isinstance(item, dict) and item.get("role") == "user"
-    ]
-    return writer.compaction(kept, answer.encrypted, answer.usage)
+def _tree(asked: Asked, answer: Answer) -> dict[str, Any]:
+    if asked.wire_format == "openai_chat":
+        return chat_completion(answer)
+    if asked.wire_format == "openai_responses":
+        return response(answer, asked.body)
+    return message(answer)
+
+
+def _events(asked: Asked, answer: Answer) -> Iterator[Event]:
+    if asked.wire_format == "openai_chat":
+        options = asked.body.get("stream_options")
+        usage = isinstance(options, dict) and options.get("include_usage") is True
+        return chat_events(answer, include_usage=usage)
+    if asked.wire_format == "openai_responses":
+        return response_events(answer, asked.body)
+    return message_events(answer)
 
 
 def _bytes(text: str) -> bytes:

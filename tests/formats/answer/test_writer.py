@@ -64,7 +64,7 @@ def streamed(wire_format, events, **settings) -> bytes:
 def whole(wire_format, events, **settings) -> bytes:
     made = writer(wire_format, **settings)
     for event in events:
-        made.event(event)
+        made.note(event)
     return made.whole()
 
 
@@ -303,7 +303,7 @@ def test_events_out_of_order_are_refused_whole_and_streamed(wire_format):
     with pytest.raises(ValueError, match="outside of a section"):
         writer(wire_format).event(TextDelta("x"))
     with pytest.raises(ValueError, match="outside of a section"):
-        writer(wire_format).event(TextDelta("x"))
+        writer(wire_format).note(TextDelta("x"))
 
 
 @pytest.mark.parametrize(

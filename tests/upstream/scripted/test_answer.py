@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switchyard_core.upstream.scripted.answer import Answer, make_answer, pieces
+from switchyard_core.upstream.scripted.answer import Answer, Event, make_answer, pieces
 from switchyard_core.upstream.scripted.select import Asked
 from tests.upstream.loopback import script_of
 
@@ -74,12 +74,8 @@ def test_usage_is_estimated_unless_given() -> None:
     estimated = answer({"text": "x" * 40}, pad="y" * 400)
     given_ = answer({"text": "x", "usage": {"input": 0, "output": 9, "cached": 3}})
 
-    assert (estimated.usage.input_tokens, estimated.usage.output_tokens) == (102, 10)
-    assert (given_.usage.input_tokens, given_.usage.output_tokens, given_.usage.cached_tokens) == (
-        0,
-        9,
-        3,
-    )
+    assert (estimated.input_tokens, estimated.output_tokens) == (102, 10)
+    assert (given_.input_tokens, given_.output_tokens, given_.cached_tokens) == (0, 9, 3)
 
 
 def test_stop_follows_from_the_calls_unless_given_in_any_formats_word() -> None:
@@ -94,3 +90,8 @@ def test_stop_follows_from_the_calls_unless_given_in_any_formats_word() -> None:
 @given(st.text())
 def test_pieces_join_to_the_text(text: str) -> None:
     assert "".join(pieces(text)) == text
+
+
+def test_event_is_framed_with_and_without_a_name() -> None:
+    assert Event(data="{}").encode() == b"data: {}\n\n"
+    assert Event(name="ping", data="é").encode() == "event: ping\ndata: é\n\n".encode()
