@@ -96,18 +96,18 @@ from switchyard_core.errors import (
     UpstreamError,
 )
 from switchyard_core.facade import Switchyard
-from switchyard_core.formats.compose import left_out_sampling
-from switchyard_core.formats.transcript import Transcript
+from switchyard_core.wire.compose import left_out_sampling
+from switchyard_core.wire.transcript import Transcript
 from switchyard_core.handoff import handoff_rewrites
 from switchyard_core.hookspecs import hookimpl
 from switchyard_core.identity import Headers, Identity
-from switchyard_core.jsonpath import Path as JSONPath
-from switchyard_core.jsonpath import PathError, compile_path
-from switchyard_core.jsontext import ArrayText, JsonTextError, ObjectText
-from switchyard_core.latches import LatchStore, MemoryLatchStore
+from switchyard_core.jsonio.path import Path as JSONPath
+from switchyard_core.jsonio.path import PathError, compile_path
+from switchyard_core.jsonio.tree import ArrayText, JsonTextError, ObjectText
+from switchyard_core.stores.latches import LatchStore, MemoryLatchStore
 from switchyard_core.mutation import Verdict
 from switchyard_core.patterns import PatternError, compile_pattern
-from switchyard_core.plans import MemoryPlanStore, PlanRecord, PlanState, PlanStore
+from switchyard_core.stores.plans import MemoryPlanStore, PlanRecord, PlanState, PlanStore
 from switchyard_core.plugins import PluginInfo, PluginRegistry
 from switchyard_core.policy import Policy, check_policy, load_policy, load_policy_text
 from switchyard_core.pricing import Price

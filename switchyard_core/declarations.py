@@ -14,11 +14,11 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, GetJsonSchema
 from pydantic_core import CoreSchema
 
 from switchyard_core.errors import Finding, Severity
-from switchyard_core.jsonpath import PathError, compile_path
+from switchyard_core.jsonio.path import PathError, compile_path
 from switchyard_core.patterns import PatternError, compile_pattern
 
 if TYPE_CHECKING:
-    from switchyard_core.jsontext import ObjectText
+    from switchyard_core.jsonio.tree import ObjectText
 
 __all__ = [
     "WIRE_FORMATS",

@@ -12,8 +12,8 @@ from switchyard_core.conversation import Conversation, UserMessage, parse_json
 from switchyard_core.declarations import WIRE_FORMATS, WireFormat
 from switchyard_core.errors import BodyError
 from switchyard_core.identity import Headers, Mark, read_mark
-from switchyard_core.jsonscan import cut_array
-from switchyard_core.jsontext import MAX_MEMBERS, JsonTextError, ObjectText, encode, loads
+from switchyard_core.jsonio.scan import cut_array
+from switchyard_core.jsonio.tree import MAX_MEMBERS, JsonTextError, ObjectText, encode, loads
 
 __all__ = ["MAX_ITEMS", "Endpoint", "FormatReader", "Request", "refuse_flood"]
 

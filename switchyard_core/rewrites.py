@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from switchyard_core.declarations import Rewrite, RewriteScope, RewriteType, WireFormat
 from switchyard_core.errors import BodyError, PluginError
-from switchyard_core.jsontext import JsonTextError, ObjectText
+from switchyard_core.jsonio.tree import JsonTextError, ObjectText
 
 __all__ = ["RewriteReport", "apply_rewrites", "order_rewrites"]
 

@@ -19,8 +19,8 @@ from switchyard_core.declarations import WireFormat
 from switchyard_core.demo.story import Step, StoryBook, load_story
 from switchyard_core.engine import Engine, Upstreams
 from switchyard_core.facade import Switchyard
-from switchyard_core.formats import format_of
-from switchyard_core.jsonprint import pretty
+from switchyard_core.wire import format_of
+from switchyard_core.jsonio.printing import pretty
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.policy import Client, Policy, load_policy
 from switchyard_core.replay import Replay

@@ -10,7 +10,7 @@ from switchyard_core.policy.model import Client, Policy
 from switchyard_core.replay import Replay
 from switchyard_core.upstream.base import Outgoing, Upstream, UpstreamResponse
 from switchyard_core.upstream.http import HttpUpstream
-from switchyard_core.upstream.scripted import ScriptedUpstream, load_script
+from switchyard_core.scripted import ScriptedUpstream, load_script
 
 __all__ = ["Upstreams", "connect", "script_findings"]
 

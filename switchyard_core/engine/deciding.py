@@ -33,8 +33,8 @@ from switchyard_core.errors import (
     UnknownModelError,
     UpstreamError,
 )
-from switchyard_core.formats import format_of
-from switchyard_core.latches import LatchStore, capacity_error
+from switchyard_core.wire import format_of
+from switchyard_core.stores.latches import LatchStore, capacity_error
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.policy.model import Policy
 from switchyard_core.request import Request

@@ -9,7 +9,7 @@ from typing import Any
 
 from switchyard_core.decision import Decision
 from switchyard_core.engine.core import Engine
-from switchyard_core.jsonprint import pretty
+from switchyard_core.jsonio.printing import pretty
 from switchyard_core.request import Request
 from switchyard_core.rewrites import RewriteReport, order_rewrites
 

@@ -10,7 +10,7 @@ from importlib.resources import files
 import msgspec
 import tomli
 
-from switchyard_core.jsontext import ObjectText
+from switchyard_core.jsonio.tree import ObjectText
 from switchyard_core.policy.model import Housekeeping
 from switchyard_core.request import Request
 

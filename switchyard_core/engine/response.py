@@ -9,7 +9,7 @@ from typing import Self
 
 from switchyard_core.asking import ModelUsage
 from switchyard_core.decision import Decision
-from switchyard_core.formats.watching import StreamWatch
+from switchyard_core.wire.watching import StreamWatch
 from switchyard_core.rewrites import RewriteReport
 from switchyard_core.upstream.base import UpstreamResponse
 from switchyard_core.upstream.encoding import Decoder, EncodingError, content_encoding

@@ -15,10 +15,10 @@ from switchyard_core.asking import Ask
 from switchyard_core.decision import DecisionWarning
 from switchyard_core.engine.stores import Kept, latch_store, plan_store, resize
 from switchyard_core.identity import MAX_LENGTH, Identity, read_identity, unfit_source
-from switchyard_core.jsonpath import compile_path
-from switchyard_core.latches import LatchStore
+from switchyard_core.jsonio.path import compile_path
+from switchyard_core.stores.latches import LatchStore
 from switchyard_core.mutation import MutationRules, compile_rules
-from switchyard_core.plans import PlanStore
+from switchyard_core.stores.plans import PlanStore
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.plugins.routers import router_problem
 from switchyard_core.policy.model import Policy, Route

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 
 from switchyard_core.declarations import WIRE_FORMATS
-from switchyard_core.jsonpath import PathError, compile_path
+from switchyard_core.jsonio.path import PathError, compile_path
 from switchyard_core.mutation.compiled import is_glob
 from switchyard_core.mutation.labels import LABELS
 from switchyard_core.mutation.schema import DEFAULT_PATH, ConditionModel, RuleModel, RuleSetModel

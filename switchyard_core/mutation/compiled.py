@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from switchyard_core.conversation import ToolCall
-from switchyard_core.jsonpath import Path, compile_path
+from switchyard_core.jsonio.path import Path, compile_path
 from switchyard_core.mutation.names import fold_name, snake_name
 from switchyard_core.mutation.schema import DEFAULT_PATH, ConditionModel, RuleModel
 from switchyard_core.patterns import compile_pattern, name_glob

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from switchyard_core.errors import Finding, Severity
-from switchyard_core.jsonpath import Path as JSONPath
-from switchyard_core.jsonpath import PathError, compile_path
+from switchyard_core.jsonio.path import Path as JSONPath
+from switchyard_core.jsonio.path import PathError, compile_path
 from switchyard_core.plugins import Kind, PluginRegistry
 from switchyard_core.policy.document import Document
 from switchyard_core.policy.positions import Location

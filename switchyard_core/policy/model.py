@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from switchyard_core.declarations import RouteType, Tool, WireFormat
 from switchyard_core.errors import Finding, Severity
-from switchyard_core.jsonpath import Path as JSONPath
+from switchyard_core.jsonio.path import Path as JSONPath
 from switchyard_core.mutation.schema import RuleSetModel
 from switchyard_core.policy.document import Document
 from switchyard_core.policy.positions import Location

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from switchyard_core.errors import Finding
-from switchyard_core.jsonprint import pretty
-from switchyard_core.jsontext import ObjectText, encode
+from switchyard_core.jsonio.printing import pretty
+from switchyard_core.jsonio.tree import ObjectText, encode
 from switchyard_core.replay.bodies import (
     dumped_body,
     dumped_chunk,

@@ -6,8 +6,8 @@ import logging
 from collections.abc import AsyncIterator
 
 from switchyard_core.errors import RecordingError
-from switchyard_core.formats.endpoints import endpoint_of
-from switchyard_core.formats.watching import StreamWatch
+from switchyard_core.wire.endpoints import endpoint_of
+from switchyard_core.wire.watching import StreamWatch
 from switchyard_core.replay.spool import Spool
 from switchyard_core.replay.writing import ANSWER_BYTES, Writer
 from switchyard_core.upstream.base import Outgoing, UpstreamResponse

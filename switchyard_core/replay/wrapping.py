@@ -8,7 +8,7 @@ from typing import Protocol
 import httpx
 
 from switchyard_core.errors import UpstreamError
-from switchyard_core.formats.endpoints import endpoint_of
+from switchyard_core.wire.endpoints import endpoint_of
 from switchyard_core.upstream.base import Outgoing, Upstream, UpstreamResponse
 
 __all__ = ["ReplayTransport", "ReplayUpstream"]

@@ -16,8 +16,8 @@ from switchyard_core.declarations import WireFormat
 from switchyard_core.engine import Engine
 from switchyard_core.engine.contract import ends_task
 from switchyard_core.errors import RequestError
-from switchyard_core.formats.endpoints import endpoint_of
-from switchyard_core.jsontext import encode
+from switchyard_core.wire.endpoints import endpoint_of
+from switchyard_core.jsonio.tree import encode
 from switchyard_core.request import Endpoint
 from switchyard_core.server.access import Access
 from switchyard_core.server.account import Account

@@ -8,7 +8,7 @@ from switchyard_core.declarations import WIRE_FORMATS, WireFormat
 from switchyard_core.engine import Engine
 from switchyard_core.engine.questions import explain_or_ask
 from switchyard_core.errors import BodyError
-from switchyard_core.jsontext import JsonTextError, ObjectText, encode, loads
+from switchyard_core.jsonio.tree import JsonTextError, ObjectText, encode, loads
 from switchyard_core.request import Request
 
 __all__ = ["answer_decision"]

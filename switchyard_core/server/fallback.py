@@ -9,7 +9,7 @@ from switchyard_core.declarations import WireFormat
 from switchyard_core.engine import Engine
 from switchyard_core.engine.outgoing import forwarded_headers
 from switchyard_core.errors import RequestError
-from switchyard_core.jsontext import encode
+from switchyard_core.jsonio.tree import encode
 from switchyard_core.server.exchange import Exchange
 from switchyard_core.server.relay import relay
 from switchyard_core.upstream.base import Outgoing

@@ -6,7 +6,7 @@ from switchyard_core.decision import Decision
 from switchyard_core.engine import Engine, Response
 from switchyard_core.engine.questions import Question, explain_or_ask
 from switchyard_core.engine.response import succeeded
-from switchyard_core.jsontext import encode
+from switchyard_core.jsonio.tree import encode
 from switchyard_core.request import Endpoint, Request
 from switchyard_core.server.account import Account
 from switchyard_core.server.metrics import Metrics

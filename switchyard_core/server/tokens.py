@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from switchyard_core.declarations import WireFormat
-from switchyard_core.formats.watching import StreamWatch
+from switchyard_core.wire.watching import StreamWatch
 
 __all__ = ["AnswerTrace", "Tokens"]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from switchyard_core.declarations import WIRE_FORMATS, WireFormat
-from switchyard_core.jsontext import encode
+from switchyard_core.jsonio.tree import encode
 from switchyard_core.request import Request
 from switchyard_core.testing.bodies_chat import chat_body
 from switchyard_core.testing.bodies_messages import messages_body

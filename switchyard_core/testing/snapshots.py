@@ -11,8 +11,8 @@ from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 from syrupy.location import PyTestLocation
 from syrupy.types import PropertyFilter, PropertyMatcher, SnapshotIndex
 
-from switchyard_core.jsonprint import pretty
-from switchyard_core.jsontext import encode
+from switchyard_core.jsonio.printing import pretty
+from switchyard_core.jsonio.tree import encode
 
 __all__ = ["RequestBodySnapshot"]
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from switchyard_core.errors import Finding
 from switchyard_core.identity import HEADER_NAME
-from switchyard_core.upstream.positions import locate_all
+from switchyard_core.jsonio.positions import locate_all
 
 __all__ = [
     "MAX_DEPTH",

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from switchyard_core.errors import BodyError, Finding, PolicyError
-from switchyard_core.jsonpath import PathError, compile_path
+from switchyard_core.jsonio.path import PathError, compile_path
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.policy import Policy, check_policy
 from switchyard_core.policy.document import Document, read_document

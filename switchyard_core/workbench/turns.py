@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from switchyard_core.errors import BodyError
-from switchyard_core.formats import format_of
+from switchyard_core.wire import format_of
 from switchyard_core.request import Request
 
 __all__ = ["turns_of"]

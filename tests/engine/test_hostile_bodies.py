@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from switchyard_core import WIRE_FORMATS, BodyError, Request, Switchyard
-from switchyard_core.jsontext import MAX_MEMBERS
+from switchyard_core.jsonio.tree import MAX_MEMBERS
 from switchyard_core.request import MAX_ITEMS
 from tests.server.servers import KEY, PATHS, BytesProvider, policy, running
 

@@ -13,8 +13,8 @@ import pytest
 
 from switchyard_core.conversation import ToolCall
 from switchyard_core.declarations import WIRE_FORMATS, WireFormat
-from switchyard_core.formats import format_of
-from switchyard_core.jsontext import ObjectText
+from switchyard_core.wire import format_of
+from switchyard_core.jsonio.tree import ObjectText
 from switchyard_core.mutation import MutationRules
 from switchyard_core.mutation.outcome import Outcome
 from switchyard_core.mutation.shell.quick import only_reads

@@ -69,7 +69,7 @@ def test_core_without_plugins_has_neither_their_files_nor_their_entry_points(cor
 
     assert [name for name in archive.namelist() if name.split("/")[0] in PLUGINS] == []
     assert [name for name in PLUGINS if name in archive.read(points).decode()] == []
-    assert "switchyard_core.builtins" in archive.read(points).decode()
+    assert "switchyard_core.plugins.builtins" in archive.read(points).decode()
 
 
 @pytest.mark.parametrize("name", PLUGINS)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from switchyard_core import WIRE_FORMATS, Request
-from switchyard_core.jsontext import encode
+from switchyard_core.jsonio.tree import encode
 from tests.support.strategies import SPACES, VALUES, objects
 from tests.support.world import EXECUTOR, PLANNER, PLANNING_PROMPT, ROUTE, World
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from switchyard_core import WIRE_FORMATS, Request
-from switchyard_core.formats.registry import format_of
+from switchyard_core.wire.registry import format_of
 
 
 @pytest.fixture(params=WIRE_FORMATS)

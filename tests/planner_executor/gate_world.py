@@ -31,7 +31,7 @@ from switchyard_core import (
     hookimpl,
 )
 from switchyard_core.engine import Engine, Upstreams
-from switchyard_core.formats import format_of
+from switchyard_core.wire import format_of
 from switchyard_core.policy import load_policy_text
 from switchyard_core.testing import FakeReply, registry_of
 from switchyard_core.upstream.base import UpstreamResponse

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from switchyard_core import Request, RequestError
-from switchyard_core.formats.registry import format_of
+from switchyard_core.wire.registry import format_of
 from switchyard_planner_executor.approval import (
     Approve,
     Fresh,

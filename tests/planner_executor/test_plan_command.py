@@ -19,7 +19,7 @@ from click.testing import CliRunner
 
 from switchyard_core import WIRE_FORMATS
 from switchyard_core.cli import cli
-from switchyard_core.upstream.scripted import ScriptedUpstream
+from switchyard_core.scripted import ScriptedUpstream
 from switchyard_planner_executor.printing import PRINTERS
 from tests.planner_executor.gate_world import GOAL, PLAN, plan_of
 

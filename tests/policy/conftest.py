@@ -27,8 +27,8 @@ from switchyard_core.declarations import (
 )
 from switchyard_core.errors import Finding
 from switchyard_core.hookspecs import hookimpl
-from switchyard_core.latches import MemoryLatchStore
-from switchyard_core.plans import MemoryPlanStore
+from switchyard_core.stores.latches import MemoryLatchStore
+from switchyard_core.stores.plans import MemoryPlanStore
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.policy import CheckResult, check_policy_text
 

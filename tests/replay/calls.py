@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from switchyard_core import Outgoing, Upstream, UpstreamResponse, WireFormat
-from switchyard_core.formats import format_of
+from switchyard_core.wire import format_of
 from switchyard_core.testing import conversation
 from switchyard_core.upstream import Script, ScriptedUpstream, check_script
 

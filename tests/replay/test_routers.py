@@ -22,7 +22,7 @@ from switchyard_core import (
     TargetName,
     hookimpl,
 )
-from switchyard_core.formats import format_of
+from switchyard_core.wire import format_of
 from switchyard_core.server.app import SwitchyardApp
 from switchyard_core.testing import Harness, conversation, registry_of
 from switchyard_core.upstream import ScriptedUpstream

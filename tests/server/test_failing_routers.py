@@ -12,7 +12,7 @@ import openai
 import pytest
 
 from switchyard_core import WIRE_FORMATS, Finished, Progress, SectionStarted, TextDelta
-from switchyard_core.formats.answer.sections import Sections
+from switchyard_core.wire.answer.sections import Sections
 from switchyard_core.server import SwitchyardApp
 from switchyard_core.testing import Harness
 from tests.server.servers import PATHS, served

@@ -16,7 +16,7 @@ from switchyard_core import (
     TextDelta,
     hookimpl,
 )
-from switchyard_core.formats import format_of
+from switchyard_core.wire import format_of
 from switchyard_core.server.app import SwitchyardApp
 
 POLICY = """

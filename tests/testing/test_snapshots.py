@@ -12,7 +12,7 @@ from switchyard_core import (
     TargetName,
     hookimpl,
 )
-from switchyard_core.jsontext import encode
+from switchyard_core.jsonio.tree import encode
 from switchyard_core.testing import Harness, RequestBodySnapshot, conversation
 
 pytest_plugins = ["pytester"]

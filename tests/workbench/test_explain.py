@@ -5,7 +5,7 @@ import json
 import pytest
 
 from switchyard_core import WIRE_FORMATS, Request, Switchyard
-from switchyard_core.jsonprint import pretty
+from switchyard_core.jsonio.printing import pretty
 from switchyard_core.workbench import explain
 from tests.server.servers import body, policy
 

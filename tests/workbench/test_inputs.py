@@ -5,7 +5,7 @@ import json
 import pytest
 
 from switchyard_core import BodyError
-from switchyard_core.jsontext import ObjectText
+from switchyard_core.jsonio.tree import ObjectText
 from switchyard_core.workbench import read_requests
 from switchyard_core.workbench.inputs import guess_format
 

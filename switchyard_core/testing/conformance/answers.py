@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from switchyard_core.declarations import WIRE_FORMATS
-from switchyard_core.formats.answer.sections import Sections
+from switchyard_core.wire.answer.sections import Sections
 from switchyard_core.testing.answered import Answered, streamed_text, whole_text
 from switchyard_core.testing.conformance.bench import Trial, require
 from switchyard_core.testing.conformance.interview import Interview, every_request

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from switchyard_core.formats import format_of
-from switchyard_core.jsontext import ObjectText
+from switchyard_core.wire import format_of
+from switchyard_core.jsonio.tree import ObjectText
 from switchyard_core.request import Request
 from switchyard_core.testing.conformance.bench import require
 

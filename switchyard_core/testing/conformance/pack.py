@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Protocol
 
 from switchyard_core.declarations import WIRE_FORMATS, WireFormat
-from switchyard_core.formats import format_of
+from switchyard_core.wire import format_of
 from switchyard_core.mutation import (
     LABELS,
     MutationRules,

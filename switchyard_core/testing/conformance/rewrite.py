@@ -15,7 +15,7 @@ from switchyard_core.declarations import (
     WireFormat,
 )
 from switchyard_core.errors import PluginError
-from switchyard_core.jsontext import ObjectText
+from switchyard_core.jsonio.tree import ObjectText
 from switchyard_core.request import Request
 from switchyard_core.rewrites import RewriteReport, apply_rewrites
 from switchyard_core.testing.conformance.bench import require

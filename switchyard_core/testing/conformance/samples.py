@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from switchyard_core.declarations import WireFormat
-from switchyard_core.formats import format_of
-from switchyard_core.jsontext import ObjectText, encode
+from switchyard_core.wire import format_of
+from switchyard_core.jsonio.tree import ObjectText, encode
 from switchyard_core.request import Request
 from switchyard_core.testing.conversation import ConversationBuilder, conversation
 from switchyard_core.testing.story import call

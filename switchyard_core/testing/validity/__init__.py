@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from switchyard_core.declarations import WIRE_FORMATS, WireFormat
-from switchyard_core.jsontext import JsonTextError, encode, loads
+from switchyard_core.jsonio.tree import JsonTextError, encode, loads
 from switchyard_core.testing.validity.chat import chat_problems
 from switchyard_core.testing.validity.messages import messages_problems
 from switchyard_core.testing.validity.responses import responses_problems

@@ -1,0 +1,60 @@
+"""The core's own declarations, registered through the same entry points as anybody's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from switchyard_core.declarations import (
+    LatchStoreType,
+    MutationPack,
+    PlanStoreType,
+    RewriteType,
+)
+from switchyard_core.wire.rewrites import CORE_REWRITES
+from switchyard_core.hookspecs import hookimpl
+from switchyard_core.stores.latches import MemoryLatchStore
+from switchyard_core.mutation.packs import core_packs
+from switchyard_core.stores.plans import MemoryPlanStore
+
+__all__ = [
+    "switchyard_latch_stores",
+    "switchyard_mutation_packs",
+    "switchyard_plan_stores",
+    "switchyard_rewrites",
+]
+
+
+@hookimpl
+def switchyard_mutation_packs() -> Iterable[MutationPack]:
+    """Return the shipped packs of tool names."""
+    return core_packs()
+
+
+@hookimpl
+def switchyard_latch_stores() -> Iterable[LatchStoreType]:
+    """Return the store that lives in this process."""
+    return (
+        LatchStoreType(
+            name="memory",
+            factory=MemoryLatchStore,
+            summary="a bounded table in this process; a restart empties it",
+        ),
+    )
+
+
+@hookimpl
+def switchyard_plan_stores() -> Iterable[PlanStoreType]:
+    """Return the store that lives in this process."""
+    return (
+        PlanStoreType(
+            name="memory",
+            factory=MemoryPlanStore,
+            summary="a bounded table in this process; a restart empties it",
+        ),
+    )
+
+
+@hookimpl
+def switchyard_rewrites() -> Iterable[RewriteType]:
+    """Return the built-in rewrites."""
+    return CORE_REWRITES

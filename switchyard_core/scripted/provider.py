@@ -1,0 +1,81 @@
+"""The scripted provider behind the upstream interface: no socket, no server."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable
+
+from switchyard_core.declarations import WireFormat
+from switchyard_core.errors import UpstreamError
+from switchyard_core.upstream.base import Outgoing, UpstreamResponse
+from switchyard_core.upstream.retry import Retries
+from switchyard_core.scripted.player import Player, Reply
+from switchyard_core.scripted.script import Script
+
+__all__ = ["ScriptedUpstream"]
+
+
+class ScriptedUpstream:
+    """A provider that plays a script, for demos and tests: ``format = "scripted"``.
+
+    Args:
+        script: What to play.
+        wire_format: The one wire format that it speaks.
+        max_retries: Further tries after a failure, as a client on HTTP makes them.
+        sleep: Waits, in seconds: before answers, between events, between tries.
+        now: Seconds since the epoch, for the times in answers.
+    """
+
+    def __init__(
+        self,
+        script: Script,
+        wire_format: WireFormat,
+        *,
+        max_retries: int = 0,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._player = Player(script, now)
+        self._wire_format: WireFormat = wire_format
+        self._sleep = sleep
+        self._retries = Retries(max_retries=max_retries, sleep=sleep, now=now)
+
+    async def send(self, outgoing: Outgoing) -> UpstreamResponse:
+        """Play the reply to one request; see :meth:`Upstream.send`.
+
+        Raises:
+            UpstreamError: The script drops the connection (``closed``).
+        """
+        return await self._retries.run(lambda: self._try(outgoing))
+
+    async def aclose(self) -> None:
+        """Do nothing: there is no connection."""
+
+    async def _try(self, outgoing: Outgoing) -> UpstreamResponse:
+        reply = self._player.play(
+            outgoing.method, outgoing.path, outgoing.headers, outgoing.body, self._wire_format
+        )
+        if reply.delay_s:
+            await self._sleep(reply.delay_s)
+        if reply.ending == "drop":
+            message = "the scripted provider closed the connection before it answered"
+            raise UpstreamError(message, kind="closed")
+        body = self._body(reply)
+
+        async def close() -> None:
+            # A task that reads at this moment stops by itself when it wakes up.
+            with contextlib.suppress(RuntimeError):
+                await body.aclose()
+
+        return UpstreamResponse(reply.status, reply.headers, body, close)
+
+    async def _body(self, reply: Reply) -> AsyncGenerator[bytes, None]:
+        for number, chunk in enumerate(reply.chunks):
+            if number and reply.event_delay_s:
+                await self._sleep(reply.event_delay_s)
+            yield chunk
+        if reply.ending == "cut":
+            message = "the scripted provider broke off inside an answer"
+            raise UpstreamError(message, kind="cut")

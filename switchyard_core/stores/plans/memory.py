@@ -1,0 +1,98 @@
+"""The default plan store: a bounded table in this process, gone with a restart."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from switchyard_core.stores.plans.base import PENDING, PlanRecord, plan_capacity_error
+
+__all__ = ["MemoryPlanStore"]
+
+
+class MemoryPlanStore:
+    """Exact under threads and tasks: every change happens under one lock.
+
+    Nothing is dropped before its place is needed, so that whoever asks for a plan that expired
+    or ended learns what became of it for as long as possible.
+
+    Args:
+        capacity: Most plans, at least 1.
+        ttl_s: Seconds after which a plan that does not run expires.
+        clock: Seconds since the epoch.
+    """
+
+    def __init__(self, capacity: int, ttl_s: float, clock: Callable[[], float]) -> None:
+        self.capacity = capacity
+        self.ttl_s = ttl_s
+        self._clock = clock
+        self._lock = threading.Lock()
+        # In the order in which they were added.
+        self._records: dict[str, PlanRecord] = {}
+
+    async def add(self, record: PlanRecord) -> None:
+        """Keep a new plan; others make room for it, expired ones first."""
+        with self._lock:
+            if record.plan_id in self._records:
+                msg = f"the plan id `{record.plan_id}` is taken"
+                raise ValueError(msg)
+            excess = len(self._records) + 1 - self.capacity
+            if excess > 0:
+                droppable = self._droppable()
+                if len(droppable) < excess:
+                    raise plan_capacity_error(self.capacity)
+                for plan_id in droppable[:excess]:
+                    del self._records[plan_id]
+            self._records[record.plan_id] = record
+
+    async def get(self, plan_id: str) -> PlanRecord | None:
+        """Return a plan as it stands now."""
+        with self._lock:
+            return self._now(plan_id)
+
+    async def swap(self, before: PlanRecord, after: PlanRecord) -> bool:
+        """Replace a record if it is still as it was read.
+
+        Raises:
+            ValueError: The two are records of different plans.
+        """
+        if before.plan_id != after.plan_id:
+            msg = f"`{after.plan_id}` cannot take the place of `{before.plan_id}`"
+            raise ValueError(msg)
+        with self._lock:
+            # A plan that expired since it was read is not as it was.
+            if self._now(before.plan_id) != before:
+                return False
+            self._records[before.plan_id] = after
+            return True
+
+    async def remove(self, plan_id: str) -> bool:
+        """Forget a plan."""
+        with self._lock:
+            return self._records.pop(plan_id, None) is not None
+
+    async def count(self) -> int:
+        """Return how many plans are kept, those that expired or ended among them."""
+        return len(self._records)
+
+    def _now(self, plan_id: str) -> PlanRecord | None:
+        record = self._records.get(plan_id)
+        if record is not None and record.state == "planned" and self._expired(record):
+            return record.with_(state="expired")
+        return record
+
+    def _expired(self, record: PlanRecord) -> bool:
+        if record.state == "running":
+            return False
+        return record.state == "expired" or self._clock() - record.created_s >= self.ttl_s
+
+    def _droppable(self) -> list[str]:
+        """Return the plans that may go: expired ones, then those that ended, oldest first."""
+        found = [
+            (not expired, record.created_s, plan_id)
+            for plan_id, record in self._records.items()
+            for expired in (self._expired(record),)
+            if expired or record.state not in PENDING
+        ]
+        # A stable sort: plans of one moment go in the order in which they came.
+        return [plan_id for *_, plan_id in sorted(found, key=lambda row: row[:2])]

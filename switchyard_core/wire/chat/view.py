@@ -1,0 +1,247 @@
+"""A Chat Completions body, to be patched."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from switchyard_core.wire.chat.reading import REASONING_KEYS
+from switchyard_core.wire.view import (
+    PLANNER,
+    BlankPart,
+    BodyView,
+    MadeCall,
+    ReasoningPart,
+    ToolTurn,
+    blank,
+    same_text,
+)
+from switchyard_core.jsonio.tree import ArrayText, ObjectText, encode
+
+__all__ = ["ChatView", "leading_instructions"]
+
+_INSTRUCTIONS = ("system", "developer")
+_RESULTS = ("tool", "function")
+#: What the role of an instruction looks like in JSON, unless its letters are escaped.
+_ROLE = re.compile(rb'"(?:system|developer)"')
+_ESCAPE = b"\\u00"
+
+
+@dataclass(slots=True, eq=False)
+class _Reasoning(ReasoningPart):
+    message: ObjectText
+
+    def become(self, text: str) -> None:
+        self.remove()
+        raw = self.message.raw("content") or b"null"
+        content = self.message.array("content")
+        if content is not None:
+            content.insert(0, encode({"type": "text", "text": text}))
+        elif raw[:1] == b'"' and raw != b'""':
+            self.message.set("content", encode(text)[:-1] + rb"\n\n" + raw[1:])
+        else:
+            self.message.set("content", encode(text))
+
+    def remove(self) -> Sequence[str]:
+        return [
+            f"{key} of messages[{self.item}]"
+            for key in REASONING_KEYS
+            if (self.message.raw(key) or b"null") not in (b"null", b'""')
+            and self.message.delete(key)
+        ]
+
+
+class _Turn(ToolTurn):
+    """An assistant message and the run of results behind it."""
+
+    def __init__(
+        self,
+        messages: ArrayText,
+        calls: Sequence[MadeCall],
+        results: Sequence[MadeCall],
+        end: int,
+    ) -> None:
+        super().__init__(calls, results)
+        self._messages = messages
+        self._end = end
+
+    def may_wait(self, *, answered: bool) -> bool:
+        return not answered and self._end == len(self._messages)
+
+    def mend(self, strays: Sequence[MadeCall], missing: Sequence[MadeCall], text: str) -> None:
+        for call in reversed(missing):
+            (name,) = call.ids
+            legacy = call.place.endswith("function_call")
+            result = (
+                {"role": "function", "name": name}
+                if legacy
+                else {"role": "tool", "tool_call_id": name}
+            )
+            self._messages.insert(self._end, encode({**result, "content": text}))
+        for stray in reversed(strays):
+            self._messages.delete(stray.index)
+
+
+class ChatView(BodyView):
+    """A Chat Completions body, to be patched."""
+
+    key = "messages"
+
+    def reasoning(self) -> list[ReasoningPart]:
+        """Return the reasoning keys of assistant messages, one part a message."""
+        items = self.items
+        return [
+            _Reasoning(index, f"the reasoning of messages[{index}]", _reasoning(message), message)
+            for index, message in (items.objects() if items is not None else ())
+            if items is not None and items.tagged(index, PLANNER)
+        ]
+
+    def drop_companions(self) -> list[str]:
+        """Return nothing: reasoning is on the message itself, and nothing refers to it."""
+        return []
+
+    def id_fields(self) -> Iterator[tuple[ObjectText, str]]:
+        """Yield the ids of tool calls, and those that results name."""
+        for _, message in self._messages():
+            if "tool_call_id" in message:
+                yield message, "tool_call_id"
+            calls = message.array("tool_calls")
+            yield from ((call, "id") for _, call in calls.objects()) if calls is not None else ()
+
+    def tool_turns(self) -> list[ToolTurn]:
+        """Return each message that is not a result, with the run of results behind it."""
+        messages = self.items
+        if messages is None:
+            return []
+        turns: list[ToolTurn] = []
+        index = 0
+        while index < len(messages):
+            calls: list[MadeCall] = []
+            if _role(messages, index) not in _RESULTS:
+                calls = list(_calls(messages, index))
+                index += 1
+            first = index
+            while index < len(messages) and _role(messages, index) in _RESULTS:
+                index += 1
+            results = [
+                MadeCall(frozenset({_answers(messages, n)}), n, f"messages[{n}]")
+                for n in range(first, index)
+            ]
+            if calls or results:
+                turns.append(_Turn(messages, calls, results, index))
+        return turns
+
+    def blanks(self, index: int) -> list[BlankPart]:
+        """Return the content of a result, if it says nothing."""
+        message = self.items.object(index) if self.items is not None else None
+        if message is None or message.text("role") not in _RESULTS:
+            return []
+        place = f"messages[{index}]"
+        return [BlankPart(place, message, "content")] if blank(message, "content") else []
+
+    def is_empty(self, index: int) -> bool:
+        """Return whether an assistant message has neither text nor calls."""
+        message = self.items.object(index) if self.items is not None else None
+        return (
+            message is not None
+            and message.text("role") == "assistant"
+            and blank(message, "content")
+            and not message.array("tool_calls")
+            and message.object("function_call") is None
+        )
+
+    def append_user_text(self, text: str) -> str:
+        """Add a user message at the end."""
+        messages = self.items
+        if messages is None or _ends_with(messages, text):
+            return ""
+        messages.append(self.user_item(text))
+        return f"added a user message as messages[{len(messages) - 1}]"
+
+    def add_instruction(self, text: str, *, append: bool) -> str:
+        """Add a message before the first or after the last leading instruction message.
+
+        Its role is that of the caller's first instruction message, else ``system``.
+        """
+        messages = self.items
+        if messages is None:
+            return ""
+        count, role = leading_instructions(messages, self.body.raw("messages") or b"")
+        if any(same_text(messages, index, text) for index in range(count)):
+            return ""
+        place = count if append else 0
+        messages.insert(place, encode({"role": role, "content": text}))
+        return f"added a {role} message as messages[{place}]"
+
+    def _messages(self) -> Iterator[tuple[int, ObjectText]]:
+        return self.items.objects() if self.items is not None else iter(())
+
+
+def leading_instructions(messages: ArrayText, raw: bytes) -> tuple[int, str]:
+    """Return how many instruction messages come first, and the role of the first one at all.
+
+    Args:
+        messages: The history.
+        raw: Its bytes; a history without any instruction is not cut into messages.
+    """
+    count, role = 0, ""
+    for index, message in messages.objects():
+        found = message.text("role") or ""
+        if found in _INSTRUCTIONS:
+            role = role or found
+            count += index == count
+        if index >= count and (role or not (_ROLE.search(raw) or _ESCAPE in raw)):
+            break
+    return count, role or "system"
+
+
+def _ends_with(items: ArrayText, text: str) -> bool:
+    """Return whether the text is among the user's messages at the end."""
+    for index in range(len(items) - 1, -1, -1):
+        item = items.object(index)
+        if item is None or item.text("role") != "user":
+            return False
+        if item.text("content") == text:
+            return True
+    return False
+
+
+def _role(messages: ArrayText, index: int) -> str:
+    message = messages.object(index)
+    return (message.text("role") or "") if message is not None else ""
+
+
+def _calls(messages: ArrayText, index: int) -> Iterator[MadeCall]:
+    message = messages.object(index)
+    if message is None or message.text("role") != "assistant":
+        return
+    calls = message.array("tool_calls")
+    for number, call in calls.objects() if calls is not None else ():
+        call_id = call.text("id")
+        if call_id:
+            place = f"messages[{index}].tool_calls[{number}]"
+            yield MadeCall(frozenset({call_id}), index, place)
+    legacy = message.object("function_call")
+    name = legacy.text("name") if legacy is not None else None
+    if name:
+        yield MadeCall(frozenset({name}), index, f"messages[{index}].function_call")
+
+
+def _answers(messages: ArrayText, index: int) -> str:
+    message = messages.object(index)
+    if message is None:
+        return ""
+    return message.text("tool_call_id") or message.text("name") or ""
+
+
+def _reasoning(message: ObjectText) -> str:
+    for key in ("reasoning_content", "reasoning"):
+        text = message.text(key)
+        if text and text.strip():
+            return text
+    details = message.array("reasoning_details")
+    if details is None:
+        return ""
+    texts = [part.text("text") or part.text("summary") or "" for _, part in details.objects()]
+    return "\n\n".join(text for text in texts if text.strip())

@@ -1,0 +1,370 @@
+"""A Messages body, to be patched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from switchyard_core.wire.rewrites.texts import text as fixed_text
+from switchyard_core.wire.view import (
+    PLANNER,
+    STRIPPED,
+    BlankPart,
+    BodyView,
+    MadeCall,
+    ReasoningPart,
+    ToolTurn,
+    blank,
+    join_text,
+)
+from switchyard_core.jsonio.tree import ArrayText, ObjectText, encode
+
+__all__ = ["MessagesView"]
+
+_THINKING = ("thinking", "redacted_thinking")
+
+
+@dataclass(slots=True, eq=False)
+class _Thinking(ReasoningPart):
+    messages: ArrayText
+    content: ArrayText
+    number: int
+
+    def become(self, text: str) -> None:
+        self.messages.tag(self.item, STRIPPED)
+        self.content.set(self.number, encode({"type": "text", "text": text}))
+
+    def remove(self) -> Sequence[str]:
+        self.messages.tag(self.item, STRIPPED)
+        self.content.delete(self.number)
+        return [self.name]
+
+
+class _Turn(ToolTurn):
+    """A run of assistant messages, and the run of other messages behind it."""
+
+    def __init__(
+        self,
+        messages: ArrayText,
+        calls: Sequence[MadeCall],
+        results: Sequence[tuple[MadeCall, int]],
+        span: tuple[int, int],
+    ) -> None:
+        super().__init__(calls, [result for result, _ in results])
+        self._messages = messages
+        self._blocks = dict(results)
+        self._first, self._end = span
+
+    def may_wait(self, *, answered: bool) -> bool:
+        del answered
+        return self._first == len(self._messages)
+
+    def mend(self, strays: Sequence[MadeCall], missing: Sequence[MadeCall], text: str) -> None:
+        for stray in reversed(strays):
+            content = _content(self._messages, stray.index)
+            if content is not None:
+                content.delete(self._blocks[stray])
+        if missing:
+            self._answer([name for call in missing for name in call.ids], text)
+
+    def _answer(self, ids: Sequence[str], text: str) -> None:
+        """Put results first into the user's turn, or before what is there."""
+        results = [
+            encode({"type": "tool_result", "tool_use_id": name, "content": text}) for name in ids
+        ]
+        users = (n for n in range(self._first, self._end) if _role(self._messages, n) == "user")
+        place = next(users, None)
+        message = self._messages.object(place) if place is not None else None
+        raw = (message.raw("content") or b"") if message is not None else b""
+        blocks = message.array("content") if message is not None else None
+        joined = b",".join(results)
+        if blocks is not None:
+            for number, result in enumerate(results):
+                blocks.insert(number, result)
+        elif message is not None and raw[:1] == b'"':
+            theirs = b"" if raw == b'""' else b"," + _text_block(raw)
+            message.set("content", b"[" + joined + theirs + b"]")
+        else:
+            self._messages.insert(self._first, b'{"role":"user","content":[' + joined + b"]}")
+
+
+class MessagesView(BodyView):
+    """A Messages body, to be patched."""
+
+    key = "messages"
+
+    def reasoning(self) -> list[ReasoningPart]:
+        """Return the thinking blocks of assistant messages."""
+        return [
+            _Thinking(
+                index,
+                f"thinking messages[{index}].content[{number}]",
+                (block.text("thinking") or "") if block.text("type") == "thinking" else "",
+                messages,
+                content,
+                number,
+            )
+            for messages, index, content in self._contents()
+            if messages.tagged(index, PLANNER)
+            for number, block in content.objects()
+            if block.text("type") in _THINKING
+        ]
+
+    def drop_companions(self) -> list[str]:
+        """Remove ``thinking`` when the last tool loop has lost its thinking and has none left.
+
+        With it goes the ``clear_thinking_*`` context edit, which requires thinking; other edits
+        stay.
+        """
+        thinking = self.body.object("thinking")
+        thinks = thinking is not None and thinking.text("type") != "disabled"
+        if self.items is None or not thinks or not _loop_lacks_thinking(self.items):
+            return []
+        self.body.delete("thinking")
+        return ["removed thinking", *_drop_clear_thinking(self.body)]
+
+    def id_fields(self) -> Iterator[tuple[ObjectText, str]]:
+        """Yield the ids of tool uses, and those that results name."""
+        for *_, content in self._contents():
+            for _, block in content.objects():
+                if block.text("type") == "tool_use":
+                    yield block, "id"
+                elif block.text("type") == "tool_result":
+                    yield block, "tool_use_id"
+
+    def tool_turns(self) -> list[ToolTurn]:
+        """Return each run of assistant messages with the run of other messages behind it."""
+        messages = self.items
+        if messages is None:
+            return []
+        turns: list[ToolTurn] = []
+        index = 0
+        while index < len(messages):
+            start = index
+            while index < len(messages) and _role(messages, index) == "assistant":
+                index += 1
+            first = index
+            while index < len(messages) and _role(messages, index) != "assistant":
+                index += 1
+            calls = [
+                call
+                for n in range(start, first)
+                for call, _ in _made(messages, n, "tool_use", "id")
+            ]
+            results = [
+                result
+                for n in range(first, index)
+                if _role(messages, n) == "user"
+                for result in _made(messages, n, "tool_result", "tool_use_id")
+            ]
+            if calls or results:
+                turns.append(_Turn(messages, calls, results, (first, index)))
+        return turns
+
+    def blanks(self, index: int) -> list[BlankPart]:
+        """Return the blank text blocks, and the results that say nothing."""
+        content = _content(self.items, index) if self.items is not None else None
+        found: list[BlankPart] = []
+        for number, block in content.objects() if content is not None else ():
+            place = f"messages[{index}].content[{number}]"
+            if block.text("type") == "text" and blank(block, "text"):
+                remove = partial(content.delete, number) if content is not None else None
+                found.append(BlankPart(place, block, "text", remove))
+            elif block.text("type") == "tool_result" and blank(block, "content"):
+                found.append(BlankPart(place, block, "content"))
+        return found
+
+    def is_empty(self, index: int) -> bool:
+        """Return whether a message has no content."""
+        message = self.items.object(index) if self.items is not None else None
+        return message is not None and blank(message, "content")
+
+    def close_up(self, *, changed: bool) -> list[str]:
+        """Merge neighbours of one role; begin with a user where the beginning went."""
+        messages = self.items
+        if messages is None:
+            return []
+        changes = []
+        first = messages.object(0) if len(messages) else None
+        if changed and (first is None or first.text("role") == "assistant"):
+            messages.insert(0, self.user_item(fixed_text("lost_beginning")))
+            changes.append("added a user message as messages[0]")
+        return changes + _merge(messages)
+
+    def append_user_text(self, text: str) -> str:
+        """Add a text block at the end of the last user message, or a new user message.
+
+        The block is behind any tool result and has no cache mark.
+        """
+        messages = self.items
+        if messages is None:
+            return ""
+        place = len(messages) - 1
+        # Claude Code puts system messages behind the user's.
+        while place >= 0 and _role(messages, place) == "system":
+            place -= 1
+        message = messages.object(place) if place >= 0 else None
+        if message is None or message.text("role") != "user":
+            messages.append(self.user_item(text))
+            return f"added a user message as messages[{len(messages) - 1}]"
+        block = encode({"type": "text", "text": text})
+        raw, blocks = message.raw("content") or b"", message.array("content")
+        if raw[:1] == b'"':
+            if message.text("content") == text:
+                return ""
+            theirs = b"" if raw == b'""' else _text_block(raw) + b","
+            message.set("content", b"[" + theirs + block + b"]")
+        elif blocks is not None:
+            last = blocks.object(len(blocks) - 1) if len(blocks) else None
+            if last is not None and last.text("text") == text:
+                return ""
+            blocks.append(block)
+        else:
+            return ""
+        return f"added a text block to messages[{place}]"
+
+    def add_instruction(self, text: str, *, append: bool) -> str:
+        """Add the text to a ``system`` string, or a block of its own to ``system`` blocks.
+
+        The caller's blocks and their cache marks are not touched; ours never has one.
+        """
+        blocks = self.body.array("system")
+        if blocks is None:
+            return join_text(self.body, "system", "messages", text, append=append)
+        if any(block.text("text") == text for _, block in blocks.objects()):
+            return ""
+        place = len(blocks) if append else 0
+        blocks.insert(place, encode({"type": "text", "text": text}))
+        return f"added system[{place}]"
+
+    def cache_marks(self) -> Iterator[tuple[str, ObjectText]]:
+        """Yield tools, system blocks, and content blocks with those inside results."""
+        for key in ("tools", "system"):
+            array = self.body.array(key)
+            if array is not None:
+                yield from ((f"{key}[{index}]", block) for index, block in array.objects())
+        for _, index, content in self._contents():
+            yield from _nested(f"messages[{index}].content", content)
+
+    def _contents(self) -> Iterator[tuple[ArrayText, int, ArrayText]]:
+        """Yield the messages, and index and content of each message that has blocks."""
+        messages = self.items
+        for index, message in messages.objects() if messages is not None else ():
+            content = message.array("content")
+            if messages is not None and content is not None:
+                yield messages, index, content
+
+
+def _content(messages: ArrayText, index: int) -> ArrayText | None:
+    message = messages.object(index)
+    return message.array("content") if message is not None else None
+
+
+def _role(messages: ArrayText, index: int) -> str:
+    message = messages.object(index)
+    return (message.text("role") or "") if message is not None else ""
+
+
+def _text_block(raw: bytes) -> bytes:
+    return b'{"type":"text","text":' + raw + b"}"
+
+
+def _made(messages: ArrayText, index: int, kind: str, key: str) -> list[tuple[MadeCall, int]]:
+    content = _content(messages, index)
+    return [
+        (
+            MadeCall(
+                frozenset({block.text(key) or ""}), index, f"messages[{index}].content[{number}]"
+            ),
+            number,
+        )
+        for number, block in (content.objects() if content is not None else ())
+        if block.text("type") == kind
+    ]
+
+
+def _nested(place: str, content: ArrayText) -> Iterator[tuple[str, ObjectText]]:
+    for index, block in content.objects():
+        inner = block.array("content") if block.text("type") == "tool_result" else None
+        if inner is not None:
+            yield from _nested(f"{place}[{index}].content", inner)
+        yield f"{place}[{index}]", block
+
+
+def _merge(messages: ArrayText) -> list[str]:
+    changes = []
+    for index in range(len(messages) - 1, 0, -1):
+        first, second = messages.object(index - 1), messages.object(index)
+        if first is None or second is None:
+            continue
+        if first.text("role") != second.text("role") or first.text("role") == "system":
+            continue
+        if first.keys() != second.keys() or set(first.keys()) != {"role", "content"}:
+            continue
+        first.set("content", _as_blocks(first, second))
+        messages.delete(index)
+        changes.append(f"merged messages[{index}] into messages[{index - 1}]")
+    return changes
+
+
+def _as_blocks(*messages: ObjectText) -> bytes:
+    inner = []
+    for message in messages:
+        raw = message.raw("content") or b""
+        if raw[:1] == b'"':
+            inner.append(_text_block(raw))
+        elif raw.strip(b" \t\r\n[]"):
+            inner.append(raw.strip()[1:-1].strip())
+    return b"[" + b",".join(inner) + b"]"
+
+
+def _loop_lacks_thinking(messages: ArrayText) -> bool:
+    """Return whether the history ends inside a tool loop that has lost all its thinking.
+
+    Neighbours of one role are one turn, and a result counts only where its call is: providers
+    see it so.
+    """
+    blocks = [
+        [block for _, block in content.objects()] if (content := _content(messages, n)) else []
+        for n in range(len(messages))
+    ]
+    calls = {b.text("id") for each in blocks for b in each if b.text("type") == "tool_use"}
+    lost = answers = asked = False
+    for index in range(len(messages) - 1, -1, -1):
+        role = _role(messages, index)
+        if messages.object(index) is None or role == "system":
+            continue
+        if role != "assistant":
+            answers = answers or any(
+                block.text("type") == "tool_result" and block.text("tool_use_id") in calls
+                for block in blocks[index]
+            )
+            asked = True
+            continue
+        if asked and not answers:
+            return lost
+        asked = answers = False
+        if any(block.text("type") in _THINKING for block in blocks[index]):
+            return False
+        lost = lost or messages.tagged(index, STRIPPED)
+    return lost
+
+
+def _drop_clear_thinking(body: ObjectText) -> list[str]:
+    management = body.object("context_management")
+    edits = management.array("edits") if management is not None else None
+    if management is None or edits is None:
+        return []
+    changes = []
+    for index in range(len(edits) - 1, -1, -1):
+        edit = edits.object(index)
+        kind = edit.text("type") if edit is not None else None
+        if kind is not None and kind.startswith("clear_thinking_"):
+            edits.delete(index)
+            changes.append(f"removed the context edit {kind}")
+    if changes and not len(edits):
+        management.delete("edits")
+        if not len(management):
+            body.delete("context_management")
+    return changes

@@ -1,0 +1,289 @@
+"""A Responses body, to be patched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+
+from switchyard_core.wire.responses.reading import (
+    CALL_TYPES,
+    HOSTED_TYPES,
+    OUTPUT_TYPES,
+    OpenAIResponses,
+)
+from switchyard_core.wire.view import (
+    ORPHAN,
+    PLANNER,
+    BlankPart,
+    BodyView,
+    MadeCall,
+    ReasoningPart,
+    ToolTurn,
+    blank,
+    join_text,
+    same_text,
+)
+from switchyard_core.wire.chat.view import leading_instructions
+from switchyard_core.jsonio.tree import ArrayText, ObjectText, encode
+
+__all__ = ["ResponsesView"]
+
+# An MCP call holds its own output.
+_ANSWERABLE = frozenset(CALL_TYPES) - {"mcp_call"}
+_MADE = frozenset(CALL_TYPES) | HOSTED_TYPES
+#: Item types of which the id is optional.
+_NEED_NO_ID = (None, "function_call", "custom_tool_call", "shell_call", "apply_patch_call")
+_TEXT_OUTPUTS = ("function_call_output", "custom_tool_call_output", "local_shell_call_output")
+
+
+@dataclass(slots=True, eq=False)
+class _Reasoning(ReasoningPart):
+    items: ArrayText
+
+    def become(self, text: str) -> None:
+        self._mark_followers()
+        said = {"type": "message", "role": "assistant", "content": text}
+        self.items.set(self.item, encode(said))
+
+    def remove(self) -> Sequence[str]:
+        self._mark_followers()
+        self.items.delete(self.item)
+        return [self.name]
+
+    def _mark_followers(self) -> None:
+        """Mark what providers pair with it: what follows, up to the next reasoning item."""
+        for follower in range(self.item + 1, len(self.items)):
+            item = self.items.object(follower)
+            thinks = item is not None and item.text("type") == "reasoning"
+            if thinks or not self.items.tagged(follower, PLANNER):
+                return
+            self.items.tag(follower, ORPHAN)
+
+
+class _History(ToolTurn):
+    """All calls and outputs of an input: an output is found by its id, wherever it is."""
+
+    def __init__(
+        self,
+        items: ArrayText,
+        calls: Sequence[MadeCall],
+        results: Sequence[MadeCall],
+        *,
+        elsewhere: bool,
+    ) -> None:
+        super().__init__(calls, results, once=False, elsewhere=elsewhere)
+        self._items = items
+
+    def mend(self, strays: Sequence[MadeCall], missing: Sequence[MadeCall], text: str) -> None:
+        gone = {stray.index for stray in strays}
+        for faulty in sorted((*strays, *missing), key=lambda each: each.index, reverse=True):
+            item = self._items.object(faulty.index)
+            if faulty.index in gone:
+                self._items.delete(faulty.index)
+            elif item is not None:
+                self._items.insert(faulty.index + 1, encode(_output(item, text)))
+
+
+class ResponsesView(BodyView):
+    """A Responses body, to be patched."""
+
+    key = "input"
+
+    def reasoning(self) -> list[ReasoningPart]:
+        """Return the reasoning items."""
+        items = self.items
+        return [
+            _Reasoning(index, f"reasoning input[{index}]", _summary(item), items)
+            for index, item in (items.objects() if items is not None else ())
+            if items is not None
+            and items.tagged(index, PLANNER)
+            and item.text("type") == "reasoning"
+        ]
+
+    def drop_companions(self) -> list[str]:
+        """Remove the ids of items that followed a reasoning item which is gone.
+
+        Calls and results are paired by ``call_id``, so nothing else refers to those ids. An
+        item whose type demands an id gets a fresh one; a message becomes the short form that
+        has none.
+        """
+        items, changes = self.items, []
+        for index, item in items.objects() if items is not None else ():
+            if items is not None and items.tagged(index, ORPHAN) and "id" in item:
+                _lose_id(item)
+                changes.append(f"removed the id of input[{index}]")
+        return changes
+
+    def id_fields(self) -> Iterator[tuple[ObjectText, str]]:
+        """Yield the call ids of calls and outputs."""
+        for _, item in self.items.objects() if self.items is not None else ():
+            if "call_id" in item:
+                yield item, "call_id"
+
+    def tool_turns(self) -> list[ToolTurn]:
+        """Return all calls and outputs as one turn; those at the very end may still be open."""
+        items = self.items
+        if items is None:
+            return []
+        found = list(items.objects())
+        end = _last_turn(items)
+        calls, results = [], []
+        for index, item in found:
+            kind = item.text("type") or ""
+            names = {item.text("call_id") or item.text("id") or ""}
+            if kind == "local_shell_call":  # its output may name the item instead
+                names.add(item.text("id") or "")
+            names.discard("")
+            if kind in OUTPUT_TYPES:
+                results.append(MadeCall(frozenset(names), index, f"input[{index}]"))
+            elif kind in _MADE:
+                # Nothing can answer a call without an id.
+                waits = kind not in _ANSWERABLE or index >= end or not names
+                calls.append(MadeCall(frozenset(names), index, f"input[{index}]", waits))
+        # With a continuation the calls may be at the provider.
+        elsewhere = bool(OpenAIResponses().continuation(self.body))
+        return [_History(items, calls, results, elsewhere=elsewhere)]
+
+    def blanks(self, index: int) -> list[BlankPart]:
+        """Return the text of an output, if it says nothing."""
+        item = self.items.object(index) if self.items is not None else None
+        if item is None or (item.text("type") or "") not in _TEXT_OUTPUTS:
+            return []
+        return [BlankPart(f"input[{index}]", item, "output")] if blank(item, "output") else []
+
+    def is_empty(self, index: int) -> bool:
+        """Return whether an assistant message has no text."""
+        item = self.items.object(index) if self.items is not None else None
+        return (
+            item is not None
+            and item.text("role") == "assistant"
+            and (item.text("type") or "") in ("", "message")
+            and blank(item, "content")
+        )
+
+    def user_item(self, text: str) -> bytes:
+        """Return a message of the user as an input item."""
+        return encode({"type": "message", "role": "user", "content": text})
+
+    def append_user_text(self, text: str) -> str:
+        """Add a user message at the end, but never between a reasoning item and its follower."""
+        ours, raw = self.user_item(text), self.body.raw("input")
+        if raw is not None and raw[:1] == b'"':
+            theirs = b'[{"type":"message","role":"user","content":' + raw + b"},"
+            self.body.set("input", theirs + ours + b"]")
+            return "added a user message as input[1]"
+        items = self.items
+        if items is None or _ends_with(items, text):
+            return ""
+        place = len(items)
+        while place and (item := items.object(place - 1)) and item.text("type") == "reasoning":
+            place -= 1
+        items.insert(place, ours)
+        return f"added a user message as input[{place}]"
+
+    def add_instruction(self, text: str, *, append: bool) -> str:
+        """Add the text to ``instructions``, a string or a list; without any, where it is wanted."""
+        raw = self.body.raw("instructions")
+        listed = self.body.array("instructions")
+        said = encode({"type": "message", "role": "developer", "content": text})
+        if listed is not None:
+            if any(same_text(listed, index, text) for index in range(len(listed))):
+                return ""
+            place = len(listed) if append else 0
+            listed.insert(place, said)
+            return f"added instructions[{place}]"
+        items = self.items if append and raw in (None, b"null", b'""') else None
+        if items is None:
+            return join_text(self.body, "instructions", "input", text, append=append)
+        place, _ = leading_instructions(items, b"")
+        if any(same_text(items, index, text) for index in range(place)):
+            return ""
+        items.insert(place, said)
+        return f"added a developer message as input[{place}]"
+
+
+def _summary(item: ObjectText) -> str:
+    texts: list[str] = []
+    for key in ("summary", "content"):
+        pieces = item.array(key)
+        if pieces is not None:
+            texts += [piece.text("text") or "" for _, piece in pieces.objects()]
+        if any(text.strip() for text in texts):
+            break
+    return "\n\n".join(text for text in texts if text.strip())
+
+
+def _lose_id(item: ObjectText) -> None:
+    kind, old = item.text("type"), item.text("id") or ""
+    if kind in _NEED_NO_ID:
+        item.delete("id")
+    elif kind == "message":
+        item.delete("id")
+        said = _plain_text(item)
+        if said is not None:
+            item.delete("status")
+            item.set("content", encode(said))
+    else:
+        digest = blake2b(old.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+        item.set("id", encode(f"{old.partition('_')[0][:8]}_{digest}"))
+
+
+def _plain_text(item: ObjectText) -> str | None:
+    """Return a message's text if it has nothing else, such as annotations or a refusal."""
+    pieces = item.array("content")
+    if pieces is None:
+        return None
+    found = [piece for _, piece in pieces.objects()]
+    plain = all(
+        piece.text("type") == "output_text"
+        and (piece.raw("annotations") or b"[]") == b"[]"
+        and (piece.raw("logprobs") or b"[]") == b"[]"
+        for piece in found
+    )
+    if not plain or len(found) != len(pieces):
+        return None
+    return "".join(piece.text("text") or "" for piece in found)
+
+
+def _output(call: ObjectText, lost: str) -> Mapping[str, Any]:
+    """Return an output that says that a call's own is lost, in the shape of its kind."""
+    kind = call.text("type") or ""
+    call_id = call.text("call_id") or call.text("id") or ""
+    if kind == "shell_call":
+        outcome = {"type": "exit", "exit_code": 1}
+        output = [{"stdout": "", "stderr": lost, "outcome": outcome}]
+        return {"type": "shell_call_output", "call_id": call_id, "output": output}
+    if kind == "apply_patch_call":
+        kind_of = "apply_patch_call_output"
+        return {"type": kind_of, "call_id": call_id, "status": "failed", "output": lost}
+    if kind == "local_shell_call":
+        return {"type": "local_shell_call_output", "id": call_id, "output": lost}
+    return {"type": f"{kind}_output", "call_id": call_id, "output": lost}
+
+
+def _last_turn(items: ArrayText) -> int:
+    """Return where the assistant items at the very end begin: those may still be open."""
+    place = len(items)
+    while place:
+        item = items.object(place - 1)
+        kind = (item.text("type") or "") if item is not None else ""
+        made = kind in _MADE or kind == "reasoning"
+        if not made and not (item is not None and item.text("role") == "assistant"):
+            break
+        place -= 1
+    return place
+
+
+def _ends_with(items: ArrayText, text: str) -> bool:
+    """Return whether the text is among the user's messages and reasoning at the end."""
+    for index in range(len(items) - 1, -1, -1):
+        item = items.object(index)
+        if item is None:
+            return False
+        if item.text("role") == "user" and item.text("content") == text:
+            return True
+        if item.text("role") != "user" and item.text("type") != "reasoning":
+            return False
+    return False

@@ -1,0 +1,317 @@
+"""Rewrites of a history that another model takes over, each for every wire format.
+
+Only what the planner made is touched where reasoning goes: assistant items up to and including
+the turn of the call that handed off. What the executor made itself stays, in every later request.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from switchyard_core.conversation import Conversation
+from switchyard_core.declarations import RewriteScope
+from switchyard_core.wire.registry import format_of
+from switchyard_core.wire.rewrites.texts import text as fixed_text
+from switchyard_core.wire.view import PLANNER, STRIPPED, BodyView, ReasoningPart
+from switchyard_core.wire.views import view_of
+from switchyard_core.jsonio.tree import ObjectText, encode
+
+__all__ = [
+    "CompanionParameters",
+    "DropParameters",
+    "RemapParameters",
+    "TextParameters",
+    "WhenParameters",
+    "drop_empty_content",
+    "drop_opaque_reasoning",
+    "drop_reasoning_companions",
+    "limit_cache_marks",
+    "reasoning_as_text",
+    "remap_tool_ids",
+    "repair_tool_pairs",
+]
+
+#: Most cache marks that a request may have.
+MAX_MARKS = 4
+_LEGAL: dict[str, re.Pattern[str]] = {
+    "openai_chat": re.compile(r".{1,40}", re.DOTALL),
+    "openai_responses": re.compile(r".{1,64}", re.DOTALL),
+    "anthropic_messages": re.compile(r"[a-zA-Z0-9_-]{1,64}"),
+    "alphanumeric_9": re.compile(r"[a-zA-Z0-9]{9}"),
+}
+_ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+class DropParameters(BaseModel):
+    """Which turns are the planner's.
+
+    Args:
+        through_call: Number of the call that handed off, from 0, among all tool calls of the
+            history; the turn that holds it is the planner's last one.
+        through_message: In place of it: index of the last message that may be the planner's,
+            among the messages of :class:`~switchyard_core.Conversation`.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    through_call: int | None = Field(default=None, ge=0)
+    through_message: int | None = Field(default=None, ge=0)
+
+    @model_validator(mode="after")
+    def _say_one(self) -> Self:
+        if (self.through_call is None) == (self.through_message is None):
+            msg = "needs either `through_call` or `through_message`"
+            raise ValueError(msg)
+        return self
+
+    def last_item(self, conversation: Conversation) -> int:
+        """Return the index of the planner's last wire item, -1 when nothing is the planner's."""
+        number, calls = self.through_call or 0, conversation.calls
+        message = self.through_message
+        if message is None:
+            message = calls[number].message if number < len(calls) else -1
+        messages = conversation.messages[: message + 1]
+        return messages[-1].last if messages else -1
+
+
+class TextParameters(DropParameters):
+    """Which turns are the planner's, and how much of their text is kept.
+
+    Args:
+        max_chars: Most characters of converted text in all; the newest are kept.
+    """
+
+    max_chars: int = Field(default=16000, ge=0)
+
+
+class WhenParameters(BaseModel):
+    """When to run.
+
+    Args:
+        when: ``always`` at another origin; ``dropped``, at the same one, only when an earlier
+            rewrite of the request removed reasoning.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    when: Literal["always", "dropped"] = "always"
+
+    def applies(self, scope: RewriteScope) -> bool:
+        """Return whether the rewrite has to run on a request."""
+        return self.when == "always" or bool(scope.facts.get("dropped_reasoning"))
+
+
+class CompanionParameters(WhenParameters):
+    """When to run, and what of continuations.
+
+    Args:
+        drop_continuation: Whether the continuation by id names something that only the
+            planner's provider knows, while the history is all here.
+    """
+
+    drop_continuation: bool = False
+
+    def applies(self, scope: RewriteScope) -> bool:
+        """As for others; reasoning that became text has companions too."""
+        return super().applies(scope) or bool(scope.facts.get("converted_reasoning"))
+
+
+class RemapParameters(WhenParameters):
+    """When to run, and which ids are legal.
+
+    Args:
+        style: ``alphanumeric_9`` for targets that want exactly nine letters or digits.
+    """
+
+    style: Literal["format", "alphanumeric_9"] = "format"
+
+
+def reasoning_as_text(
+    body: ObjectText, parameters: TextParameters, scope: RewriteScope
+) -> Sequence[str]:
+    """Put the planner's visible reasoning into assistant text, at its place."""
+    view = view_of(body, scope.wire_format)
+    found = [part for part in _planners(view, parameters, scope) if part.text.strip()]
+    texts, cut = _newest([part.text for part in found], parameters.max_chars)
+    changes = [f"left out the oldest {cut} characters of reasoning"] if cut else []
+    for part, text in reversed(list(zip(found, texts, strict=True))):
+        scope.facts["converted_reasoning"] = True
+        if text:
+            part.become(text)
+            changes.append(f"turned {part.name} into text")
+        else:
+            part.remove()
+            changes.append(f"removed {part.name}, its text is over the cap")
+    # Of a message that lost some of its thinking the rest is no use: it would be behind text.
+    for part in reversed(view.reasoning()):
+        if view.items is not None and view.items.tagged(part.item, STRIPPED):
+            changes += [f"removed {name}" for name in part.remove()]
+    return changes
+
+
+def drop_opaque_reasoning(
+    body: ObjectText, parameters: DropParameters, scope: RewriteScope
+) -> Sequence[str]:
+    """Remove the planner's reasoning."""
+    view = view_of(body, scope.wire_format)
+    gone: list[str] = []
+    for part in reversed(_planners(view, parameters, scope)):
+        gone[:0] = part.remove()
+    if gone:
+        scope.facts["dropped_reasoning"] = True
+    return [f"removed {name}" for name in gone]
+
+
+def drop_reasoning_companions(
+    body: ObjectText, parameters: CompanionParameters, scope: RewriteScope
+) -> Sequence[str]:
+    """Remove what refers to reasoning that is gone, and continuations that lead nowhere."""
+    changes: list[str] = []
+    if parameters.applies(scope):
+        changes += view_of(body, scope.wire_format).drop_companions()
+    if parameters.drop_continuation:
+        keys = format_of(scope.wire_format).continuation(body)
+        changes += [f"removed {key}" for key in keys if body.delete(key)]
+    return changes
+
+
+def remap_tool_ids(
+    body: ObjectText, parameters: RemapParameters, scope: RewriteScope
+) -> Sequence[str]:
+    """Replace every id that the target refuses by a hash of it, in calls and in results."""
+    if not parameters.applies(scope):
+        return ()
+    style = scope.wire_format if parameters.style == "format" else parameters.style
+    renamed = set()
+    for holder, key in view_of(body, scope.wire_format).id_fields():
+        old = holder.text(key)
+        if old is not None and not _LEGAL[style].fullmatch(old):
+            renamed.add(old)
+            holder.set(key, encode(_hashed(old, style)))
+    return [f"renamed {len(renamed)} tool ids"] if renamed else []
+
+
+def repair_tool_pairs(
+    body: ObjectText, parameters: WhenParameters, scope: RewriteScope
+) -> Sequence[str]:
+    """Remove results that answer no call; give calls without a result a fixed one.
+
+    Providers pair by place: a result has to be in the turn right behind its call. The calls at
+    the very end of the history may still be open.
+    """
+    if not parameters.applies(scope):
+        return ()
+    changes: list[str] = []
+    for turn in reversed(view_of(body, scope.wire_format).tool_turns()):
+        strays, missing = turn.faults()
+        turn.mend(strays, missing, fixed_text("lost_result"))
+        changes[:0] = [
+            *(f"removed {stray.place}, its call is missing" for stray in strays),
+            *(f"added a result for {call.place}" for call in missing),
+        ]
+    return changes
+
+
+def drop_empty_content(
+    body: ObjectText, parameters: WhenParameters, scope: RewriteScope
+) -> Sequence[str]:
+    """Remove texts and messages that say nothing; give empty results a text."""
+    view = view_of(body, scope.wire_format)
+    items = view.items
+    if items is None or not parameters.applies(scope):
+        return ()
+    changes: list[str] = []
+    for index in range(len(items) - 1, -1, -1):
+        changes += [part.mend(fixed_text("empty_result")) for part in view.blanks(index)[::-1]]
+        if view.is_empty(index):
+            items.delete(index)
+            changes.append(f"removed the empty {view.key}[{index}]")
+    return changes + view.close_up(changed=bool(changes))
+
+
+def limit_cache_marks(
+    body: ObjectText, parameters: WhenParameters, scope: RewriteScope
+) -> Sequence[str]:
+    """Leave at most four ``cache_control`` marks, and none on an empty text block.
+
+    The earliest marks on messages go first, then those on system blocks and tools from the
+    front; a mark that stays keeps its ttl.
+    """
+    if not parameters.applies(scope):
+        return ()
+    changes = []
+    marked: list[tuple[str, ObjectText]] = []
+    # A mark on the request itself takes a place too.
+    room = MAX_MARKS - _is_marked(body)
+    for place, block in view_of(body, scope.wire_format).cache_marks():
+        if not _is_marked(block):
+            continue
+        if block.text("type") == "text" and not (block.text("text") or "").strip():
+            block.delete("cache_control")
+            changes.append(f"removed the cache mark of the empty {place}")
+        else:
+            marked.append((place, block))
+    # Marks on messages first; `sorted` keeps the order of equals.
+    marked = sorted(marked, key=lambda entry: not entry[0].startswith("messages"))
+    for place, block in marked[: max(0, len(marked) - room)]:
+        block.delete("cache_control")
+        changes.append(f"removed the cache mark of {place}")
+    return changes
+
+
+def _planners(
+    view: BodyView, parameters: DropParameters, scope: RewriteScope
+) -> list[ReasoningPart]:
+    """Return the planner's reasoning, oldest first.
+
+    Its items are found once per request and tagged, since later rewrites insert and remove items.
+    """
+    items = view.items
+    if items is not None and not scope.facts.get("planner_marked"):
+        scope.facts["planner_marked"] = True
+        conversation = format_of(scope.wire_format).read(view.body)
+        last = parameters.last_item(conversation)
+        for message in conversation.messages:
+            if message.role == "assistant":
+                for index in range(message.first, min(message.last, last) + 1):
+                    items.tag(index, PLANNER)
+    return view.reasoning()
+
+
+def _newest(texts: Sequence[str], limit: int) -> tuple[list[str], int]:
+    """Return the texts with the oldest characters cut, and how many characters went.
+
+    The mark of a cut counts within the limit too.
+    """
+    mark = fixed_text("reasoning_cut")
+    left, kept, cut = limit, [], 0
+    for text in reversed(texts):
+        if len(text) <= left:
+            kept.append(text)
+            left -= len(text)
+            continue
+        room = max(0, left - len(mark))
+        kept.append(mark + text[len(text) - room :] if room else "")
+        cut += len(text) - room
+        left = 0
+    return kept[::-1], cut
+
+
+def _hashed(old: str, style: str) -> str:
+    digest = blake2b(old.encode("utf-8", "surrogatepass"), digest_size=16)
+    if style != "alphanumeric_9":
+        return "call_" + digest.hexdigest()[:24]
+    number, letters = int.from_bytes(digest.digest()), ""
+    for _ in range(9):
+        number, rest = divmod(number, len(_ALPHABET))
+        letters += _ALPHABET[rest]
+    return letters
+
+
+def _is_marked(block: ObjectText) -> bool:
+    return (block.raw("cache_control") or b"null") != b"null"

@@ -1,0 +1,50 @@
+"""Server-sent events as bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from switchyard_core.jsonio.tree import encode
+
+__all__ = ["comment", "sse"]
+
+#: Line ends to Unicode though not to the format; some clients cut lines there. JSON has them
+#: inside of strings only, where an escape is the same character.
+_LINE_ENDS = (("\x85", b"\\u0085"), ("\u2028", b"\\u2028"), ("\u2029", b"\\u2029"))
+
+
+def sse(data: Mapping[str, Any], name: str = "") -> bytes:
+    """Return one event.
+
+    Args:
+        data: What it carries.
+        name: Its name, ``""`` for none.
+    """
+    head = f"event: {name}\n".encode() if name else b""
+    return head + b"data: " + _line(data) + b"\n\n"
+
+
+def comment(data: Mapping[str, Any] | None) -> bytes:
+    """Return a comment of a stream, which the official SDKs and every conforming client ignore.
+
+    Args:
+        data: What to say, as one line of JSON; ``None`` gives a sign of life.
+
+    Raises:
+        ValueError: The data is no JSON.
+    """
+    if data is None:
+        return b": ping\n\n"
+    try:
+        return b": " + _line(data) + b"\n\n"
+    except (TypeError, RecursionError) as error:
+        msg = f"the data of a comment is no JSON: {error}"
+        raise ValueError(msg) from None
+
+
+def _line(data: Mapping[str, Any]) -> bytes:
+    line = encode(dict(data))
+    for character, escape in _LINE_ENDS:
+        line = line.replace(character.encode(), escape)
+    return line

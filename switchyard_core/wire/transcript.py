@@ -1,0 +1,95 @@
+"""A conversation of our own with a model, kept in the model's own wire format."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+from switchyard_core.asking import ModelReply, ToolOutput
+from switchyard_core.conversation import Image
+from switchyard_core.declarations import WireFormat
+from switchyard_core.wire.items import assistant_item, result_items, user_item
+from switchyard_core.wire.verbatim import Verbatim, encode_items
+from switchyard_core.jsonio.tree import ArrayText
+
+__all__ = ["Transcript"]
+
+#: A Chat message without content has one of these.
+_INSTEAD = ("tool_calls", "function_call", "refusal", "audio")
+
+
+class Transcript:
+    """Grows turn by turn; what the model said goes back as it came.
+
+    Thinking signatures, encrypted reasoning, call ids and fields that nobody here knows are
+    kept to the byte, because a reply's items are never taken apart. A Chat message loses only
+    what a request may not hold: ``annotations``, and ``refusal``, ``audio``, ``function_call``
+    or ``tool_calls`` that say nothing.
+
+    Args:
+        wire_format: Of the target that is asked.
+        items: What was said before.
+    """
+
+    def __init__(self, wire_format: WireFormat, items: Sequence[Mapping[str, Any]] = ()) -> None:
+        self.wire_format = wire_format
+        self._items: list[Mapping[str, Any]] = list(items)
+        self._asked: tuple[str, ...] | None = None
+
+    @property
+    def items(self) -> tuple[Mapping[str, Any], ...]:
+        """Everything so far, for :attr:`ModelCall.items`."""
+        return tuple(self._items)
+
+    def dumps(self) -> str:
+        """Return the conversation as JSON text, the model's items in the bytes they came in."""
+        return encode_items(self._items).decode("utf-8", "surrogatepass")
+
+    @classmethod
+    def loads(cls, wire_format: WireFormat, text: str) -> Self:
+        """Return the conversation that :meth:`dumps` wrote.
+
+        Raises:
+            JsonTextError: The text is none.
+        """
+        array = ArrayText(text.encode("utf-8", "surrogatepass"))
+        return cls(wire_format, [Verbatim(array.raw(index)) for index in range(len(array))])
+
+    def user(self, text: str, images: Sequence[Image] = ()) -> None:
+        """Add a message of the user."""
+        self._add(user_item(self.wire_format, text, images))
+
+    def assistant(self, text: str) -> None:
+        """Add text that an assistant said elsewhere; blank text, which providers refuse, is not."""
+        if text.strip():
+            self._add(assistant_item(text))
+
+    def reply(self, reply: ModelReply) -> None:
+        """Add what the model answered; a message without any content, which is refused, is not."""
+        self._add(*(item for item in reply.items if not self._is_refused(item)))
+        self._asked = tuple(call.id for call in reply.calls)
+
+    def results(self, outputs: Sequence[ToolOutput]) -> None:
+        """Add the results of all calls of the last reply.
+
+        Raises:
+            ValueError: They are not the results of these calls: providers refuse a conversation
+                in which a call has no result, or a result no call.
+        """
+        given = tuple(output.call.id for output in outputs)
+        if self._asked is not None and sorted(given) != sorted(self._asked):
+            msg = (
+                f"the last reply asks for the calls {', '.join(self._asked) or 'none'}; "
+                f"there are results of {', '.join(given) or 'none'}"
+            )
+            raise ValueError(msg)
+        self._add(*result_items(self.wire_format, outputs))
+
+    def _is_refused(self, item: Mapping[str, Any]) -> bool:
+        # In Responses it may be what a reasoning item needs behind it.
+        instead = any(item.get(key) for key in _INSTEAD)
+        return self.wire_format != "openai_responses" and not (item.get("content") or instead)
+
+    def _add(self, *items: Mapping[str, Any]) -> None:
+        self._items += items
+        self._asked = None

@@ -1,0 +1,97 @@
+"""A turn made ready for a request."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from switchyard_core.scripted.answer import Answer, Event, make_answer, pieces
+from switchyard_core.scripted.select import Asked
+from tests.upstream.loopback import script_of
+
+
+def answer(turn: dict[str, Any], **body: Any) -> Answer:
+    (made,) = script_of(turn).scripts[0].turns
+    asked = Asked(wire_format="openai_chat", body=body, raw=json.dumps(body).encode(), headers={})
+    return make_answer(made, asked, 7)
+
+
+def test_ids_follow_from_the_body_alone() -> None:
+    turn = {"calls": [{"name": "a"}, {"name": "b"}]}
+
+    first, again, other = answer(turn, n=1), answer(turn, n=1), answer(turn, n=2)
+
+    assert first == again
+    assert first.key != other.key
+    assert len({call.id for made in (first, other) for call in made.calls}) == 4
+
+
+def test_call_id_of_the_script_is_kept_without_a_prefix() -> None:
+    made = answer({"calls": [{"name": "a", "id": "call_mine"}, {"name": "b"}]})
+
+    assert made.calls[0].id_with("toolu_01") == "call_mine"
+    assert made.calls[1].id_with("toolu_01").startswith("toolu_01")
+
+
+def test_arguments_are_text_in_every_case() -> None:
+    made = answer(
+        {
+            "calls": [
+                {"name": "a", "arguments": {"ü": [1, 2.5]}},
+                {"name": "a", "arguments": "{not json"},
+                {"name": "a", "input": "free\ntext"},
+                {"name": "a"},
+            ]
+        }
+    )
+
+    assert [call.arguments for call in made.calls] == [
+        '{"ü":[1,2.5]}', "{not json", '{"input":"free\\ntext"}', "{}",
+    ]  # fmt: skip
+
+
+def test_any_of_takes_the_first_that_is_offered_or_else_the_last() -> None:
+    options = [
+        {"name": "read"},
+        {"name": "x", "namespace": "mcp"},
+        {"any_of": [{"name": "deep"}, {"name": "last"}]},
+    ]
+    turn = {"calls": [{"any_of": options}]}
+
+    def picked(*tools: dict[str, Any]) -> str:
+        return answer(turn, tools=list(tools)).calls[0].name
+
+    assert picked({"name": "other"}, {"name": "read"}) == "read"
+    assert picked({"type": "namespace", "name": "mcp", "tools": [{"name": "x"}]}) == "x"
+    assert picked({"name": "deep"}) == "deep"
+    assert picked({"name": "x"}) == "last"
+
+
+def test_usage_is_estimated_unless_given() -> None:
+    estimated = answer({"text": "x" * 40}, pad="y" * 400)
+    given_ = answer({"text": "x", "usage": {"input": 0, "output": 9, "cached": 3}})
+
+    assert (estimated.input_tokens, estimated.output_tokens) == (102, 10)
+    assert (given_.input_tokens, given_.output_tokens, given_.cached_tokens) == (0, 9, 3)
+
+
+def test_stop_follows_from_the_calls_unless_given_in_any_formats_word() -> None:
+    call = {"calls": [{"name": "a"}]}
+
+    assert answer({}).stop == "stop"
+    assert answer(call).stop == "calls"
+    assert answer({**call, "stop": "max_tokens"}).stop == "length"
+    assert answer({"stop": "pause_turn"}).stop == "pause_turn"
+
+
+@given(st.text())
+def test_pieces_join_to_the_text(text: str) -> None:
+    assert "".join(pieces(text)) == text
+
+
+def test_event_is_framed_with_and_without_a_name() -> None:
+    assert Event(data="{}").encode() == b"data: {}\n\n"
+    assert Event(name="ping", data="é").encode() == "event: ping\ndata: é\n\n".encode()
