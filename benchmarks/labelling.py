@@ -33,9 +33,9 @@ import orjson
 import tomli
 
 from switchyard_core.declarations import WIRE_FORMATS, WireFormat
-from switchyard_core.wire import format_of
 from switchyard_core.jsonio.tree import ObjectText
 from switchyard_core.mutation import MutationRules, RuleSetModel, compile_rules, core_packs
+from switchyard_core.wire import format_of
 
 CORPUS = Path(__file__).parent.parent / "tests" / "data" / "shell-corpus-dev.jsonl"
 #: What the files of this repository hold; tool results are pieces of it.

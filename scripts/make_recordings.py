@@ -16,8 +16,8 @@ from pathlib import Path
 from switchyard_core import Request, Switchyard
 from switchyard_core.policy import Client
 from switchyard_core.replay import Replay
-from switchyard_core.upstream.base import Upstream
 from switchyard_core.scripted import ScriptedUpstream, load_script
+from switchyard_core.upstream.base import Upstream
 
 ROOT = Path(__file__).parents[1]
 

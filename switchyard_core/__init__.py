@@ -96,18 +96,14 @@ from switchyard_core.errors import (
     UpstreamError,
 )
 from switchyard_core.facade import Switchyard
-from switchyard_core.wire.compose import left_out_sampling
-from switchyard_core.wire.transcript import Transcript
 from switchyard_core.handoff import handoff_rewrites
 from switchyard_core.hookspecs import hookimpl
 from switchyard_core.identity import Headers, Identity
 from switchyard_core.jsonio.path import Path as JSONPath
 from switchyard_core.jsonio.path import PathError, compile_path
 from switchyard_core.jsonio.tree import ArrayText, JsonTextError, ObjectText
-from switchyard_core.stores.latches import LatchStore, MemoryLatchStore
 from switchyard_core.mutation import Verdict
 from switchyard_core.patterns import PatternError, compile_pattern
-from switchyard_core.stores.plans import MemoryPlanStore, PlanRecord, PlanState, PlanStore
 from switchyard_core.plugins import PluginInfo, PluginRegistry
 from switchyard_core.policy import Policy, check_policy, load_policy, load_policy_text
 from switchyard_core.pricing import Price
@@ -124,9 +120,19 @@ from switchyard_core.router import (
     TargetView,
     estimate_tokens,
 )
+from switchyard_core.stores import (
+    LatchStore,
+    MemoryLatchStore,
+    MemoryPlanStore,
+    PlanRecord,
+    PlanState,
+    PlanStore,
+)
 from switchyard_core.tools import Toolbox
 from switchyard_core.upstream import Outgoing, Upstream, UpstreamResponse
 from switchyard_core.version import VERSION
+from switchyard_core.wire.compose import left_out_sampling
+from switchyard_core.wire.transcript import Transcript
 
 __version__ = VERSION
 

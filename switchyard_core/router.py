@@ -20,9 +20,9 @@ from switchyard_core.decision import Decision, Failure, LatchRecord
 from switchyard_core.declarations import WireFormat
 from switchyard_core.identity import Identity
 from switchyard_core.mutation import MutationRules, Verdict
-from switchyard_core.stores.plans import PlanStore
 from switchyard_core.pricing import Price
 from switchyard_core.request import Request
+from switchyard_core.stores import PlanStore
 from switchyard_core.tools import Toolbox
 
 __all__ = [

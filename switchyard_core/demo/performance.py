@@ -19,13 +19,13 @@ from switchyard_core.declarations import WireFormat
 from switchyard_core.demo.story import Step, StoryBook, load_story
 from switchyard_core.engine import Engine, Upstreams
 from switchyard_core.facade import Switchyard
-from switchyard_core.wire import format_of
 from switchyard_core.jsonio.printing import pretty
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.policy import Client, Policy, load_policy
 from switchyard_core.replay import Replay
 from switchyard_core.server.run import bind, url_of
 from switchyard_core.upstream.base import Outgoing, UpstreamResponse
+from switchyard_core.wire import format_of
 
 __all__ = ["Performance", "Scene"]
 

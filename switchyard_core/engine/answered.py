@@ -21,10 +21,10 @@ from switchyard_core.engine.answering import (
 from switchyard_core.engine.deciding import Decider
 from switchyard_core.engine.response import Outcome, Response
 from switchyard_core.errors import RefusedError
-from switchyard_core.wire.answer import answer_id, answer_writer
-from switchyard_core.stores.plans import MemoryPlanStore
 from switchyard_core.request import Request
 from switchyard_core.router import AnsweringRouter
+from switchyard_core.stores import MemoryPlanStore
+from switchyard_core.wire.answer import answer_id, answer_writer
 
 __all__ = ["Answers"]
 

@@ -24,10 +24,10 @@ from switchyard_core.decision import DecisionWarning, Failure
 from switchyard_core.engine.contract import ends_task
 from switchyard_core.engine.event_contract import breach_of_event
 from switchyard_core.errors import PluginError, RequestError, SwitchyardError, UpstreamError
-from switchyard_core.wire.answer import AnswerWriter, comment
 from switchyard_core.request import Request
 from switchyard_core.router import AnsweringRouter, RouteContext
 from switchyard_core.upstream.base import UpstreamResponse
+from switchyard_core.wire.answer import AnswerWriter, comment
 
 __all__ = ["KEEPALIVE_S", "AnswerRun", "Tally", "checked_events", "wants_usage"]
 

@@ -12,8 +12,6 @@ from switchyard_core.engine.contract import ends_task
 from switchyard_core.engine.outgoing import error_code, forwarded_headers
 from switchyard_core.engine.response import succeeded
 from switchyard_core.errors import PluginError, ReplayError, UpstreamError
-from switchyard_core.wire import format_of
-from switchyard_core.wire.compose import compose, read_reply
 from switchyard_core.identity import Headers
 from switchyard_core.jsonio.tree import ObjectText
 from switchyard_core.policy.model import Client, Route, Target
@@ -21,6 +19,8 @@ from switchyard_core.request import Request
 from switchyard_core.rewrites import apply_rewrites
 from switchyard_core.upstream.base import Outgoing, UpstreamResponse
 from switchyard_core.upstream.encoding import EncodingError, content_encoding, decoded
+from switchyard_core.wire import format_of
+from switchyard_core.wire.compose import compose, read_reply
 
 __all__ = ["AskTarget", "Asker", "RouterAsk"]
 

@@ -8,9 +8,9 @@ from typing import Self
 from switchyard_core.errors import Finding, PolicyError
 from switchyard_core.policy.model import Client, Policy
 from switchyard_core.replay import Replay
+from switchyard_core.scripted import ScriptedUpstream, load_script
 from switchyard_core.upstream.base import Outgoing, Upstream, UpstreamResponse
 from switchyard_core.upstream.http import HttpUpstream
-from switchyard_core.scripted import ScriptedUpstream, load_script
 
 __all__ = ["Upstreams", "connect", "script_findings"]
 

@@ -30,8 +30,6 @@ from switchyard_core.engine.outgoing import credential, error_code, forwarded_he
 from switchyard_core.engine.response import Outcome, Response, succeeded
 from switchyard_core.engine.runtime import RouteRuntime
 from switchyard_core.errors import RefusedError, ReplayError, UpstreamError
-from switchyard_core.wire import format_of
-from switchyard_core.wire.watching import StreamWatch
 from switchyard_core.identity import Headers, Identity
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.policy.model import Client, Policy
@@ -39,6 +37,8 @@ from switchyard_core.request import Request
 from switchyard_core.rewrites import RewriteReport, apply_rewrites
 from switchyard_core.router import RetryingRouter, fresh_id
 from switchyard_core.upstream.base import Outgoing, UpstreamResponse
+from switchyard_core.wire import format_of
+from switchyard_core.wire.watching import StreamWatch
 
 __all__ = ["Engine", "Rewritten"]
 

@@ -33,12 +33,12 @@ from switchyard_core.errors import (
     UnknownModelError,
     UpstreamError,
 )
-from switchyard_core.wire import format_of
-from switchyard_core.stores.latches import LatchStore, capacity_error
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.policy.model import Policy
 from switchyard_core.request import Request
 from switchyard_core.router import RetryingRouter, RouteContext, estimate_tokens, fresh_id
+from switchyard_core.stores import LatchStore, capacity_error
+from switchyard_core.wire import format_of
 
 __all__ = ["Decider", "apart"]
 

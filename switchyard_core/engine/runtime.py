@@ -16,9 +16,7 @@ from switchyard_core.decision import DecisionWarning
 from switchyard_core.engine.stores import Kept, latch_store, plan_store, resize
 from switchyard_core.identity import MAX_LENGTH, Identity, read_identity, unfit_source
 from switchyard_core.jsonio.path import compile_path
-from switchyard_core.stores.latches import LatchStore
 from switchyard_core.mutation import MutationRules, compile_rules
-from switchyard_core.stores.plans import PlanStore
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.plugins.routers import router_problem
 from switchyard_core.policy.model import Policy, Route
@@ -31,6 +29,7 @@ from switchyard_core.router import (
     TargetView,
     fresh_id,
 )
+from switchyard_core.stores import LatchStore, PlanStore
 from switchyard_core.tools import Toolbox
 
 __all__ = ["RouteRuntime", "SessionReader", "build_runtimes"]

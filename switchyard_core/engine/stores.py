@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from switchyard_core.stores.latches import LatchStore
-from switchyard_core.stores.plans import PlanStore
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.policy.model import Route
+from switchyard_core.stores import LatchStore, PlanStore
 
 __all__ = ["Kept", "latch_store", "plan_store", "resize"]
 

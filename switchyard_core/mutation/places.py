@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from switchyard_core.conversation import Conversation
-from switchyard_core.jsonio.path import Location
+from switchyard_core.jsonio.path_steps import Location
 
 __all__ = ["conversation_places", "owner_of", "wire_location"]
 

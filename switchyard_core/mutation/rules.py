@@ -11,7 +11,8 @@ from glob import escape
 from typing import Any
 
 from switchyard_core.conversation import Conversation, ToolCall
-from switchyard_core.jsonio.path import Match, Path
+from switchyard_core.jsonio.path import Path
+from switchyard_core.jsonio.path_steps import Match
 from switchyard_core.mutation.budget import TOO_MUCH, Budget
 from switchyard_core.mutation.check import check_rule_set
 from switchyard_core.mutation.compiled import CallView, CompiledRule, compile_rule, member_of

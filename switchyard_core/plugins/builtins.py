@@ -10,11 +10,10 @@ from switchyard_core.declarations import (
     PlanStoreType,
     RewriteType,
 )
-from switchyard_core.wire.rewrites import CORE_REWRITES
 from switchyard_core.hookspecs import hookimpl
-from switchyard_core.stores.latches import MemoryLatchStore
 from switchyard_core.mutation.packs import core_packs
-from switchyard_core.stores.plans import MemoryPlanStore
+from switchyard_core.stores import MemoryLatchStore, MemoryPlanStore
+from switchyard_core.wire.rewrites import CORE_REWRITES
 
 __all__ = [
     "switchyard_latch_stores",

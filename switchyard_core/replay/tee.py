@@ -6,11 +6,11 @@ import logging
 from collections.abc import AsyncIterator
 
 from switchyard_core.errors import RecordingError
-from switchyard_core.wire.endpoints import endpoint_of
-from switchyard_core.wire.watching import StreamWatch
 from switchyard_core.replay.spool import Spool
 from switchyard_core.replay.writing import ANSWER_BYTES, Writer
 from switchyard_core.upstream.base import Outgoing, UpstreamResponse
+from switchyard_core.wire.endpoints import endpoint_of
+from switchyard_core.wire.watching import StreamWatch
 
 __all__ = ["Tee", "is_stream", "whole"]
 

@@ -1,5 +1,6 @@
 """The embedded provider: plays a script instead of running a model, in all three wire formats."""
 
+from switchyard_core.scripted.app import RecordedRequest, ScriptedProviderApp
 from switchyard_core.scripted.loading import check_script, load_script
 from switchyard_core.scripted.player import Player, Reply
 from switchyard_core.scripted.provider import ScriptedUpstream
@@ -17,9 +18,11 @@ __all__ = [
     "Call",
     "Fault",
     "Player",
+    "RecordedRequest",
     "Reply",
     "Script",
     "Scripted",
+    "ScriptedProviderApp",
     "ScriptedUpstream",
     "Turn",
     "UsageCount",

@@ -12,14 +12,6 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from switchyard_core.errors import Finding, PolicyError
-from switchyard_core.upstream.played import (
-    Problem,
-    UnreadableError,
-    findings_of,
-    parsed,
-    printable,
-    read_played,
-)
 from switchyard_core.scripted.script import (
     Call,
     Fault,
@@ -28,6 +20,14 @@ from switchyard_core.scripted.script import (
     Turn,
     UsageCount,
     When,
+)
+from switchyard_core.upstream.played import (
+    Problem,
+    UnreadableError,
+    findings_of,
+    parsed,
+    printable,
+    read_played,
 )
 
 __all__ = ["check_script", "load_script"]

@@ -9,10 +9,10 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 
 from switchyard_core.declarations import WireFormat
 from switchyard_core.errors import UpstreamError
-from switchyard_core.upstream.base import Outgoing, UpstreamResponse
-from switchyard_core.upstream.retry import Retries
 from switchyard_core.scripted.player import Player, Reply
 from switchyard_core.scripted.script import Script
+from switchyard_core.upstream.base import Outgoing, UpstreamResponse
+from switchyard_core.upstream.retry import Retries
 
 __all__ = ["ScriptedUpstream"]
 

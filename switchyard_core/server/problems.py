@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 
 from switchyard_core.declarations import WireFormat
 from switchyard_core.errors import PluginError, RequestError, UpstreamError
-from switchyard_core.wire import format_of
 from switchyard_core.jsonio.tree import encode
 from switchyard_core.server.exchange import Exchange
+from switchyard_core.wire import format_of
 
 __all__ = ["caller_format", "error_event", "fail", "log_fault", "problem_of"]
 

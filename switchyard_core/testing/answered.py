@@ -11,9 +11,9 @@ from typing import Any
 from switchyard_core.answers import Announced, AnswerEvent
 from switchyard_core.asking import ModelUsage
 from switchyard_core.declarations import WireFormat
+from switchyard_core.testing.canned import AskedCall
 from switchyard_core.wire.answer import AnswerWriter, answer_id, answer_writer
 from switchyard_core.wire.answer.sections import Sections
-from switchyard_core.testing.canned import AskedCall
 
 __all__ = ["Answered", "streamed_text", "whole_text"]
 

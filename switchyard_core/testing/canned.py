@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 
 from switchyard_core.asking import AskError, ModelCall, ModelReply
 from switchyard_core.engine.asking import Asker
-from switchyard_core.wire.compose import read_reply
 from switchyard_core.request import Request
-from switchyard_core.upstream.base import Outgoing
 from switchyard_core.scripted import Player, Script, Scripted, Turn
 from switchyard_core.scripted.script import Call as ScriptedCall
+from switchyard_core.upstream.base import Outgoing
+from switchyard_core.wire.compose import read_reply
 
 __all__ = ["AskedCall", "CannedAnswers", "CannedReply", "Questions", "complete_reply"]
 

@@ -12,13 +12,12 @@ from random import Random
 from types import ModuleType, TracebackType
 from typing import Self
 
-from switchyard_core import builtins
 from switchyard_core.decision import Decision
 from switchyard_core.engine import Engine, Upstreams
 from switchyard_core.engine.asking import Asker
 from switchyard_core.errors import PolicyError, RequestError, UpstreamError
 from switchyard_core.hookspecs import PROJECT
-from switchyard_core.plugins import PluginRegistry
+from switchyard_core.plugins import PluginRegistry, builtins
 from switchyard_core.policy import Client, Policy, load_policy, load_policy_text
 from switchyard_core.replay import Replay
 from switchyard_core.request import Request

@@ -8,9 +8,9 @@ from typing import Any
 
 from switchyard_core.errors import UpstreamError
 from switchyard_core.jsonio.tree import encode
+from switchyard_core.scripted import Player, Script, Scripted, Turn
 from switchyard_core.testing.doors import FakeApp, FakeTransport
 from switchyard_core.upstream.base import Outgoing, UpstreamResponse
-from switchyard_core.scripted import Player, Script, Scripted, Turn
 
 __all__ = ["FakeReply", "FakeUpstream"]
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from switchyard_core.asking import ModelCall, ToolSpec
 from switchyard_core.declarations import WireFormat
+from switchyard_core.jsonio.tree import encode
 from switchyard_core.wire.items import user_item
 from switchyard_core.wire.replies import read_reply
 from switchyard_core.wire.structured import (
@@ -18,7 +19,6 @@ from switchyard_core.wire.structured import (
     tool_choice,
 )
 from switchyard_core.wire.verbatim import encode_items
-from switchyard_core.jsonio.tree import encode
 
 __all__ = ["compose", "left_out_sampling", "read_reply"]
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from switchyard_core.declarations import WireFormat
-from switchyard_core.wire.registry import FORMATS
 from switchyard_core.request import Endpoint
+from switchyard_core.wire.registry import FORMATS
 
 __all__ = ["endpoint_of", "plain_path"]
 

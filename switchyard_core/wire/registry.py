@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from switchyard_core.declarations import WireFormat
-from switchyard_core.wire.messages.reading import AnthropicMessages
-from switchyard_core.wire.format import Format
 from switchyard_core.wire.chat.reading import OpenAIChat
+from switchyard_core.wire.format import Format
+from switchyard_core.wire.messages.reading import AnthropicMessages
 from switchyard_core.wire.responses.reading import OpenAIResponses
 
 __all__ = ["FORMATS", "format_of"]

@@ -10,6 +10,7 @@ from typing import Any
 
 from switchyard_core.asking import ModelReply, ModelUsage, RequestedCall
 from switchyard_core.declarations import WireFormat
+from switchyard_core.jsonio.tree import JsonTextError, ObjectText, encode, loads
 from switchyard_core.wire.items import assistant_item
 from switchyard_core.wire.parts import ShapeError, an_array, an_object, objects, text_in
 from switchyard_core.wire.verbatim import Verbatim
@@ -19,7 +20,6 @@ from switchyard_core.wire.wants import (
     messages_wants,
     responses_wants,
 )
-from switchyard_core.jsonio.tree import JsonTextError, ObjectText, encode, loads
 
 __all__ = ["read_reply"]
 

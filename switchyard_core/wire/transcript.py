@@ -8,9 +8,9 @@ from typing import Any, Self
 from switchyard_core.asking import ModelReply, ToolOutput
 from switchyard_core.conversation import Image
 from switchyard_core.declarations import WireFormat
+from switchyard_core.jsonio.tree import ArrayText
 from switchyard_core.wire.items import assistant_item, result_items, user_item
 from switchyard_core.wire.verbatim import Verbatim, encode_items
-from switchyard_core.jsonio.tree import ArrayText
 
 __all__ = ["Transcript"]
 

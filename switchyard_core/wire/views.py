@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from switchyard_core.declarations import WireFormat
-from switchyard_core.wire.view import BodyView
+from switchyard_core.jsonio.tree import ObjectText
 from switchyard_core.wire.chat.view import ChatView
 from switchyard_core.wire.messages.view import MessagesView
 from switchyard_core.wire.responses.view import ResponsesView
-from switchyard_core.jsonio.tree import ObjectText
+from switchyard_core.wire.view import BodyView
 
 __all__ = ["view_of"]
 

@@ -11,8 +11,8 @@ from switchyard_core.engine.explanation import Explanation
 from switchyard_core.engine.questions import Question, explain_or_ask
 from switchyard_core.errors import LatchCapacityError, RequestError
 from switchyard_core.identity import Identity
-from switchyard_core.stores.latches import LatchStore, capacity_error
 from switchyard_core.request import Request
+from switchyard_core.stores import LatchStore, capacity_error
 
 __all__ = ["Rehearsal", "RehearsalStore", "Rehearsed"]
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from switchyard_core.errors import BodyError
-from switchyard_core.wire import format_of
 from switchyard_core.request import Request
+from switchyard_core.wire import format_of
 
 __all__ = ["turns_of"]
 

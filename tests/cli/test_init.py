@@ -8,9 +8,8 @@ import pytest
 import tomli
 from click.testing import CliRunner, Result
 
-from switchyard_core import builtins
 from switchyard_core.cli import cli
-from switchyard_core.plugins import PluginRegistry
+from switchyard_core.plugins import PluginRegistry, builtins
 from switchyard_core.scaffold.starter import CLIENTS, starter_files
 from tests.support.world import PLUGINS
 

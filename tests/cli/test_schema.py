@@ -7,9 +7,8 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from switchyard_core import builtins
 from switchyard_core.cli import cli
-from switchyard_core.plugins import PluginRegistry
+from switchyard_core.plugins import PluginRegistry, builtins
 from switchyard_core.workbench.schema import policy_schema
 from tests.support.world import PLUGINS
 

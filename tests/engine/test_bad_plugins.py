@@ -89,7 +89,11 @@ def install(tmp_path, monkeypatch):
         importlib.invalidate_caches()
         context = DistributionFinder.Context(path=[str(tmp_path)])
         (distribution,) = MetadataPathFinder.find_distributions(context)
-        own = ("switchyard_core.plugins.builtins", "switchyard_demo_routers", "switchyard_plan_execute")
+        own = (
+            "switchyard_core.plugins.builtins",
+            "switchyard_demo_routers",
+            "switchyard_plan_execute",
+        )
         known = [point for point in entry_points(group="switchyard") if point.value in own]
         return PluginRegistry.from_entry_points(entry_points=[*known, *distribution.entry_points])
 

@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonpath_ng.ext import parse
 
-from switchyard_core.jsonio.path import PathError, compile_path
-from switchyard_core.jsonio.path import MAX_PARTS, MAX_SPREADS
+from switchyard_core.jsonio.path import MAX_PARTS, MAX_SPREADS, PathError, compile_path
 
 DOCUMENT = {
     "messages": [

@@ -13,9 +13,9 @@ import tomli
 
 from switchyard_core.conversation import ToolCall
 from switchyard_core.declarations import WIRE_FORMATS, WireFormat
-from switchyard_core.wire import format_of
 from switchyard_core.jsonio.tree import ObjectText
 from switchyard_core.mutation import MutationRules, RuleSetModel, compile_rules, core_packs
+from switchyard_core.wire import format_of
 
 DATA = Path(__file__).parent.parent / "data" / "agent-tools.json"
 ROWS: list[dict[str, Any]] = json.loads(DATA.read_text("utf-8"))

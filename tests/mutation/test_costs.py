@@ -13,11 +13,11 @@ import pytest
 
 from switchyard_core.conversation import ToolCall
 from switchyard_core.declarations import WIRE_FORMATS, WireFormat
-from switchyard_core.wire import format_of
 from switchyard_core.jsonio.tree import ObjectText
 from switchyard_core.mutation import MutationRules
 from switchyard_core.mutation.outcome import Outcome
 from switchyard_core.mutation.shell.quick import only_reads
+from switchyard_core.wire import format_of
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 

@@ -31,10 +31,10 @@ from switchyard_core import (
     hookimpl,
 )
 from switchyard_core.engine import Engine, Upstreams
-from switchyard_core.wire import format_of
 from switchyard_core.policy import load_policy_text
 from switchyard_core.testing import FakeReply, registry_of
 from switchyard_core.upstream.base import UpstreamResponse
+from switchyard_core.wire import format_of
 
 NOW = 1_700_000_000.0
 ROUTE = "team/shop"

@@ -27,13 +27,13 @@ from switchyard_core import (
     WireFormat,
 )
 from switchyard_core.engine import Engine, Upstreams
-from switchyard_core.wire import format_of
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.policy import Client, load_policy_text
 from switchyard_core.replay import Replay
+from switchyard_core.scripted import Script, ScriptedUpstream
 from switchyard_core.testing import FakeReply, registry_of
 from switchyard_core.upstream.base import UpstreamResponse
-from switchyard_core.scripted import Script, ScriptedUpstream
+from switchyard_core.wire import format_of
 
 NOW = 1_700_000_000.0
 #: What the providers of the shipped policy say in its recordings: a plan of four steps.

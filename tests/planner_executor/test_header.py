@@ -9,9 +9,9 @@ import pytest
 
 import switchyard_planner_executor
 from switchyard_core import Request
-from switchyard_core.wire import format_of
 from switchyard_core.server.app import SwitchyardApp
 from switchyard_core.testing import FakeUpstream, Harness
+from switchyard_core.wire import format_of
 
 POLICY = """\
 schema_version = 1

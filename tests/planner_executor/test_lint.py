@@ -5,7 +5,7 @@ from pydantic import BaseModel, ConfigDict
 
 import switchyard_planner_executor
 from switchyard_core import Finding, PluginRegistry, Tool, hookimpl
-from switchyard_core import builtins as core
+from switchyard_core.plugins import builtins as core
 from switchyard_core.policy import check_policy_text
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from switchyard_core import WIRE_FORMATS
-from switchyard_core.upstream import ScriptedProviderApp
+from switchyard_core.scripted import ScriptedProviderApp
 from tests.planner_executor.rows_world import (
     GOAL,
     REQUEST,

@@ -27,10 +27,9 @@ from switchyard_core.declarations import (
 )
 from switchyard_core.errors import Finding
 from switchyard_core.hookspecs import hookimpl
-from switchyard_core.stores.latches import MemoryLatchStore
-from switchyard_core.stores.plans import MemoryPlanStore
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.policy import CheckResult, check_policy_text
+from switchyard_core.stores import MemoryLatchStore, MemoryPlanStore
 
 PACK = """
 [[rules]]

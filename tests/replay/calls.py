@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from switchyard_core import Outgoing, Upstream, UpstreamResponse, WireFormat
-from switchyard_core.wire import format_of
+from switchyard_core.scripted import Script, ScriptedUpstream, check_script
 from switchyard_core.testing import conversation
-from switchyard_core.upstream import Script, ScriptedUpstream, check_script
+from switchyard_core.wire import format_of
 
 
 def call(

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from switchyard_core import PolicyError, Replay, ReplayError, Request, Switchyard
 from switchyard_core.cli import cli
 from switchyard_core.replay.keys import key_of
+from switchyard_core.scripted import ScriptedProviderApp, load_script
 from switchyard_core.testing import FakeUpstream
-from switchyard_core.upstream import ScriptedProviderApp, load_script
 from tests.server.servers import served
 
 BODY = {"model": "m", "messages": []}

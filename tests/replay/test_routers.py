@@ -22,10 +22,10 @@ from switchyard_core import (
     TargetName,
     hookimpl,
 )
-from switchyard_core.wire import format_of
+from switchyard_core.scripted import ScriptedUpstream
 from switchyard_core.server.app import SwitchyardApp
 from switchyard_core.testing import Harness, conversation, registry_of
-from switchyard_core.upstream import ScriptedUpstream
+from switchyard_core.wire import format_of
 from tests.replay.calls import files, never, script, tree
 from tests.support.world import policy
 

@@ -12,13 +12,8 @@ import httpx
 import pytest
 
 from switchyard_core.errors import UpstreamError
-from switchyard_core.upstream import (
-    HttpUpstream,
-    Script,
-    ScriptedProviderApp,
-    ScriptedUpstream,
-    UpstreamResponse,
-)
+from switchyard_core.scripted import Script, ScriptedProviderApp, ScriptedUpstream
+from switchyard_core.upstream import HttpUpstream, UpstreamResponse
 from tests.upstream.loopback import Provider, outgoing, script_of
 
 pytestmark = pytest.mark.anyio

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from switchyard_core.upstream import check_script
 from switchyard_core.scripted import (
     Call,
     Fault,
@@ -17,6 +16,7 @@ from switchyard_core.scripted import (
     Turn,
     UsageCount,
     When,
+    check_script,
 )
 
 PAGE = (Path(__file__).parents[3] / "docs" / "scripted_provider.md").read_text(encoding="utf-8")

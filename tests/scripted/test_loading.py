@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from switchyard_core.errors import PolicyError
-from switchyard_core.upstream import check_script, load_script
+from switchyard_core.scripted import check_script, load_script
 
 BROKEN = """{
  "version": 2, "extra": 1,

@@ -10,7 +10,7 @@ import openai
 import pytest
 from pydantic import BaseModel
 
-from switchyard_core.upstream import Script
+from switchyard_core.scripted import Script
 from tests.upstream.loopback import Provider, script_of
 
 Provide = Callable[[Script], Provider]

@@ -8,7 +8,8 @@ import json
 import pytest
 
 from switchyard_core.errors import UpstreamError
-from switchyard_core.upstream import ScriptedUpstream, Upstream
+from switchyard_core.scripted import ScriptedUpstream
+from switchyard_core.upstream import Upstream
 from tests.upstream.loopback import outgoing, script_of
 
 pytestmark = pytest.mark.anyio

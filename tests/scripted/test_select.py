@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from switchyard_core.declarations import WireFormat
-from switchyard_core.upstream import Script, check_script
+from switchyard_core.scripted import Script, check_script
 from switchyard_core.scripted.select import (
     Asked,
     Selector,

@@ -14,7 +14,7 @@ import httpx
 import uvicorn
 
 from switchyard_core import WIRE_FORMATS, Switchyard, WireFormat
-from switchyard_core.upstream import RecordedRequest, ScriptedProviderApp, check_script
+from switchyard_core.scripted import RecordedRequest, ScriptedProviderApp, check_script
 
 PLANNER, EXECUTOR = "provider/capable-model", "provider/efficient-model"
 UPSTREAM_KEY = "upstream-key-4Tq8"

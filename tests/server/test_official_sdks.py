@@ -10,7 +10,7 @@ import pytest
 from httpx import AsyncClient
 
 from switchyard_core import Switchyard
-from switchyard_core.upstream import ScriptedProviderApp, check_script
+from switchyard_core.scripted import ScriptedProviderApp, check_script
 from tests.server.servers import policy, served
 
 EDIT = {"file_path": "a.py", "old_string": "a", "new_string": "b"}

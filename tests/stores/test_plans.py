@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from switchyard_core import MemoryPlanStore, PlanCapacityError, PlanRecord
-from switchyard_core.stores.plans import PENDING
+from switchyard_core.stores import PENDING
 from switchyard_core.testing import PlanStoreConformance
 
 

@@ -16,8 +16,8 @@ from switchyard_core import (
     TextDelta,
     hookimpl,
 )
-from switchyard_core.wire import format_of
 from switchyard_core.server.app import SwitchyardApp
+from switchyard_core.wire import format_of
 
 POLICY = """
 schema_version = 1

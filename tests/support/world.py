@@ -13,9 +13,9 @@ import switchyard_demo_routers
 import switchyard_plan_execute
 import switchyard_planner_executor
 from switchyard_core import Outgoing, Request, RequestError, WireFormat
-from switchyard_core.wire import format_of
 from switchyard_core.server.app import SwitchyardApp
 from switchyard_core.testing import FakeUpstream, Harness
+from switchyard_core.wire import format_of
 
 PLANNER, EXECUTOR = "provider/capable-model", "provider/efficient-model"
 ROUTE = "switchyard/plan-execute"

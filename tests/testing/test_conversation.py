@@ -9,8 +9,8 @@ from openai.types.responses.response_create_params import ResponseCreateParamsNo
 from pydantic import TypeAdapter
 
 from switchyard_core import WIRE_FORMATS
-from switchyard_core.wire import format_of
 from switchyard_core.testing import call, conversation
+from switchyard_core.wire import format_of
 
 each_format = pytest.mark.parametrize("wire_format", WIRE_FORMATS)
 

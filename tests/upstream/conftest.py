@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 import uvicorn
 
-from switchyard_core.upstream import Script, ScriptedProviderApp
+from switchyard_core.scripted import Script, ScriptedProviderApp
 from tests.upstream.loopback import Provider
 
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from switchyard_core.conversation import Image, UserMessage
 from switchyard_core.declarations import WIRE_FORMATS
 from switchyard_core.errors import BodyError
-from switchyard_core.wire import FORMATS
 from switchyard_core.request import Request
+from switchyard_core.wire import FORMATS
 from tests.support.strategies import VALUES
 
 each_format = pytest.mark.parametrize("wire_format", WIRE_FORMATS)

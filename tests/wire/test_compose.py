@@ -9,8 +9,8 @@ import pytest
 from switchyard_core.asking import ModelCall, ToolSpec
 from switchyard_core.conversation import Image
 from switchyard_core.declarations import WIRE_FORMATS
-from switchyard_core.wire.compose import compose, left_out_sampling
 from switchyard_core.testing import assert_valid_for
+from switchyard_core.wire.compose import compose, left_out_sampling
 
 each_format = pytest.mark.parametrize("wire_format", WIRE_FORMATS)
 

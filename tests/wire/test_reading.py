@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 
 from switchyard_core.errors import BodyError
-from switchyard_core.wire import FORMATS
 from switchyard_core.jsonio.tree import ObjectText
 from switchyard_core.request import Request
+from switchyard_core.wire import FORMATS
 from tests.support.strategies import VALUES
 
 CALL = {"path": "a.py"}

@@ -9,9 +9,9 @@ import pytest
 from switchyard_core.asking import ModelCall, RequestedCall, ToolOutput
 from switchyard_core.conversation import Image
 from switchyard_core.declarations import WIRE_FORMATS
+from switchyard_core.testing import assert_valid_for
 from switchyard_core.wire.compose import compose, read_reply
 from switchyard_core.wire.transcript import Transcript
-from switchyard_core.testing import assert_valid_for
 
 each_format = pytest.mark.parametrize("wire_format", WIRE_FORMATS)
 

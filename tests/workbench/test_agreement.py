@@ -14,9 +14,9 @@ import switchyard_core.demo
 from switchyard_core import WIRE_FORMATS, Switchyard
 from switchyard_core.cli import cli
 from switchyard_core.demo import Performance
-from switchyard_core.wire import format_of
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.upstream.base import UpstreamResponse
+from switchyard_core.wire import format_of
 from switchyard_core.workbench import read_requests
 from tests.server.servers import KEY, policy
 

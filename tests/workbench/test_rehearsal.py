@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from switchyard_core import Identity, LatchCapacityError, LatchRecord, Request, Switchyard
-from switchyard_core.stores.latches import LatchStore, MemoryLatchStore
+from switchyard_core.stores import LatchStore, MemoryLatchStore
 from switchyard_core.workbench.rehearsal import Rehearsal, RehearsalStore
 from tests.server.servers import body, policy
 

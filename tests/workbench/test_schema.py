@@ -21,8 +21,8 @@ from pydantic import ConfigDict
 from pydantic_core import to_json
 
 import switchyard_demo_catalog
-from switchyard_core import Options, RouteType, TargetName, builtins, hookimpl
-from switchyard_core.plugins import PluginRegistry
+from switchyard_core import Options, RouteType, TargetName, hookimpl
+from switchyard_core.plugins import PluginRegistry, builtins
 from switchyard_core.policy import check_policy_text
 from switchyard_core.workbench.schema import policy_schema
 from tests.support.tool_route import ToolRoutePlugin

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from switchyard_core.declarations import WIRE_FORMATS
-from switchyard_core.wire.answer.sections import Sections
 from switchyard_core.testing.answered import Answered, streamed_text, whole_text
 from switchyard_core.testing.conformance.bench import Trial, require
 from switchyard_core.testing.conformance.interview import Interview, every_request
 from switchyard_core.testing.conformance.purity import Untouched
 from switchyard_core.testing.conformance.samples import empty_requests, huge_request
+from switchyard_core.wire.answer.sections import Sections
 
 __all__ = [
     "check_empty",

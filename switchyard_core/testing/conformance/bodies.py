@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from switchyard_core.wire import format_of
 from switchyard_core.jsonio.tree import ObjectText
 from switchyard_core.request import Request
 from switchyard_core.testing.conformance.bench import require
+from switchyard_core.wire import format_of
 
 __all__ = ["require_key_order", "require_unknown_fields"]
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Protocol
 
 from switchyard_core.declarations import WIRE_FORMATS, WireFormat
-from switchyard_core.wire import format_of
 from switchyard_core.mutation import (
     LABELS,
     MutationRules,
@@ -18,6 +17,7 @@ from switchyard_core.testing.conformance.bench import require
 from switchyard_core.testing.conversation import conversation
 from switchyard_core.testing.harness import registry_of
 from switchyard_core.testing.story import Call
+from switchyard_core.wire import format_of
 
 __all__ = ["MutationPackConformance"]
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from switchyard_core.errors import PlanCapacityError
-from switchyard_core.stores.plans import PlanRecord, PlanState, PlanStore
+from switchyard_core.stores import PlanRecord, PlanState, PlanStore
 from switchyard_core.testing.conformance.bench import require
 
 __all__ = ["PlanStoreConformance"]
@@ -96,7 +96,7 @@ class PlanStoreConformance:
             error = await _refused(store, _plan("d"))
             require(error is not None, "a full store must raise PlanCapacityError")
             told = error is not None and (error.status, error.code) == (400, "plan_capacity")
-            require(told, "raise what `switchyard_core.stores.plans.plan_capacity_error` returns")
+            require(told, "raise what `switchyard_core.stores.plan_capacity_error` returns")
             for record in kept:
                 require(await store.get(record.plan_id) == record, "a plan was dropped")
             require(await store.get("d") is None, "the refused plan was kept")

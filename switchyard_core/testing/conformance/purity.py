@@ -11,11 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from switchyard_core.wire import format_of
 from switchyard_core.jsonio.tree import ObjectText, loads
 from switchyard_core.request import Request
 from switchyard_core.testing.conformance.bench import Trial, describe, require
 from switchyard_core.testing.conformance.watching import Watch, reads_clock, reads_randomness
+from switchyard_core.wire import format_of
 
 __all__ = [
     "Untouched",

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from switchyard_core.declarations import WireFormat
-from switchyard_core.wire import format_of
 from switchyard_core.jsonio.tree import ObjectText, encode
 from switchyard_core.request import Request
 from switchyard_core.testing.conversation import ConversationBuilder, conversation
 from switchyard_core.testing.story import call
+from switchyard_core.wire import format_of
 
 __all__ = ["empty_requests", "huge_request", "odd_request", "sample_requests", "side_calls"]
 

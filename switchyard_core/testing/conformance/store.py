@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from switchyard_core.decision import LatchRecord
 from switchyard_core.errors import LatchCapacityError
 from switchyard_core.identity import Identity
-from switchyard_core.stores.latches import LatchStore
+from switchyard_core.stores import LatchStore
 from switchyard_core.testing.conformance.bench import require
 
 __all__ = ["LatchStoreConformance"]
@@ -77,7 +77,7 @@ class LatchStoreConformance:
             error = await _refused(store, _OTHER)
             require(error is not None, "a full store must raise LatchCapacityError")
             told = error is not None and (error.status, error.code) == (400, "latch_capacity")
-            require(told, "raise what `switchyard_core.stores.latches.capacity_error` returns")
+            require(told, "raise what `switchyard_core.stores.capacity_error` returns")
             require(await store.get(_OTHER) is None, "the refused identity was latched")
             won = await store.latch(_ROOT, _SECOND)
             require(won == _FIRST, "a full store must serve the identities that it has")

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from switchyard_core.jsonio.tree import encode
 from switchyard_core.wire.answer.base import Writer
 from switchyard_core.wire.answer.sections import More, Piece
 from switchyard_core.wire.sse import sse
-from switchyard_core.jsonio.tree import encode
 
 __all__ = ["ChatAnswer"]
 

@@ -19,10 +19,10 @@ from switchyard_core.conversation import (
 )
 from switchyard_core.declarations import WireFormat
 from switchyard_core.errors import RequestError
-from switchyard_core.wire.format import NULL, Turns, decode_items, decode_one, history_raw, word
-from switchyard_core.wire.caller_words import instruction_text, said_by_user
 from switchyard_core.jsonio.tree import ObjectText, encode
 from switchyard_core.request import Endpoint
+from switchyard_core.wire.caller_words import instruction_text, said_by_user
+from switchyard_core.wire.format import NULL, Turns, decode_items, decode_one, history_raw, word
 
 __all__ = ["REASONING_KEYS", "OpenAIChat", "openai_error"]
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from switchyard_core.jsonio.tree import ArrayText, ObjectText, encode
 from switchyard_core.wire.chat.reading import REASONING_KEYS
 from switchyard_core.wire.view import (
     PLANNER,
@@ -17,7 +18,6 @@ from switchyard_core.wire.view import (
     blank,
     same_text,
 )
-from switchyard_core.jsonio.tree import ArrayText, ObjectText, encode
 
 __all__ = ["ChatView", "leading_instructions"]
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from switchyard_core.jsonio.tree import ArrayText, ObjectText, encode
 from switchyard_core.wire.rewrites.texts import text as fixed_text
 from switchyard_core.wire.view import (
     PLANNER,
@@ -18,7 +19,6 @@ from switchyard_core.wire.view import (
     blank,
     join_text,
 )
-from switchyard_core.jsonio.tree import ArrayText, ObjectText, encode
 
 __all__ = ["MessagesView"]
 

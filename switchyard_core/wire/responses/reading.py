@@ -20,11 +20,11 @@ from switchyard_core.conversation import (
 )
 from switchyard_core.declarations import WireFormat
 from switchyard_core.errors import RequestError
-from switchyard_core.wire.format import NULL, Turns, decode_items, history_raw, lacks_history, word
-from switchyard_core.wire.caller_words import instruction_text, said_by_user
-from switchyard_core.wire.chat.reading import openai_error
 from switchyard_core.jsonio.tree import ObjectText
 from switchyard_core.request import Endpoint
+from switchyard_core.wire.caller_words import instruction_text, said_by_user
+from switchyard_core.wire.chat.reading import openai_error
+from switchyard_core.wire.format import NULL, Turns, decode_items, history_raw, lacks_history, word
 
 __all__ = ["CALL_TYPES", "HOSTED_TYPES", "OUTPUT_TYPES", "OpenAIResponses"]
 

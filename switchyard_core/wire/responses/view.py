@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
+from switchyard_core.jsonio.tree import ArrayText, ObjectText, encode
+from switchyard_core.wire.chat.view import leading_instructions
 from switchyard_core.wire.responses.reading import (
     CALL_TYPES,
     HOSTED_TYPES,
@@ -25,8 +27,6 @@ from switchyard_core.wire.view import (
     join_text,
     same_text,
 )
-from switchyard_core.wire.chat.view import leading_instructions
-from switchyard_core.jsonio.tree import ArrayText, ObjectText, encode
 
 __all__ = ["ResponsesView"]
 

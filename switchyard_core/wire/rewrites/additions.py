@@ -8,10 +8,10 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from switchyard_core.declarations import RewriteScope
+from switchyard_core.jsonio.tree import ObjectText, encode
 from switchyard_core.wire.registry import format_of
 from switchyard_core.wire.rewrites.texts import text as fixed_text
 from switchyard_core.wire.views import view_of
-from switchyard_core.jsonio.tree import ObjectText, encode
 
 __all__ = [
     "EffortParameters",

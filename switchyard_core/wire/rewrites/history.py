@@ -15,11 +15,11 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from switchyard_core.conversation import Conversation
 from switchyard_core.declarations import RewriteScope
+from switchyard_core.jsonio.tree import ObjectText, encode
 from switchyard_core.wire.registry import format_of
 from switchyard_core.wire.rewrites.texts import text as fixed_text
 from switchyard_core.wire.view import PLANNER, STRIPPED, BodyView, ReasoningPart
 from switchyard_core.wire.views import view_of
-from switchyard_core.jsonio.tree import ObjectText, encode
 
 __all__ = [
     "CompanionParameters",

@@ -23,8 +23,8 @@ from switchyard_core import (
     TextDelta,
     Usage,
 )
-from switchyard_core.wire.answer import answer_id, answer_writer, comment
 from switchyard_core.testing import assert_valid_for
+from switchyard_core.wire.answer import answer_id, answer_writer, comment
 
 each_format = pytest.mark.parametrize("wire_format", WIRE_FORMATS)
 

@@ -1,0 +1,1 @@
+"""JSON: the lossless tree over bytes, one reader, the printer, and JSONPath."""

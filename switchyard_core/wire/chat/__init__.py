@@ -1,0 +1,1 @@
+"""OpenAI Chat Completions: everything that is known of this wire format."""

@@ -1,0 +1,1 @@
+"""Anthropic Messages: everything that is known of this wire format."""
