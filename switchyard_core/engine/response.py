@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Self
 
-from switchyard_core.asking import ModelUsage
+from switchyard_core.answering import ModelUsage
 from switchyard_core.decision import Decision
 from switchyard_core.rewrites import RewriteReport
 from switchyard_core.upstream.base import UpstreamResponse

@@ -26,6 +26,7 @@ from switchyard_core.scripted import ScriptedUpstream
 from switchyard_core.server.app import SwitchyardApp
 from switchyard_core.testing import Harness, conversation, registry_of
 from switchyard_core.wire import format_of
+from switchyard_core.world import World
 from tests.replay.calls import files, never, script, tree
 from tests.support.world import policy
 
@@ -98,7 +99,7 @@ def yard(wire_format, replay, *, keys=True, connect=None, more="", plugins=PLUGI
         registry=registry_of([*plugins, Stranger()]),
         connect=connect
         or (lambda client: ScriptedUpstream(script("one", "two"), client.format, now=lambda: 0.0)),
-        environ={"PROVIDER_KEY": "k", "OTHER_KEY": "k"} if keys else {},
+        world=World(environ={"PROVIDER_KEY": "k", "OTHER_KEY": "k"} if keys else {}),
         replay=replay,
     )
 
@@ -112,7 +113,7 @@ async def by_library(yard, sent):
 
 
 async def by_http(yard, sent):
-    transport = httpx.ASGITransport(app=SwitchyardApp(yard.engine))
+    transport = httpx.ASGITransport(app=SwitchyardApp(yard))
     async with httpx.AsyncClient(transport=transport, base_url="http://s.test") as client:
         found = []
         for request in sent:
@@ -264,7 +265,7 @@ async def test_replay_needs_no_credential_of_the_caller(tmp_path):
             own,
             registry=registry_of(PLUGINS),
             connect=lambda client: ScriptedUpstream(script(), client.format, now=lambda: 0.0),
-            environ={},
+            world=World(environ={}),
             replay=Replay(tmp_path, mode),
         )
         sent = conversation("openai_chat").user("Fix the log.").request(headers=headers)
@@ -300,7 +301,7 @@ async def test_a_call_to_an_unknown_path_is_recorded_too(tmp_path):
             environ={"PROVIDER_KEY": "k"} if mode == "record" else {},
             replay=Replay(tmp_path, mode),
         )
-        transport = httpx.ASGITransport(app=SwitchyardApp(made.engine))
+        transport = httpx.ASGITransport(app=SwitchyardApp(made))
         async with httpx.AsyncClient(transport=transport, base_url="http://s.test") as client:
             answer = await client.get("/v1/files")
         assert answer.status_code == 404
