@@ -20,7 +20,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -42,7 +41,6 @@ __all__ = [
     "SwitchyardError",
     "UnknownModelError",
     "UpstreamError",
-    "ends_task",
 ]
 
 Severity = Literal["error", "warning"]
@@ -246,16 +244,3 @@ class RecordingError(ReplayError):
 
     def __init__(self, message: str, *, path: str = "") -> None:
         super().__init__(message, path=path, kind="recording")
-
-
-def ends_task(error: BaseException) -> bool:
-    """Return whether an exception is how the host ends this task, and no fault of what ran in it.
-
-    A plugin may raise anything, ``SystemExit`` and a ``CancelledError`` of its own too. Only a
-    task that somebody asked to end, and a generator that is closed, are to be left alone; the
-    class of the error does not tell the one from the other.
-    """
-    if isinstance(error, Exception):
-        return False
-    task = asyncio.current_task()
-    return isinstance(error, GeneratorExit) or (task is not None and task.cancelling() > 0)

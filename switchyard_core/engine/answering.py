@@ -28,7 +28,7 @@ from switchyard_core.answering import (
 from switchyard_core.decision import Decision, DecisionWarning, Failure
 from switchyard_core.engine.deciding import Decider
 from switchyard_core.engine.events import breach_of_event
-from switchyard_core.engine.response import Outcome, Response
+from switchyard_core.engine.response import Outcome, Response, ends_task
 from switchyard_core.engine.routes import Routed
 from switchyard_core.errors import (
     PluginError,
@@ -36,7 +36,6 @@ from switchyard_core.errors import (
     RequestError,
     SwitchyardError,
     UpstreamError,
-    ends_task,
 )
 from switchyard_core.request import Request
 from switchyard_core.router import AnsweringRouter, RouteContext

@@ -10,7 +10,7 @@ from dataclasses import replace
 from switchyard_core.answering import Ask, AskError, ModelCall, ModelReply, WouldAsk
 from switchyard_core.decision import Failure
 from switchyard_core.declarations import Rewrite, RewriteType, WireFormat
-from switchyard_core.engine.response import succeeded
+from switchyard_core.engine.response import ends_task, succeeded
 from switchyard_core.errors import (
     Finding,
     PluginError,
@@ -18,7 +18,6 @@ from switchyard_core.errors import (
     ReplayError,
     RequestError,
     UpstreamError,
-    ends_task,
 )
 from switchyard_core.identity import Headers
 from switchyard_core.jsonio.tree import ObjectText

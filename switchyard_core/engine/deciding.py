@@ -23,6 +23,7 @@ from switchyard_core.decision import (
 from switchyard_core.declarations import Rewrite
 from switchyard_core.engine.calling import AskTarget, RouterAsk, target_settings
 from switchyard_core.engine.housekeeping import housekeeping_mark
+from switchyard_core.engine.response import ends_task
 from switchyard_core.engine.routes import Routed, RouteRuntime, build_runtimes
 from switchyard_core.errors import (
     LatchCapacityError,
@@ -32,7 +33,6 @@ from switchyard_core.errors import (
     RequestError,
     UnknownModelError,
     UpstreamError,
-    ends_task,
 )
 from switchyard_core.identity import Identity
 from switchyard_core.plugins import PluginRegistry

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from switchyard_core.answering import ModelUsage
 from switchyard_core.decision import Decision, Latch
 from switchyard_core.declarations import WireFormat
-from switchyard_core.engine.response import succeeded
+from switchyard_core.engine.response import ends_task, succeeded
 from switchyard_core.engine.routes import RequestFacts
-from switchyard_core.errors import RequestError, UpstreamError, ends_task
+from switchyard_core.errors import RequestError, UpstreamError
 from switchyard_core.identity import Identity
 from switchyard_core.server.bodies import BodyLog
 from switchyard_core.server.exchange import ClientGoneError, Exchange

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from switchyard_core.declarations import WireFormat
-from switchyard_core.errors import RequestError, ends_task
+from switchyard_core.engine.response import ends_task
+from switchyard_core.errors import RequestError
 from switchyard_core.jsonio.tree import encode
 from switchyard_core.request import Endpoint
 from switchyard_core.server.access import Access

@@ -10,7 +10,7 @@ CORE = ROOT / "switchyard_core"
 MAP = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 
 
-def test_rooms_of_the_map_are_the_entries_of_the_core():
+def test_rooms_of_the_map_are_the_entries_of_the_core() -> None:
     rooms = re.findall(r"^\| `([\w./]+)` \| ", MAP, re.MULTILINE)
     entries = {
         f"{entry.name}/" if entry.is_dir() else entry.name
@@ -23,7 +23,7 @@ def test_rooms_of_the_map_are_the_entries_of_the_core():
     assert len(rooms) <= 30
 
 
-def test_map_lists_the_rooms_in_the_order_of_their_imports():
+def test_map_lists_the_rooms_in_the_order_of_their_imports() -> None:
     layers = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     (names,) = re.findall(r"^layers = \[\n(.*?)^\]", layers, re.MULTILINE | re.DOTALL)
     order = [re.findall(r"\w+", line) for line in re.findall(r'"([^"]+)"', names)]
