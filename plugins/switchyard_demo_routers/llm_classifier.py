@@ -10,8 +10,7 @@ from pydantic import Field
 from switchyard_core import (
     Decision,
     DecisionWarning,
-    LatchStoreName,
-    Options,
+    LatchOptions,
     Prompt,
     Reason,
     ReleaseAfterSuccess,
@@ -27,7 +26,7 @@ from switchyard_demo_routers.verdicts import Judge, JudgeFailedError, Remembered
 __all__ = ["LlmClassifierOptions", "LlmClassifierRouter"]
 
 
-class LlmClassifierOptions(Options):
+class LlmClassifierOptions(LatchOptions):
     """Options of ``type = "llm_classifier"``; docs/demo_routers.md says what each is for."""
 
     judge_target: TargetName
@@ -38,8 +37,6 @@ class LlmClassifierOptions(Options):
     judge_prompt: Prompt | None = None
     judge_max_chars: int = Field(default=4000, ge=2)
     judge_max_output_tokens: int = Field(default=1024, ge=1)
-    latch_store: LatchStoreName = "memory"
-    latch_capacity: int = Field(default=4096, ge=1)
 
 
 class LlmClassifierRouter:

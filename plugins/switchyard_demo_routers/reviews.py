@@ -9,9 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from switchyard_core import (
     FirstMutation,
     LabelName,
+    LatchOptions,
     LatchRecord,
-    LatchStoreName,
-    Options,
     Prompt,
     ReleaseAfterSuccess,
     Request,
@@ -35,7 +34,7 @@ __all__ = [
 ]
 
 
-class PlanReviewOptions(Options):
+class PlanReviewOptions(LatchOptions):
     """Options of ``type = "plan_review"``.
 
     Args:
@@ -48,8 +47,6 @@ class PlanReviewOptions(Options):
         max_reviews: Most reviews of one session.
         mutation_rules: Rule sets that label tool calls, tried in order.
         handoff_on: Labels that end planning.
-        latch_store: Where handed-off sessions and their counts are remembered.
-        latch_capacity: Most sessions remembered at once, 1 or more.
     """
 
     capable_target: TargetName
@@ -61,8 +58,6 @@ class PlanReviewOptions(Options):
     max_reviews: int = Field(default=3, ge=1)
     mutation_rules: list[RuleSetName] = Field(default=["coding_agents"], min_length=1)
     handoff_on: list[LabelName] = Field(default=["file_edit"], min_length=1)
-    latch_store: LatchStoreName = "memory"
-    latch_capacity: int = Field(default=4096, ge=1)
 
     @model_validator(mode="after")
     def _reviews(self) -> Self:

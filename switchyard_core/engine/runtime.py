@@ -5,14 +5,14 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from random import Random
 from types import MappingProxyType
 
 from switchyard_core.asking import Ask
-from switchyard_core.decision import DecisionWarning
+from switchyard_core.decision import DecisionWarning, Effect, ReleaseAfterSuccess
 from switchyard_core.engine.stores import Kept, latch_store, plan_store, resize
 from switchyard_core.identity import MAX_LENGTH, Identity, read_identity, unfit_source
 from switchyard_core.jsonio.path import compile_path
@@ -45,7 +45,7 @@ class RouteRuntime:
         route: The route.
         router: Instance of its route type's router.
         rules: Its mutation rules, compiled.
-        store: Its latch store, ``None`` when its options name none.
+        store: Its latch store, ``None`` when its options are no :class:`.LatchOptions`.
         targets: All targets of the policy, as routers see them.
         sessions: Reads identities.
         plans: Its plan store, ``None`` when its options name none.
@@ -55,6 +55,7 @@ class RouteRuntime:
         without_identity: Requests so far that a latching route could not attribute.
         told_missing: Whether the log says that requests come without a session id.
         told_unfit: Whether the log says that they come with one that cannot be used.
+        told_lost: Whether the log says that effects need a latch store that it does not have.
     """
 
     route: Route
@@ -69,6 +70,7 @@ class RouteRuntime:
     without_identity: int = 0
     told_missing: bool = False
     told_unfit: bool = False
+    told_lost: bool = False
 
     @property
     def answers(self) -> bool:
@@ -121,6 +123,27 @@ class RouteRuntime:
         )
         return (DecisionWarning(code="session_id_unfit", detail=detail),)
 
+    def lost_effects(
+        self, effects: Iterable[Effect], *, dry_run: bool
+    ) -> tuple[DecisionWarning, ...]:
+        """Return a warning for effects that need a latch store; only of a route without one.
+
+        The log says it once per route, and not for a ``dry_run``.
+        """
+        # Without a store there is nothing to release, and a route of sub-agents may have one.
+        needed = {type(e).__name__ for e in effects if not isinstance(e, ReleaseAfterSuccess)}
+        if not needed:
+            return ()
+        detail = (
+            f"the effect `{'`, `'.join(sorted(needed))}` is dropped: a route of type "
+            f"`{self.route.type.name}` has no latch store, since its options do not inherit "
+            "`LatchOptions`; nothing is remembered for this session"
+        )
+        if not dry_run and not self.told_lost:
+            self.told_lost = True
+            _LOG.warning("route=%s %s", self.route.name, detail)
+        return (DecisionWarning(code="no_latch_store", detail=detail),)
+
     def follow(self, before: RouteRuntime) -> None:
         """Go on with the counters of the same route under the policy before.
 
@@ -129,6 +152,7 @@ class RouteRuntime:
         latches = self.store if self.store is before.store else None
         plans = self.plans if self.plans is before.plans else None
         resize(self.route, latches, plans)
+        self.told_lost = before.told_lost
         if latches is not None:
             self.without_identity = before.without_identity
             self.told_missing, self.told_unfit = before.told_missing, before.told_unfit

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from switchyard_core.declarations import LatchOptions
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.policy.model import Route
 from switchyard_core.stores import LatchStore, PlanStore
@@ -16,7 +17,7 @@ Kept = tuple[Route, LatchStore | None, PlanStore | None]
 
 
 def latch_store(route: Route, registry: PluginRegistry, kept: Kept | None) -> LatchStore | None:
-    """Return a route's latch store, ``None`` when its options name none.
+    """Return a route's latch store, ``None`` when its options are no :class:`.LatchOptions`.
 
     Args:
         route: The route.
@@ -27,17 +28,15 @@ def latch_store(route: Route, registry: PluginRegistry, kept: Kept | None) -> La
     Raises:
         PluginError: The store does not keep its contract.
     """
-    name, capacity = _latch_options(route)
-    if name is None or capacity is None:
+    options = route.options
+    if not isinstance(options, LatchOptions):
         return None
-    if (
-        kept is not None
-        and kept[1] is not None
-        and kept[0].type is route.type
-        and _latch_options(kept[0])[0] == name
-    ):
-        return kept[1]
-    store = registry.latch_stores[name].factory(capacity)
+    name = options.latch_store
+    if kept is not None and kept[1] is not None and kept[0].type is route.type:
+        before = kept[0].options
+        if isinstance(before, LatchOptions) and before.latch_store == name:
+            return kept[1]
+    store = registry.latch_stores[name].factory(options.latch_capacity)
     if not isinstance(store, LatchStore):
         raise registry.fault("latch_store", name, "lacks a method of its contract")
     return store
@@ -77,22 +76,11 @@ def plan_store(
 
 def resize(route: Route, latches: LatchStore | None, plans: PlanStore | None) -> None:
     """Give the stores that a route goes on with the limits that its options have now."""
-    capacity = _latch_options(route)[1]
-    if latches is not None and capacity is not None:
-        latches.capacity = capacity
+    if latches is not None and isinstance(route.options, LatchOptions):
+        latches.capacity = route.options.latch_capacity
     options = _plan_options(route)
     if plans is not None and options is not None:
         _, plans.capacity, plans.ttl_s = options
-
-
-def _latch_options(route: Route) -> tuple[str | None, int | None]:
-    """Return name and capacity of a route's latch store, ``None`` twice when it has none."""
-    options: Any = route.options
-    name = getattr(options, "latch_store", None)
-    capacity = getattr(options, "latch_capacity", None)
-    if not isinstance(name, str) or not isinstance(capacity, int):
-        return None, None
-    return name, capacity
 
 
 def _plan_options(route: Route) -> tuple[str, int, float] | None:

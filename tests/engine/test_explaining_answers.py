@@ -14,7 +14,7 @@ from switchyard_core.engine import Engine
 from switchyard_core.engine.questions import AnswerExplanation, explain_or_ask
 from switchyard_core.policy import load_policy
 from switchyard_core.testing import conversation, registry_of
-from tests.support.world import PLUGINS
+from tests.support.policies import PLUGINS
 
 POLICY = Path(__file__).parents[2] / "policies/planner_executor.toml"
 PLAN = json.dumps(

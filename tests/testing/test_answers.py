@@ -32,7 +32,7 @@ from switchyard_core import (
     Usage,
 )
 from switchyard_core.testing import FakeReply, Harness, conversation
-from switchyard_core.testing.answered import streamed_text, whole_text
+from switchyard_core.testing.answers import streamed_text, whole_text
 from tests.testing.conformance.wrong_answers import plugin, right
 
 POLICY = """
