@@ -133,7 +133,7 @@ async def test_review_adds_its_prompt_at_the_end_and_nothing_else(world, edited)
     assert (served.target, served.reason) == ("large", "review_due")
     assert b"REVIEW." in served.outgoing.body
     assert b"PLAN." not in served.outgoing.body
-    key = "input" if w.wire_format == "openai_responses" else "messages"
+    key = "input" if told.wire_format == "openai_responses" else "messages"
     assert "REVIEW." in json.dumps(served.tree[key][-1])
 
 
@@ -424,7 +424,7 @@ async def test_body(snapshot, wire_format, number):
 
     served = [await w.ask(each.request("main", session="s")) for each in stories]
 
-    assert served[number].raw == snapshot.use_extension(RequestBodySnapshot)
+    assert served[number].outgoing.body == snapshot.use_extension(RequestBodySnapshot)
 
 
 @pytest.mark.parametrize(
