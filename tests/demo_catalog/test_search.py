@@ -14,7 +14,7 @@ from switchyard_core import Options, PluginRegistry, RequestedCall, Tool, Toolbo
 from switchyard_core.cli import cli
 from switchyard_core.testing import registry_of
 from switchyard_demo_catalog import ProductQuery, search_products
-from switchyard_demo_catalog.catalog import products, stop_words, words_of
+from switchyard_demo_catalog.search import products, stop_words, words_of
 
 REGISTRY = registry_of([switchyard_demo_catalog])
 

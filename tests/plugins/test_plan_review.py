@@ -16,7 +16,7 @@ from switchyard_core.testing import (
     RouterConformance,
     conversation,
 )
-from switchyard_demo_routers.failed_results import failed_results
+from switchyard_demo_routers.reviews import failed_results
 from tests.support.cases import each_of
 from tests.support.policies import PLUGINS, one_route, one_route_harness
 

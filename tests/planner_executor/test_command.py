@@ -19,9 +19,8 @@ from click.testing import CliRunner
 
 from switchyard_core import WIRE_FORMATS
 from switchyard_core.cli import cli
-from switchyard_core.scripted import ScriptedUpstream
-from switchyard_planner_executor.printing import PRINTERS
-from tests.planner_executor.gate_world import GOAL, PLAN, plan_of
+from switchyard_planner_executor.rendering import PRINTERS
+from tests.planner_executor.shop import PLAN, plan_of
 
 #: The command as a process; a host that ignores Ctrl-C, as a job in the background does, would
 #: hand that on to it.
@@ -68,11 +67,8 @@ TURNS = (
     {"text": "RESULT-TWO"},
     {"text": "RESULT-THREE"},
 )
-
-
-@pytest.fixture(params=WIRE_FORMATS)
-def wire_format(request):
-    return request.param
+BLOCKED = {"calls": [{"name": "report_blocked", "arguments": {"reason": "sold out"}}]}
+OUTPUTS = ("text", "json", "jsonl")
 
 
 @pytest.fixture
@@ -80,9 +76,10 @@ def shop(tmp_path, monkeypatch):
     """Write a policy and its script; return the policy's path."""
     monkeypatch.chdir(tmp_path)
 
-    def write(options="", *, plan=PLAN, turns=TURNS, wire_format="openai_chat", faults=()):
+    def write(options="", *, plan=PLAN, turns=TURNS, wire_format="openai_chat", rows=(), faults=()):
         text = plan if isinstance(plan, str) else json.dumps(plan)
         scripts = [
+            *rows,
             {"when": {"model": "^planner-model$"}, "turns": [{"text": text}]},
             {"when": {"model": "^executor-model$"}, "turns": list(turns), "faults": list(faults)},
         ]
@@ -94,20 +91,6 @@ def shop(tmp_path, monkeypatch):
     return write
 
 
-@pytest.fixture
-def sent(monkeypatch):
-    """Keep what is sent to the models."""
-    found = []
-    send = ScriptedUpstream.send
-
-    async def keep(self, outgoing):
-        found.append(outgoing)
-        return await send(self, outgoing)
-
-    monkeypatch.setattr(ScriptedUpstream, "send", keep)
-    return found
-
-
 def plan(*arguments):
     run = CliRunner().invoke(cli, ["plan", *arguments])
     assert "Traceback" not in run.output
@@ -115,41 +98,40 @@ def plan(*arguments):
     return run
 
 
-def places(text, *parts):
-    """Return where some parts stand, each once."""
-    assert [text.count(part) for part in parts] == [1] * len(parts), text
-    return [text.index(part) for part in parts]
+def recorded(folder="calls"):
+    """Return the roles of the recorded calls."""
+    names = sorted(path.stem.rpartition("-")[2] for path in Path(folder).glob("*.json"))
+    return [names.count("planner"), names.count("executor")]
 
 
-def test_plan_stands_before_every_result(shop, wire_format):
-    run = plan(shop(wire_format=wire_format), "REQUEST-WORD")
+def test_plan_is_printed_before_every_result(shop):
+    for wire_format in WIRE_FORMATS:
+        run = plan(shop(wire_format=wire_format), "REQUEST-WORD")
 
-    assert run.exit_code == 0
-    found = places(
-        run.stdout,
-        "Request: REQUEST-WORD",
-        f"Plan: {GOAL}",
-        "  1. find tripods  (search: tripod)",
-        "  2. choose one",
-        "  3. write a card",
-        "Estimate (",
-        "\nStep 1: find tripods",
-        "[search_products: ok]",
-        "RESULT-ONE",
-        "\nStep 2: choose one",
-        "RESULT-TWO",
-        "\nStep 3: write a card",
-        "RESULT-THREE",
-        "completed: 4 executor calls (expected 4)",
-    )
-    assert found == sorted(found)
-    assert run.stderr == ""
+        parts = [
+            "Request: REQUEST-WORD",
+            "Plan: GOAL-WORD",
+            "  1. ACTION-ONE find tripods  (search: tripod)",
+            "  2. ACTION-TWO choose one",
+            "  3. ACTION-THREE write a card",
+            "Estimate (",
+            "\nStep 1: ACTION-ONE find tripods",
+            "[search_products: ok]",
+            "RESULT-ONE",
+            "\nStep 2: ACTION-TWO choose one",
+            "RESULT-TWO",
+            "\nStep 3: ACTION-THREE write a card",
+            "RESULT-THREE",
+            "completed: 4 executor calls (expected 4)",
+        ]
+        assert [run.stdout.count(part) for part in parts] == [1] * len(parts), run.stdout
+        places = [run.stdout.index(part) for part in parts]
+        assert places == sorted(places)
+        assert (run.exit_code, run.stderr) == (0, "")
 
 
-def test_failed_step_ends_with_1_and_says_what_did_not_run(shop, wire_format):
-    path = shop(wire_format=wire_format, faults=[{"turn": 2, "times": 9, "status": 400}])
-
-    run = plan(path, "x")
+def test_failed_step_ends_with_1_and_says_what_did_not_run(shop):
+    run = plan(shop(faults=[{"turn": 2, "times": 9, "status": 400}]), "x")
 
     assert run.exit_code == 1
     assert "RESULT-ONE" in run.stdout
@@ -157,8 +139,8 @@ def test_failed_step_ends_with_1_and_says_what_did_not_run(shop, wire_format):
     assert "Not run: step 3" in run.stdout
 
 
-def test_unusable_plan_shows_what_the_planner_said(shop, wire_format):
-    run = plan(shop(plan="1. look\n2. choose", wire_format=wire_format), "x")
+def test_unusable_plan_shows_what_the_planner_said(shop):
+    run = plan(shop(plan="1. look\n2. choose"), "x")
 
     assert run.exit_code == 1
     assert "(plan_unusable)" in run.stderr
@@ -166,42 +148,44 @@ def test_unusable_plan_shows_what_the_planner_said(shop, wire_format):
     assert "Plan:" not in run.stdout
 
 
-def test_empty_plan_is_shown_and_is_no_failure(shop):
+def test_empty_plan_is_shown_and_is_not_a_failure(shop):
     run = plan(shop(plan={"goal": "g", "steps": []}), "x")
 
     assert run.exit_code == 0
-    assert "The plan has no steps." in run.stdout
+    assert "  The plan has no steps." in run.stdout
+
+
+def test_reason_of_a_run_that_ended_early_is_told(shop):
+    run = plan(shop('mode = "replan"\nmax_replans = 1', turns=[BLOCKED]), "x", "--yes")
+
+    assert run.exit_code == 1
+    assert "The run ended early: " in run.stdout
 
 
 # --- plans in files --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("replayed", [False, True])
-def test_saved_plan_makes_exactly_the_calls_of_one_run(shop, wire_format, sent, replayed):
-    path = shop(wire_format=wire_format)
-    recording = ("--record", "calls")
-    assert plan(path, "x", "--yes", *(recording if replayed else ())).exit_code == 0
-    whole = [each.body for each in sent]
-    del sent[:]
+def test_saved_plan_makes_exactly_the_calls_of_one_run(shop):
+    for wire_format in WIRE_FORMATS:
+        path, folder = shop(wire_format=wire_format), f"{wire_format}.calls"
+        assert plan(path, "x", "--yes", "--record", folder).exit_code == 0
+        assert recorded(folder) == [1, 4]
 
-    only = plan(path, "x", "--plan-only", "--save", "plan.json")
-    assert only.exit_code == 0
-    assert "Nothing ran." in only.stdout
-    assert [each.role for each in sent] == ["planner"]
-    run = plan(path, "--from", "plan.json", "--yes", *(("--replay", "calls") if replayed else ()))
-
-    assert run.exit_code == 0, run.output
-    assert "RESULT-THREE" in run.stdout
-    if replayed:
-        assert len(sent) == 1
-    else:
-        assert [each.body for each in sent] == whole
+        only = plan(path, "x", "--plan-only", "--save", "plan.json", "--replay", folder)
+        assert only.exit_code == 0
+        assert "Nothing ran." in only.stdout
+        # What is recorded is all that is needed, and of the executor's calls none is left over.
+        run = plan(path, "--from", "plan.json", "--yes", "--replay", folder)
+        assert run.exit_code == 0, run.output
+        assert "RESULT-THREE" in run.stdout
+        assert re.findall(r"\S+\.json", run.stderr) == [
+            str(found) for found in Path(folder).glob("*-planner.json")
+        ]
 
 
 def test_answer_of_a_run_can_be_run_again(shop):
     path = shop()
-    found = plan(path, "x", "--output", "json")
-    Path("answer.json").write_text(found.stdout)
+    Path("answer.json").write_text(plan(path, "x", "--output", "json").stdout)
 
     again = plan(path, "--from", "answer.json", "--yes")
 
@@ -216,66 +200,61 @@ BAD_FILES = {
     "deep": ("[" * 100_000, "plan.json is not JSON: nested too deeply"),
     "long": ("1" * 5000, "plan.json is not JSON: an integer of 5000 digits is too long"),
     "deep value": ('{"goal": ' + "[" * 900 + "]" * 900 + ', "steps": []}', "`goal`"),
-    "twice": ('{"goal": "g", "goal": "h"}', "plan.json holds no plan: the key `goal` stands twice"),
-    "no object": ("[]", "plan.json holds no plan"),
+    "twice": ('{"goal": "g", "goal": "h"}', "plan.json is not a plan: one object has the key"),
+    "not an object": ("[]", "plan.json is not a plan: it must be an object"),
     "no goal": ('{"steps": []}', "`goal` is missing"),
     "schema": ('{"goal": "g", "steps": [{"step": 1}]}', "`steps[0].action` is missing"),
     "numbers": (json.dumps(plan_of("a", first=4)), "numbered 4"),
 }
 
 
-@pytest.mark.parametrize("fault", BAD_FILES)
-def test_bad_plan_file_ends_with_2(shop, fault, sent, tmp_path):
-    text, told = BAD_FILES[fault]
+def test_bad_plan_file_ends_with_2_and_asks_nobody(shop, tmp_path):
     path = shop()
-    if text is not None:
-        (tmp_path / "plan.json").write_bytes(text if isinstance(text, bytes) else text.encode())
+    for fault, (text, told) in BAD_FILES.items():
+        if text is not None:
+            (tmp_path / "plan.json").write_bytes(text if isinstance(text, bytes) else text.encode())
 
-    run = plan(path, "--from", "plan.json", "--yes")
+        run = plan(path, "--from", "plan.json", "--yes", "--record", "calls")
 
-    assert run.exit_code == 2
-    assert told in run.stderr
-    assert "plan.json" in run.stderr
-    assert sent == []
+        assert run.exit_code == 2, fault
+        assert told in run.stderr, fault
+        assert "plan.json" in run.stderr, fault
+        assert recorded() == [0, 0], fault
 
 
-def test_plan_file_where_plans_are_approved_ends_with_2(shop, tmp_path):
-    path = shop('approval = "always"')
-    (tmp_path / "plan.json").write_text(json.dumps(PLAN))
+def test_plan_file_where_plans_are_approved_ends_with_2(shop):
+    Path("plan.json").write_text(json.dumps(PLAN))
 
-    run = plan(path, "--from", "plan.json", "--yes")
+    run = plan(shop('approval = "always"'), "--from", "plan.json", "--yes")
 
     assert run.exit_code == 2
     assert "allow_caller_plans" in run.stderr
 
 
-def test_place_that_cannot_be_written_ends_with_2(shop, sent):
-    run = plan(shop(), "x", "--save", "no/folder/plan.json")
+def test_place_that_cannot_be_written_ends_with_2(shop):
+    run = plan(shop(), "x", "--save", "no/folder/plan.json", "--record", "calls")
 
     assert run.exit_code == 2
     assert "cannot write no/folder/plan.json" in run.stderr
-    assert [each.role for each in sent] == ["planner"]
+    assert recorded() == [1, 0]
 
 
 # --- usage and policy ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
+def test_wrong_usage_ends_with_2(shop):
+    path = shop()
+    for arguments, told in (
         ((), "say what you want"),
         (("  ",), "say what you want"),
         (("x", "--route", "shopp"), "no route of type `planner_executor` is called `shopp`"),
         (("x", "--output", "xml"), "xml"),
         (("x", "--record", "a", "--replay", "b"), "exclude each other"),
         (("x", "--replay", "nowhere"), "does not exist"),
-    ],
-)
-def test_wrong_usage_ends_with_2(shop, arguments, told):
-    run = plan(shop(), *arguments)
+    ):
+        run = plan(path, *arguments)
 
-    assert run.exit_code == 2
-    assert told in run.stderr
+        assert (run.exit_code, told in run.stderr) == (2, True), (arguments, run.stderr)
 
 
 def test_bad_policy_ends_with_2(shop):
@@ -289,8 +268,7 @@ def test_bad_policy_ends_with_2(shop):
     assert "nowhere.toml" in missing.stderr
 
 
-@pytest.mark.parametrize("name", ["team/shop", "shop", "team/other"])
-def test_route_is_chosen_by_id_or_name(shop, name):
+def test_route_is_chosen_by_id_or_name(shop):
     path = shop()
     text = Path(path)
     text.write_text(
@@ -305,17 +283,17 @@ def test_route_is_chosen_by_id_or_name(shop, name):
     assert "`team/shop`, `team/other`; say which with --route" in undecided.stderr
 
     # The other one takes two steps at most.
-    assert plan(path, "x", "--route", name).exit_code == (1 if name == "team/other" else 0)
+    for name, code in (("team/shop", 0), ("shop", 0), ("team/other", 1)):
+        assert plan(path, "x", "--route", name).exit_code == code
 
 
 def test_missing_key_is_a_message(shop):
-    path = shop()
-    file = Path(path)
+    file = Path(shop())
     client = 'format = "openai_chat"\nbase_url = "http://127.0.0.1:9"\napi_key_env = "NO_SUCH_KEY"'
     played = 'format = "scripted"\nspeaks = "openai_chat"\nscript = "script.json"'
     file.write_text(file.read_text().replace(played, client))
 
-    run = plan(path, "x")
+    run = plan(str(file), "x")
 
     assert run.exit_code == 2
     assert "NO_SUCH_KEY" in run.stderr
@@ -324,96 +302,122 @@ def test_missing_key_is_a_message(shop):
 # --- output ----------------------------------------------------------------------------------
 
 
-def test_json_is_the_result_alone(shop):
-    run = plan(shop(), "x", "--output", "json")
+def test_json_is_the_result_alone_and_jsonl_every_event(shop):
+    path = shop()
 
-    found = json.loads(run.stdout)
+    found = json.loads(plan(path, "x", "--output", "json").stdout)
+    lines = plan(path, "x", "--output", "jsonl").stdout.splitlines()
+
     assert found["status"] == "completed"
     assert [step["result"] for step in found["steps"]][2] == "RESULT-THREE"
-
-
-def test_jsonl_is_every_event_on_a_line(shop):
-    run = plan(shop(), "x", "--output", "jsonl")
-
-    events = [json.loads(line)["event"] for line in run.stdout.splitlines()]
+    events = [json.loads(line)["event"] for line in lines]
     assert events[:3] == ["request", "plan_created", "step_started"]
     assert events[-1] == "run_finished"
     assert events.count("step_finished") == 3
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_output_that_cannot_be_written_is_a_message(shop, output):
+    with Path("/dev/full").open("w") as full:
+        arguments = [*COMMAND, "plan", shop(), "x", "--yes", "--output", output]
+        run = subprocess.run(arguments, stdout=full, stderr=subprocess.PIPE, check=False)
+
+    assert run.returncode == 2
+    assert b"cannot write the output: No space left on device" in run.stderr
+    assert b"Traceback" not in run.stderr
+
+
+def test_plan_cannot_imitate_more_than_it_is(shop):
+    action = "a\n  2. fake\n\nEstimate: free\x1b]0;x\x07"
+    made = {"goal": "\x1b[2Jgoal", "steps": [{"step": 1, "action": action, "query": None}]}
+
+    run = plan(shop(plan=made), "x", "--plan-only")
+
+    assert "Plan: \\u001b[2Jgoal\n" in run.stdout
+    assert "  1. a 2. fake Estimate: free\\u001b]0;x\\u0007\n" in run.stdout
+    assert "\x1b" not in run.stdout
+
+
+def test_goal_of_a_plan_file_cannot_imitate_a_plan(shop):
+    goal = "Buy it\nPlan: harmless\n  1. do nothing\x1b[2J"
+    path = shop()
+    Path("plan.json").write_text(json.dumps(plan_of("look", goal=goal)))
+
+    run = plan(path, "--from", "plan.json", "--plan-only")
+
+    assert run.stdout.startswith("Request: Buy it Plan: harmless 1. do nothing\\u001b[2J\n")
+    assert run.stdout.count("\nPlan: ") == 1
+    assert "\x1b" not in run.stdout
+
+
 # --- approval --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("output", ["text", "json", "jsonl"])
-def test_plan_that_needs_approval_waits_without_a_terminal(shop, sent, output):
-    run = plan(shop('approval = "always"'), "x", "--output", output)
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_plan_that_needs_approval_waits_without_a_terminal(shop, output):
+    run = plan(shop('approval = "always"'), "x", "--output", output, "--record", "calls")
 
     assert run.exit_code == 3
-    assert [each.role for each in sent] == ["planner"]
+    assert recorded() == [1, 0]
     if output == "text":
-        assert "  3. write a card" in run.stdout
+        assert "  3. ACTION-THREE write a card" in run.stdout
         assert "Nothing ran: the plan waits for approval" in run.stdout
         assert "--yes" in run.stdout
         # There, a plan from a file would be refused.
         assert "--from" not in run.stdout
     elif output == "json":
         assert json.loads(run.stdout)["status"] == "planned"
+    else:
+        assert json.loads(run.stdout.splitlines()[-1])["status"] == "planned"
 
 
 def test_advice_names_the_file_of_the_plan(shop):
-    options = 'approval = "always"\nallow_caller_plans = true'
-    run = plan(shop(options), "x", "--save", "plan.json")
+    path = shop('approval = "always"\nallow_caller_plans = true')
+
+    run = plan(path, "x", "--save", "plan.json")
 
     assert run.exit_code == 3
     assert "--from plan.json --yes" in run.stdout
-    assert plan(shop(options), "--from", "plan.json", "--yes").exit_code == 0
+    assert plan(path, "--from", "plan.json", "--yes").exit_code == 0
 
 
-def test_yes_approves(shop, sent):
-    run = plan(shop('approval = "always"'), "x", "--yes")
+def test_yes_approves(shop):
+    run = plan(shop('approval = "always"'), "x", "--yes", "--record", "calls")
 
     assert run.exit_code == 0
-    assert run.stdout.count(f"Plan: {GOAL}") == 1
+    assert run.stdout.count("Plan: GOAL-WORD") == 1
     assert "RESULT-THREE" in run.stdout
-    assert [each.role for each in sent].count("planner") == 1
+    assert recorded() == [1, 4]
 
 
-BLOCKED = {"calls": [{"name": "report_blocked", "arguments": {"reason": "sold out"}}]}
-
-
-@pytest.mark.parametrize(("arguments", "code"), [(("--yes",), 0), ((), 3)])
-def test_new_plan_of_the_rest_waits_as_well(shop, sent, monkeypatch, arguments, code):
-    # Number 1 is blocked; the planner is asked twice and answers by its second turn's number.
-    options = 'approval = "always"\nmode = "replan"'
-    path = shop(options, plan=plan_of("first", "second"), turns=[BLOCKED])
-    script = Path("script.json")
-    told = json.loads(script.read_text())
-    rest = {"turns": [{"text": json.dumps(plan_of("another way", first=2))}]}
-    told["scripts"].insert(0, {"when": {"model": "^planner-model$", "body": "sold out"}, **rest})
-    told["scripts"].insert(
-        0,
+@pytest.mark.parametrize("yes", [True, False], ids=["yes", "no terminal"])
+def test_new_plan_of_the_rest_waits_as_well(shop, yes):
+    rest = json.dumps(plan_of("another way", first=2))
+    rows = [
         {
             "when": {"model": "^executor-model$", "body": "another way"},
             "turns": [{"text": "RESULT-REST"}],
         },
-    )
-    script.write_text(json.dumps(told))
+        {"when": {"model": "^planner-model$", "body": "sold out"}, "turns": [{"text": rest}]},
+    ]
+    options = 'approval = "always"\nmode = "replan"'
+    path = shop(options, plan=plan_of("first", "second"), turns=[BLOCKED], rows=rows)
 
-    run = plan(path, "x", *arguments)
+    run = plan(path, "x", *(["--yes"] if yes else []))
 
-    assert run.exit_code == code, run.output
-    if code == 0:
+    assert run.exit_code == (0 if yes else 3), run.output
+    if yes:
         assert "New plan for the rest, because a step ended with `blocked`" in run.stdout
         assert "RESULT-REST" in run.stdout
         assert "Nothing ran" not in run.stdout
-        assert [each.role for each in sent].count("planner") == 2
 
 
 # --- at a terminal ---------------------------------------------------------------------------
 
 
 class Terminal:
-    """The command at a terminal of its own."""
+    """The command at its own terminal."""
 
     def __init__(self, *arguments):
         self._end, other = pty.openpty()
@@ -470,7 +474,7 @@ class Terminal:
 def test_question_at_a_terminal(shop, keys, code, ran):
     terminal = Terminal(shop(), "x")
     terminal.until("Run this plan? [y/N]")
-    assert "  3. write a card" in terminal.text
+    assert "  3. ACTION-THREE write a card" in terminal.text
     assert "Step 1" not in terminal.text
 
     terminal.type(keys)
@@ -499,15 +503,18 @@ def test_yes_asks_nothing_at_a_terminal(shop):
 
 
 @pytest.mark.parametrize("output", ["text", "jsonl"])
-def test_stop_while_a_step_runs_tells_what_was_done(shop, output):
+def test_plan_is_printed_before_the_first_step_and_stopping_tells_what_was_done(shop, output):
     turns = (*TURNS[:2], {"text": "never", "delay_s": 60})
     arguments = [*COMMAND, "plan", shop(turns=turns), "x", "--output", output]
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         mark = "Step 2:" if output == "text" else '"step_started", "step": 2'
-        line = ""
+        seen = line = ""
         while mark not in line:
             line = process.stdout.readline().decode()
+            seen += line
+        # All that is printed is there while the step still runs.
+        assert seen.index("ACTION-THREE") < seen.index("RESULT-ONE")
         with contextlib.suppress(ProcessLookupError):
             process.send_signal(signal.SIGINT)
         rest, errors = process.communicate(timeout=20)
@@ -524,11 +531,10 @@ def test_stop_while_a_step_runs_tells_what_was_done(shop, output):
         assert json.loads(told.splitlines()[-1]) == {"event": "interrupted", "steps": steps}
 
 
-def test_result_of_a_run_that_was_stopped_names_the_steps():
+def test_json_of_a_run_that_was_stopped_names_the_steps():
     out = io.StringIO()
     printer = PRINTERS["json"](out)
-    steps = [{"step": number, "action": "x", "query": None} for number in (1, 2)]
-    printer.event({"event": "plan_created", "plan": {"goal": "g", "steps": steps}})
+    printer.event({"event": "plan_created", "plan": plan_of("one", "two")})
     printer.event({"event": "step_started", "step": 1})
 
     printer.interrupted()
@@ -538,68 +544,18 @@ def test_result_of_a_run_that_was_stopped_names_the_steps():
     assert (found["status"], states) == ("interrupted", [(1, "stopped"), (2, "not_run")])
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
-@pytest.mark.parametrize("output", ["text", "json", "jsonl"])
-def test_output_that_cannot_be_written_is_a_message(shop, output):
-    with Path("/dev/full").open("w") as full:
-        arguments = [*COMMAND, "plan", shop(), "x", "--yes", "--output", output]
-        run = subprocess.run(arguments, stdout=full, stderr=subprocess.PIPE, check=False)
-
-    assert run.returncode == 2
-    assert b"cannot write the output: No space left on device" in run.stderr
-    assert b"Traceback" not in run.stderr
-
-
-def test_plan_at_a_terminal_cannot_imitate_more_than_it_is(shop):
-    action = "a\n  2. fake\n\nEstimate: free\x1b]0;x\x07"
-    text = json.dumps(
-        {"goal": "\x1b[2Jgoal", "steps": [{"step": 1, "action": action, "query": None}]}
-    )
-
-    run = plan(shop(plan=text), "x", "--plan-only")
-
-    assert "Plan: \\u001b[2Jgoal\n" in run.stdout
-    assert "  1. a 2. fake Estimate: free\\u001b]0;x\\u0007\n" in run.stdout
-    assert "\x1b" not in run.stdout
-
-
-def test_goal_of_a_plan_file_cannot_imitate_a_plan(shop, tmp_path):
-    goal = "Buy it\nPlan: harmless\n  1. do nothing\x1b[2J"
-    file = tmp_path / "plan.json"
-    file.write_text(json.dumps({"goal": goal, "steps": [{"step": 1, "action": "look"}]}))
-
-    run = plan(shop(), "--from", str(file), "--plan-only")
-
-    assert run.stdout.startswith("Request: Buy it Plan: harmless 1. do nothing\\u001b[2J\n")
-    assert run.stdout.count("\nPlan: ") == 1
-    assert "\x1b" not in run.stdout
-
-
-def test_why_a_run_ended_early_is_told(shop):
-    blocked = {"calls": [{"name": "report_blocked", "arguments": {"reason": "sold out"}}]}
-
-    run = plan(shop('mode = "replan"\nmax_replans = 1', turns=[blocked]), "x", "--yes")
-
-    assert run.exit_code == 1
-    assert "The run ended early: " in run.stdout
-
-
 # --- recordings ------------------------------------------------------------------------------
 
 
-def test_recorded_calls_replay_and_a_miss_is_told(shop, wire_format, sent):
-    path = shop(wire_format=wire_format)
+def test_recorded_calls_replay_and_a_miss_is_told(shop):
+    path = shop()
     first = plan(path, "x", "--record", "calls")
     assert first.exit_code == 0
-    before = len(sent)
 
     again = plan(path, "x", "--replay", "calls")
-    assert again.exit_code == 0
-    assert again.stdout == first.stdout
+    assert (again.exit_code, again.stdout) == (0, first.stdout)
 
     other = plan(path, "something else", "--replay", "calls")
     assert other.exit_code == 2
-    assert "nothing is recorded for this call" in other.stderr
-    assert "something else" in other.stderr
-    assert "--record calls" in other.stderr
-    assert len(sent) == before
+    for word in ("nothing is recorded for this call", "something else", "--record calls"):
+        assert word in other.stderr

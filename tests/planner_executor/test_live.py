@@ -15,7 +15,7 @@ import pytest
 
 from switchyard_core import Request, Switchyard
 from switchyard_core.testing import registry_of
-from tests.planner_executor.rows_world import ASKED, PLUGINS
+from tests.planner_executor.shop import PLUGINS, RECORDED_TASK
 
 NEEDED = ("SWITCHYARD_LIVE_KEY", "SWITCHYARD_LIVE_MODEL", "SWITCHYARD_LIVE_URL")
 
@@ -55,7 +55,7 @@ executor_target = "both"
 tools = ["search_products"]
 """
     yard = Switchyard.from_policy_text(policy, registry=registry_of(PLUGINS))
-    body = {"model": "team/shop", "messages": [{"role": "user", "content": ASKED}]}
+    body = {"model": "team/shop", "messages": [{"role": "user", "content": RECORDED_TASK}]}
     try:
         request = Request(wire_format="openai_chat", body=body)
         async with await yard.handle(request) as response:
@@ -64,14 +64,14 @@ tools = ["search_products"]
         await yard.aclose()
 
 
-async def test_r35_real_plan_has_two_steps_or_more_numbered_from_one(answer):
+async def test_real_plan_has_two_steps_or_more_numbered_from_one(answer):
     numbers = [step["step"] for step in answer["plan"]["steps"]]
 
     assert len(numbers) >= 2
     assert numbers == list(range(1, len(numbers) + 1))
 
 
-async def test_r35_every_real_step_says_something_and_one_shows_a_price(answer):
+async def test_every_real_step_says_something_and_one_shows_a_price(answer):
     results = [step["result"] for step in answer["steps"]]
 
     assert answer["status"] == "completed"
