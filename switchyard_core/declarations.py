@@ -24,6 +24,7 @@ __all__ = [
     "WIRE_FORMATS",
     "JSONPathText",
     "LabelName",
+    "LatchOptions",
     "LatchStoreName",
     "LatchStoreType",
     "LintRule",
@@ -150,6 +151,23 @@ class Options(BaseModel):
     """Base of a route type's options: unknown keys are refused, values are not coerced."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class LatchOptions(Options):
+    """Base of the options of a route type whose router remembers sessions.
+
+    A route whose options inherit it gets a latch store, which holds what the effects ``Latch``,
+    ``UpdateRecord`` and ``Remember`` of its decisions say; the record of a session comes back as
+    ``context.session.record``. Any other route has no store: such an effect is dropped there, with
+    the warning ``no_latch_store``.
+    """
+
+    latch_store: LatchStoreName = Field(
+        default="memory", description="Where the route's sessions are remembered."
+    )
+    latch_capacity: int = Field(
+        default=4096, ge=1, description="Most sessions remembered at once, 1 or more."
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

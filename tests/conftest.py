@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -22,3 +23,15 @@ settings.load_profile("ci" if os.environ.get("CI") else "local")
 def anyio_backend() -> str:
     """Run asynchronous tests on asyncio, the loop that the server uses."""
     return "asyncio"
+
+
+def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str) -> str | None:
+    """Name a case for what it is: pytest's own names for values like these are numbers."""
+    if isinstance(val, bool | str | bytes) or val is None or hasattr(val, "__name__"):
+        return None
+    if isinstance(val, int | float):
+        return f"{argname}={val}"
+    text = str(sorted(val, key=str) if isinstance(val, set | frozenset) else val)
+    if " at 0x" in text:  # an address differs in each process, and xdist needs the same names
+        return None
+    return re.sub(r"[^\w.=]+", "_", text).strip("_")[:60] or f"{argname}=empty"

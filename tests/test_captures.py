@@ -12,8 +12,15 @@ import pytest
 
 from switchyard_core import Request, WireFormat
 from switchyard_core.server.app import SwitchyardApp
-from switchyard_core.testing import FakeUpstream, Harness
-from tests.support.world import EXECUTOR, PLANNER, PLANNING_PROMPT, PLUGINS, ROUTE, policy
+from switchyard_core.testing import Harness
+from tests.support.cases import each_of
+from tests.support.policies import (
+    EXECUTOR,
+    PLANNER,
+    PLANNING_PROMPT,
+    ROUTE,
+    plan_execute_harness,
+)
 
 CAPTURES = Path(__file__).parent / "data" / "captures"
 FORMATS: Mapping[str, WireFormat] = {
@@ -64,14 +71,14 @@ def as_request(captured: dict[str, Any]) -> Request:
 
 
 def harness(captured: dict[str, Any]) -> Harness:
-    return Harness(policy(FORMATS[captured["path"]]), plugins=PLUGINS, upstream=FakeUpstream())
+    return plan_execute_harness(FORMATS[captured["path"]])
 
 
 def test_every_capture_has_an_expectation():
     assert {path.stem for path in CAPTURES.glob("*.json")} == EXPECTED.keys()
 
 
-@pytest.mark.parametrize("name", sorted(EXPECTED))
+@each_of("name", sorted(EXPECTED))
 async def test_capture_on_a_fresh_server_is_decided_and_only_its_model_changes(name):
     captured = capture(name)
     router = harness(captured)
@@ -92,7 +99,7 @@ async def test_capture_on_a_fresh_server_is_decided_and_only_its_model_changes(n
         }
 
 
-@pytest.mark.parametrize("name", sorted(EXPECTED))
+@each_of("name", sorted(EXPECTED))
 async def test_capture_over_http_is_decided_alike(name):
     captured = capture(name)
     transport = httpx.ASGITransport(app=SwitchyardApp(harness(captured).engine))

@@ -15,7 +15,7 @@ import pytest
 
 from switchyard_core.scaffold.starter import write_starter
 from switchyard_core.testing import Harness, conversation
-from tests.support.world import PLUGINS
+from tests.support.policies import PLUGINS
 
 ROOT = Path(__file__).parents[1]
 

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from switchyard_core.cli import cli
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.workbench.cases import run_file
+from tests.support.cases import each_of
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE = (DOCS / "cookbook.md").read_text("utf-8")
@@ -41,7 +42,7 @@ class Recipe:
 
 
 RECIPES = [Recipe(**match.groupdict()) for match in _SECTION.finditer(PAGE)]
-EACH = pytest.mark.parametrize("recipe", [pytest.param(r, id=r.name) for r in RECIPES])
+EACH = each_of("recipe", [pytest.param(r, id=r.name) for r in RECIPES])
 
 
 def test_cookbook_has_a_section_for_each_policy_of_its_folder():

@@ -33,6 +33,7 @@ from switchyard_core.cli import cli
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.policy import check_policy_text
 from switchyard_core.server import Limits
+from tests.support.cases import each_of
 
 ROOT = Path(__file__).resolve().parents[1]
 _FENCE = re.compile(
@@ -119,7 +120,7 @@ def by_place(found: list[Block]) -> list[object]:
     return [pytest.param(block, id=block.place.replace("/", "-")) for block in found]
 
 
-@pytest.mark.parametrize("block", by_place([b for b in policies() if "broken" not in b.mark]))
+@each_of("block", by_place([b for b in policies() if "broken" not in b.mark]))
 def test_policy_in_the_docs_has_no_finding(block: Block, registry: PluginRegistry) -> None:
     result = check_policy_text(block.text, block.place, registry, base_dir=ROOT / "policies")
 
@@ -157,7 +158,7 @@ def test_broken_policies_in_the_docs_are_broken(registry: PluginRegistry) -> Non
     assert accepted == []
 
 
-@pytest.mark.parametrize("words", sorted(commands()))
+@each_of("words", sorted(commands()))
 def test_command_line_page_shows_the_help_of_every_command(words: str) -> None:
     """``docs/cli.md`` has, per command, a ``text`` block with the help as it is printed."""
     documented = [block.text.rstrip() for block in blocks("text") if block.page.name == "cli.md"]
@@ -188,7 +189,7 @@ def test_limits_on_the_servers_page_are_those_that_can_be_set_with_their_default
     assert {name: float(default) for default, name in rows} == dataclasses.asdict(Limits())
 
 
-@pytest.mark.parametrize("page", pages(), ids=lambda p: p.relative_to(ROOT).as_posix())
+@each_of("page", pages())
 def test_links_between_pages_lead_somewhere(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
 

@@ -27,6 +27,7 @@ from switchyard_core.declarations import (
 from switchyard_core.errors import PluginError
 from switchyard_core.hookspecs import hookimpl
 from switchyard_core.plugins import PluginRegistry
+from tests.support.cases import each_of
 
 
 class Nothing(Options):
@@ -267,7 +268,7 @@ class HoldsLax(Options):
     inner: Lax
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("hook", "given", "reason"),
     [
         pytest.param("route_types", [3], "returns `int` from", id="no_declaration"),

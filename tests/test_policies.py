@@ -13,7 +13,7 @@ from switchyard_core.plugins import PluginRegistry
 from switchyard_core.testing import FakeReply, Harness, conversation
 from switchyard_core.workbench.case_file import SUFFIX, case_file_of
 from switchyard_core.workbench.cases import run_file
-from tests.support.world import PLUGINS
+from tests.support.policies import PLUGINS
 
 ROOT = Path(__file__).parents[1]
 RECORDINGS = ROOT / "policies" / "recordings"

@@ -12,6 +12,7 @@ import switchyard_core
 from scripts.write_reference_page import reference
 from switchyard_core import PluginRegistry, hookspecs
 from switchyard_core.declarations import RouteType
+from tests.support.cases import each_of
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -60,7 +61,7 @@ def test_reference_page_has_every_public_name_and_no_other() -> None:
     assert re.findall(r"^## `(\w+)`$", page, re.MULTILINE) == sorted(NAMES, key=str.lower)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each_of("name", NAMES)
 def test_reference_entry_says_something(name: str) -> None:
     page = (DOCS / "reference.md").read_text(encoding="utf-8")
     entry = section(page, f"`{name}`")
@@ -118,7 +119,7 @@ def test_hook_stands_in_the_index_with_its_signature(hook: str) -> None:
 # --- options and codes ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("route_type", TYPES, ids=lambda route_type: route_type.name)
+@each_of("route_type", TYPES)
 def test_options_of_a_built_in_route_type_are_documented_and_no_other(
     route_type: RouteType,
 ) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from functools import cache
+from importlib.resources import files
+from typing import Annotated, Literal
 
+import tomli
 from pydantic import AfterValidator, Field
 
 from switchyard_core import (
@@ -12,15 +15,18 @@ from switchyard_core import (
     Failure,
     Options,
     Reason,
+    Reasoning,
     Request,
     Rewrite,
     RouteContext,
     TargetName,
     handoff_rewrites,
 )
-from switchyard_demo_routers.failures import FailureKind, failure_kinds, refuses_reasoning
 
 __all__ = ["FallbackOptions", "FallbackRouter"]
+
+#: The words of the option ``on``.
+FailureKind = Literal["transport", "rate_limit", "server_error", "context_length"]
 
 
 def _distinct(names: list[str]) -> list[str]:
@@ -70,10 +76,10 @@ class FallbackRouter:
         first = self._targets[0]
         # Only the first target gets a history as it is: it may hold what a later one thought.
         kept = all(rewrite.name != "drop_opaque_reasoning" for rewrite in failed.rewrites)
-        if failed.target == first and kept and refuses_reasoning(request, failure):
+        if failed.target == first and kept and _refuses_reasoning(request, failure):
             rewrites = self._conversions(first, request, context, drop=True)
             return _again(failed, first, rewrites, "reasoning_dropped", said)
-        if not failure_kinds(failure) & self._on:
+        if not _kinds(failure) & self._on:
             return None
         origin, alone = context.targets[failed.target].origin, request.misses_history
         for name in self._targets[self._targets.index(failed.target) + 1 :]:
@@ -116,3 +122,36 @@ def _again(
     return failed.with_(
         target=name, reason=reason, rewrites=rewrites, warnings=(*failed.warnings, warning)
     )
+
+
+@cache
+def _words() -> dict[str, tuple[bytes, ...]]:
+    text = (files("switchyard_demo_routers") / "failures.toml").read_text("utf-8")
+    words: dict[str, list[str]] = tomli.loads(text)
+    return {name: tuple(word.encode() for word in listed) for name, listed in words.items()}
+
+
+def _says(failure: Failure, name: str) -> bool:
+    body = failure.body.lower()
+    return any(word in body for word in _words()[name])
+
+
+def _kinds(failure: Failure) -> frozenset[FailureKind]:
+    """Return the kinds of a failure, none when another target would fail like this one."""
+    if failure.kind == "transport" or failure.status == 408:
+        return frozenset({"transport"})
+    if failure.status == 429:
+        return frozenset({"rate_limit"})
+    if failure.status >= 500:
+        return frozenset({"server_error"})
+    if failure.status in (400, 413) and _says(failure, "context_length"):
+        return frozenset({"context_length"})
+    return frozenset()
+
+
+def _refuses_reasoning(request: Request, failure: Failure) -> bool:
+    """Return whether a provider says that it cannot read the reasoning of a history."""
+    if failure.status not in (400, 404, 422) or not _says(failure, "reasoning"):
+        return False
+    parts = request.conversation.parts()
+    return not _says(failure, "parameter") and any(isinstance(p, Reasoning) for _, p in parts)

@@ -2,32 +2,39 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from importlib.resources import files
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from switchyard_core import (
+    AskError,
     Decision,
     DecisionWarning,
-    LatchStoreName,
-    Options,
+    LatchOptions,
+    LatchRecord,
+    ModelCall,
     Prompt,
     Reason,
     ReleaseAfterSuccess,
     Remember,
     Request,
+    RequestError,
     Rewrite,
     RouteContext,
     TargetName,
+    Text,
     handoff_rewrites,
 )
-from switchyard_demo_routers.verdicts import Judge, JudgeFailedError, Remembered, remembered_in
 
 __all__ = ["LlmClassifierOptions", "LlmClassifierRouter"]
 
+#: Most characters of a reason that are kept; a latch record holds 1 KiB in all.
+_WHY_CHARS = 120
 
-class LlmClassifierOptions(Options):
+
+class LlmClassifierOptions(LatchOptions):
     """Options of ``type = "llm_classifier"``; docs/demo_routers.md says what each is for."""
 
     judge_target: TargetName
@@ -38,8 +45,113 @@ class LlmClassifierOptions(Options):
     judge_prompt: Prompt | None = None
     judge_max_chars: int = Field(default=4000, ge=2)
     judge_max_output_tokens: int = Field(default=1024, ge=1)
-    latch_store: LatchStoreName = "memory"
-    latch_capacity: int = Field(default=4096, ge=1)
+
+
+class JudgeFailedError(Exception):
+    """There is no verdict; the text says why."""
+
+
+class Judgement(BaseModel):
+    """The verdict on one request to a coding agent."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    strong: bool = Field(description="whether the strong model is needed")
+    why: str = Field(description="the reason, in one short sentence")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judge:
+    """Asks a target for a verdict on the user's last words.
+
+    Args:
+        target: Name of the target.
+        prompt: Its instructions.
+        max_chars: Most characters of the words that it sees; of longer ones, both ends.
+        max_output_tokens: Limit of its reply, in tokens.
+    """
+
+    target: str
+    prompt: str
+    max_chars: int
+    max_output_tokens: int
+
+    async def verdict(self, request: Request, context: RouteContext) -> Judgement | None:
+        """Return the verdict, ``None`` when the user said nothing.
+
+        Raises:
+            JudgeFailedError: The judge could not be asked, or its reply is not a verdict.
+        """
+        text, half = _last_words(request), self.max_chars // 2
+        if not text:
+            return None
+        call = ModelCall(
+            text=text if len(text) <= self.max_chars else f"{text[:half]}\n[...]\n{text[-half:]}",
+            instructions=self.prompt,
+            schema=Judgement.model_json_schema(),
+            schema_name="verdict",
+            max_output_tokens=self.max_output_tokens,
+        )
+        try:
+            said = Judgement.model_validate_json((await context.ask(self.target, call)).text)
+        except (AskError, RequestError) as error:
+            raise JudgeFailedError(error.message) from error
+        except ValidationError as error:
+            raise JudgeFailedError(f"the reply of `{self.target}` is not a verdict") from error
+        return said.model_copy(update={"why": " ".join(said.why.split())[:_WHY_CHARS]})
+
+
+class Remembered(BaseModel):
+    """What a session's record holds.
+
+    Args:
+        digest: Digest of the history that the verdict was about, in hex.
+        strong: The verdict.
+        why: Its reason.
+        judged: Whether the judge gave it; ``False`` when it stands in for a verdict.
+        through: Index of the last message that the other target may have made.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    digest: str
+    strong: bool
+    why: str
+    judged: bool
+    through: int | None
+
+    @classmethod
+    def of(cls, request: Request, *, strong: bool, why: str, judged: bool = False) -> Self:
+        """Return what to remember of a request."""
+        # Nobody knows who made the history so far: it counts as the other target's.
+        fresh = request.conversation.last_assistant is None
+        return cls(
+            digest=request.history_digest.hex(),
+            strong=strong,
+            why=why,
+            judged=judged,
+            through=None if fresh else len(request.conversation.messages) - 1,
+        )
+
+    def record(self) -> LatchRecord:
+        """Return the record that holds it."""
+        return LatchRecord(data=self.model_dump_json().encode("utf-8"))
+
+
+def _remembered_in(record: LatchRecord | None) -> Remembered | None:
+    """Return what a record holds, ``None`` when there is none or it cannot be read."""
+    try:
+        return None if record is None else Remembered.model_validate_json(record.data)
+    except ValidationError:
+        return None
+
+
+def _last_words(request: Request) -> str:
+    for message in reversed(request.conversation.messages):
+        texts = [part.text for part in message.content if isinstance(part, Text)]
+        if message.role == "user" and any(text.strip() for text in texts):
+            return "\n".join(texts)
+    return ""
 
 
 class LlmClassifierRouter:
@@ -58,7 +170,7 @@ class LlmClassifierRouter:
 
     async def route(self, request: Request, context: RouteContext) -> Decision:
         """Return the target that the verdict names; no failure of the judge is the caller's."""
-        known = remembered_in(context.session.record)
+        known = _remembered_in(context.session.record)
         if context.housekeeping:
             found = known or Remembered.of(request, strong=self._on_error, why="not judged")
             return self._decision(request, context, found, "housekeeping")

@@ -24,7 +24,7 @@ class RandomOptions(Options):
         seed: Makes every draw a function of this number and the request, so that a run can
             be repeated and a client's retry gets the same target.
         sticky: ``session`` draws once for each session or sub-agent (a request without one
-            is drawn for by itself); ``none`` draws for every request.
+            is drawn for on its own); ``none`` draws for every request.
     """
 
     targets: dict[TargetName, Weight] = Field(min_length=1)

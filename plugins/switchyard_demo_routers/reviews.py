@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Self
+import json
+from collections.abc import Callable, Iterator
+from functools import cache
+from importlib.resources import files
+from typing import Any, Self
 
+import tomli
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from switchyard_core import (
     FirstMutation,
     LabelName,
+    LatchOptions,
     LatchRecord,
-    LatchStoreName,
-    Options,
+    ObjectText,
     Prompt,
     ReleaseAfterSuccess,
     Request,
@@ -19,23 +24,25 @@ from switchyard_core import (
     RouteContext,
     RuleSetName,
     TargetName,
+    ToolResult,
     UpdateRecord,
+    compile_pattern,
     handoff_rewrites,
 )
-from switchyard_demo_routers.failed_results import failed_results
 
 __all__ = [
     "Counts",
     "PlanReviewOptions",
     "changes",
     "counts_in",
+    "failed_results",
     "handed_off",
     "release",
     "update",
 ]
 
 
-class PlanReviewOptions(Options):
+class PlanReviewOptions(LatchOptions):
     """Options of ``type = "plan_review"``.
 
     Args:
@@ -48,8 +55,6 @@ class PlanReviewOptions(Options):
         max_reviews: Most reviews of one session.
         mutation_rules: Rule sets that label tool calls, tried in order.
         handoff_on: Labels that end planning.
-        latch_store: Where handed-off sessions and their counts are remembered.
-        latch_capacity: Most sessions remembered at once, 1 or more.
     """
 
     capable_target: TargetName
@@ -61,8 +66,6 @@ class PlanReviewOptions(Options):
     max_reviews: int = Field(default=3, ge=1)
     mutation_rules: list[RuleSetName] = Field(default=["coding_agents"], min_length=1)
     handoff_on: list[LabelName] = Field(default=["file_edit"], min_length=1)
-    latch_store: LatchStoreName = "memory"
-    latch_capacity: int = Field(default=4096, ge=1)
 
     @model_validator(mode="after")
     def _reviews(self) -> Self:
@@ -178,3 +181,45 @@ def update(context: RouteContext, counts: Counts) -> tuple[UpdateRecord, ...]:
     """Return the effect that keeps the counts."""
     identity = context.session.identity
     return () if identity is None else (UpdateRecord(identity, counts.record()),)
+
+
+def failed_results(request: Request) -> Iterator[bool]:
+    """Yield, per tool result since the assistant's last turn, whether its call failed."""
+    conversation = request.conversation
+    last, items = conversation.last_assistant, request.fields.array(request.history_key)
+    for message in conversation.messages[(-1 if last is None else last) + 1 :]:
+        if message.role != "tool" or items is None:
+            continue
+        if request.wire_format == "anthropic_messages":
+            results = (part for part in message.content if isinstance(part, ToolResult))
+            yield from (result.is_error for result in results)
+            continue
+        for index in range(message.first, message.last + 1):
+            item = items.object(index)
+            if item is not None:
+                yield _failed(item)
+
+
+def _failed(item: ObjectText) -> bool:
+    statuses, patterns = _signs()
+    if item.text("status") in statuses:
+        return True
+    texts = [text for key in ("content", "output") for text in _texts(item.value(key))]
+    return any(found(text) for found in patterns for text in texts)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for part in value:
+            text = part.get("text") if isinstance(part, dict) else None
+            yield from _texts(text if isinstance(text, str) else json.dumps(part))
+
+
+@cache
+def _signs() -> tuple[frozenset[str], tuple[Callable[[str], bool], ...]]:
+    """Return the statuses of failed calls, and tests of the texts of their results."""
+    text = (files("switchyard_demo_routers") / "failed_results.toml").read_text("utf-8")
+    signs = tomli.loads(text)
+    return frozenset(signs["statuses"]), tuple(map(compile_pattern, signs["patterns"]))

@@ -24,7 +24,7 @@ def switchyard_route_types() -> Iterable[RouteType]:
             name="plan_execute",
             options=PlanExecuteOptions,
             router=PlanExecuteRouter,
-            summary="plans on a capable model; after the first edit an efficient one goes on "
+            summary="plans on a capable model; after the first edit an efficient one takes over "
             "(not `planner_executor`)",
         ),
     )

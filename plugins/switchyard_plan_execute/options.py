@@ -6,12 +6,12 @@ from typing import Literal
 
 from pydantic import Field
 
-from switchyard_core import LabelName, LatchStoreName, Options, Prompt, RuleSetName, TargetName
+from switchyard_core import LabelName, LatchOptions, Prompt, RuleSetName, TargetName
 
 __all__ = ["PlanExecuteOptions"]
 
 
-class PlanExecuteOptions(Options):
+class PlanExecuteOptions(LatchOptions):
     """Options of ``type = "plan_execute"``.
 
     Args:
@@ -27,8 +27,6 @@ class PlanExecuteOptions(Options):
             ``auto`` keeps it where both share an origin.
         mutation_rules: Rule sets that label tool calls, tried in order.
         handoff_on: Labels that end planning.
-        latch_store: Where handed-off sessions are remembered.
-        latch_capacity: Most sessions remembered at once, 1 or more.
         on_missing_history: Whether a request that continues by id is served with a warning
             or rejected.
     """
@@ -43,6 +41,4 @@ class PlanExecuteOptions(Options):
     opaque_reasoning: Literal["auto", "keep", "drop"] = "auto"
     mutation_rules: list[RuleSetName] = Field(default=["coding_agents"], min_length=1)
     handoff_on: list[LabelName] = Field(default=["file_edit"], min_length=1)
-    latch_store: LatchStoreName = "memory"
-    latch_capacity: int = Field(default=4096, ge=1)
     on_missing_history: Literal["warn", "reject"] = "warn"

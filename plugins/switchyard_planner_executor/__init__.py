@@ -2,7 +2,7 @@
 
 Not to be confused with ``plan_execute``, which picks a model for one call: this route type makes
 many calls and writes the answer itself. A planner turns the request into a structured
-:class:`Plan`; an executor works through it on one conversation, with tools that plugins give.
+:class:`Plan`; an executor works through it in one conversation, with tools that plugins give.
 """
 
 from __future__ import annotations
@@ -11,32 +11,26 @@ from collections.abc import Iterable
 from typing import Any
 
 from switchyard_core import LintRule, RouteType, hookimpl
-from switchyard_planner_executor.estimate import Estimate
-from switchyard_planner_executor.lint import LINT_RULES
-from switchyard_planner_executor.modes import MODES, UnknownModeError, get_mode
-from switchyard_planner_executor.options import PlannerExecutorOptions
-from switchyard_planner_executor.pending import MAX_REVISIONS
-from switchyard_planner_executor.plan import Plan, PlanStep, plan_digest, plan_schema
-from switchyard_planner_executor.reading import PlanError, ReadPlan, read_plan, read_plan_value
+from switchyard_planner_executor.options import (
+    LINT_RULES,
+    MODES,
+    PlannerExecutorOptions,
+    UnknownModeError,
+    get_mode,
+)
+from switchyard_planner_executor.plan import Plan, PlanError, PlanStep, read_plan_value
 from switchyard_planner_executor.router import PlannerExecutorRouter
 from switchyard_planner_executor.run import PlanRun
 
 __all__ = [
-    "MAX_REVISIONS",
     "MODES",
-    "Estimate",
     "Plan",
     "PlanError",
     "PlanRun",
     "PlanStep",
     "PlannerExecutorOptions",
-    "PlannerExecutorRouter",
-    "ReadPlan",
     "UnknownModeError",
     "get_mode",
-    "plan_digest",
-    "plan_schema",
-    "read_plan",
     "read_plan_value",
     "switchyard_lint_rules",
     "switchyard_register_commands",

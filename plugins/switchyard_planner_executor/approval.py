@@ -1,4 +1,4 @@
-"""What a request wants of the plans: a new one, or to go on with one that waits.
+"""Plans that wait: what a request says about one, where it waits, and who may run it.
 
 Only what the caller says about a plan in so many words counts: a header, a member of the body,
 and where the policy allows it a user's text of exactly two words. Nothing is inferred from the
@@ -7,15 +7,29 @@ conversation.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, NoReturn
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from types import MappingProxyType
+from typing import Any
 
-from switchyard_core import Request, RequestError
-from switchyard_planner_executor.body import member
-from switchyard_planner_executor.strict_json import NotJsonError, RepeatedKeyError, loads
+from switchyard_core import (
+    Image,
+    PlanRecord,
+    PlanState,
+    PlanStore,
+    Request,
+    RequestError,
+    RouteContext,
+    UserMessage,
+)
+from switchyard_planner_executor.caller import member, refusal
+from switchyard_planner_executor.plan import NotJsonError, strict_json
 
-__all__ = ["Approve", "Fresh", "Intent", "Reject", "Revise", "RunPlan", "read_intent"]
+__all__ = ["MAX_REVISIONS", "Intent", "PendingPlan", "StoredPlan", "read_intent"]
 
+#: How often one plan may be revised.
+MAX_REVISIONS = 5
 HEADER = "x-switchyard-plan"
 BODY_KEY = "switchyard"
 METADATA_KEY = "switchyard_plan"
@@ -26,68 +40,38 @@ _HOW = (
     f'`"{BODY_KEY}": {{"approve": {{"plan_id": "...", "plan_digest": "..."}}}}`.'
 )
 _MAX_CHARS = 256
-#: Words of the text form, and how many more words each wants.
-_WORDS = {"approve": 2, "reject": 1, "revise": 1}
-#: Members of the body form, and the members that each wants in turn.
-_MEMBERS = {
-    "approve": ("plan_id", "plan_digest"),
-    "reject": ("plan_id",),
-    "revise": ("plan_id",),
-}
+
+#: What must be named with each word about a waiting plan: members in the body, words elsewhere.
+_NAMED: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "approve": ("plan_id", "plan_digest"),
+        "reject": ("plan_id",),
+        "revise": ("plan_id",),
+    }
+)
+
+
+# --- what a request says -------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fresh:
-    """Make a plan.
+class Intent:
+    """What a request wants of the plans.
 
     Args:
-        hold: Whether the caller wants it to wait for approval, whatever the policy says.
+        verb: ``make`` a plan; ``run`` the caller's own; ``approve``, ``reject`` or ``revise``
+            one that waits.
+        plan_id: Which one waits.
+        digest: What an approval saw; ``None`` for a user's text, which names none.
+        value: The caller's own plan as parsed JSON, not checked yet.
+        hold: Whether the plan is to wait for approval, whatever the policy says.
     """
 
-    hold: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Approve:
-    """Run a plan that waits.
-
-    Args:
-        plan_id: Which one.
-        digest: What the caller saw; ``None`` only for the text of a user, which names none.
-    """
-
-    plan_id: str
+    verb: str
+    plan_id: str = ""
     digest: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reject:
-    """Give up a plan that waits."""
-
-    plan_id: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Revise:
-    """Make a plan that waits again; the last user message says what should be different."""
-
-    plan_id: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunPlan:
-    """Run the caller's own plan without asking the planner.
-
-    Args:
-        value: Parsed JSON, not checked yet.
-        hold: Whether the caller wants it to wait for approval, whatever the policy says.
-    """
-
-    value: Any
+    value: Any = None
     hold: bool = False
-
-
-Intent = Fresh | Approve | Reject | Revise | RunPlan
 
 
 def read_intent(request: Request, *, by_text: bool) -> Intent:
@@ -97,97 +81,85 @@ def read_intent(request: Request, *, by_text: bool) -> Intent:
     ``metadata.switchyard_plan``, and with ``by_text`` a last user message that is exactly
     ``approve <plan_id>``.
 
-    Args:
-        request: The request.
-        by_text: Whether such a message counts.
-
     Raises:
         RequestError: ``approval_malformed`` (400): it is said in a way that can be read as
             something else; nothing was asked or run.
     """
-    header = request.headers.joined(HEADER)
-    if header is not None or HEADER in request.headers:
-        return _from_words(header or "", f"the header `{HEADER}`", None)
+    if HEADER in request.headers:
+        return _from_words(request.headers.joined(HEADER) or "", f"the header `{HEADER}`", None)
     raw = request.fields.raw(BODY_KEY)
     if raw is not None and raw != b"null":
         return _from_body(raw)
     if request.wire_format != "anthropic_messages":
-        found = _from_metadata(request)
-        if found is not None:
-            return found
-    if by_text:
-        plan_id = _approved_in_words(request)
-        if plan_id is not None:
-            return Approve(plan_id=plan_id)
-    return Fresh()
+        metadata = member(request, "metadata")
+        text = metadata.get(METADATA_KEY) if isinstance(metadata, dict) else None
+        where = f"metadata.{METADATA_KEY}"
+        if text is not None and not isinstance(text, str):
+            raise _malformed(f"`{where}` must be a string", where)
+        if text is not None:
+            return _from_words(text, f"`{where}`", where)
+    plan_id = _approved_in_words(request) if by_text else None
+    return Intent(verb="make") if plan_id is None else Intent(verb="approve", plan_id=plan_id)
 
 
-def _from_metadata(request: Request) -> Intent | None:
-    metadata = member(request, "metadata")
-    text = metadata.get(METADATA_KEY) if isinstance(metadata, dict) else None
-    if text is None:
-        return None
-    where = f"metadata.{METADATA_KEY}"
-    if not isinstance(text, str):
-        _refuse(f"`{where}` must be a string", where)
-    return _from_words(text, f"`{where}`", where)
-
-
-def _from_words(text: str, where: str, param: str | None) -> Approve | Reject | Revise:
-    words = text.split()
-    verb = words[0] if words else ""
-    if verb not in _WORDS:
-        _refuse(f"{where} says neither `approve`, `reject` nor `revise`", param)
-    if len(words) != 1 + _WORDS[verb]:
-        wanted = "the id and the digest" if _WORDS[verb] == 2 else "the id"
-        _refuse(f"{where} must name {wanted} of the plan behind `{verb}`, and nothing else", param)
-    return _intent(verb, [_name(word, where, param) for word in words[1:]])
-
-
-def _intent(verb: str, names: list[str]) -> Approve | Reject | Revise:
-    if verb == "approve":
-        return Approve(plan_id=names[0], digest=names[1])
-    return Reject(plan_id=names[0]) if verb == "reject" else Revise(plan_id=names[0])
-
-
-def _name(text: Any, where: str, param: str | None) -> str:
-    if not isinstance(text, str) or not text.strip() or len(text) > _MAX_CHARS:
-        _refuse(f"{where} must be a text of 1 to {_MAX_CHARS} characters", param)
-    return text
+def _from_words(text: str, where: str, param: str | None) -> Intent:
+    word, *names = text.split() or [""]
+    if word not in _NAMED:
+        raise _malformed(f"{where} says neither `approve`, `reject` nor `revise`", param)
+    expected = len(_NAMED[word])
+    if len(names) != expected:
+        what = "the id and the digest" if expected == 2 else "the id"
+        raise _malformed(
+            f"{where} must name {what} of the plan after `{word}`, and nothing else", param
+        )
+    return _about_plan(word, [(name, where, param) for name in names])
 
 
 def _from_body(raw: bytes) -> Intent:
-    said = _object(raw)
-    hold = "approval" in said
-    if hold and said.pop("approval") != "always":
-        _refuse(f'`{BODY_KEY}.approval` can only be "always"', f"{BODY_KEY}.approval")
-    if len(said) > 1:
-        _refuse(f"`{BODY_KEY}` can ask for one thing only, not for {_listed(said)}", BODY_KEY)
-    for key, value in said.items():
+    members = _object(raw)
+    hold = "approval" in members
+    if hold and members.pop("approval") != "always":
+        raise _malformed(f'`{BODY_KEY}.approval` can only be "always"', f"{BODY_KEY}.approval")
+    if len(members) > 1:
+        asked = _listed(members)
+        raise _malformed(f"`{BODY_KEY}` can ask for one thing only, not for {asked}", BODY_KEY)
+    for key, value in members.items():
         where = f"{BODY_KEY}.{key}"
         if key == "plan":
-            return RunPlan(value=value, hold=hold)
-        if key not in _MEMBERS:
-            known = _listed([*_MEMBERS, "plan", "approval"])
-            _refuse(f"`{where}` is not known here; `{BODY_KEY}` may have {known}", where)
+            return Intent(verb="run", value=value, hold=hold)
+        if key not in _NAMED:
+            keys = _listed([*_NAMED, "plan", "approval"])
+            raise _malformed(f"`{where}` is not known here; `{BODY_KEY}` may have {keys}", where)
         if hold:
-            _refuse(f"`{BODY_KEY}.approval` does not go with `{key}`", f"{BODY_KEY}.approval")
-        wanted = _MEMBERS[key]
-        if not isinstance(value, dict) or set(value) != set(wanted):
-            _refuse(f"`{where}` must be an object with {_listed(wanted)} and nothing else", where)
-        at = [(value[name], f"{where}.{name}") for name in wanted]
-        return _intent(key, [_name(text, f"`{path}`", path) for text, path in at])
-    return Fresh(hold=hold)
+            param = f"{BODY_KEY}.approval"
+            raise _malformed(f"`{param}` cannot be combined with `{key}`", param)
+        expected = _NAMED[key]
+        if not isinstance(value, dict) or set(value) != set(expected):
+            keys = _listed(expected)
+            raise _malformed(f"`{where}` must be an object with {keys} and nothing else", where)
+        return _about_plan(
+            key, [(value[name], f"`{where}.{name}`", f"{where}.{name}") for name in expected]
+        )
+    return Intent(verb="make", hold=hold)
+
+
+def _about_plan(word: str, names: list[tuple[Any, str, str | None]]) -> Intent:
+    """Return an intent about a waiting plan from its names, each with where it is."""
+    for text, where, param in names:
+        if not isinstance(text, str) or not text.strip() or len(text) > _MAX_CHARS:
+            raise _malformed(f"{where} must be a text of 1 to {_MAX_CHARS} characters", param)
+    plan_id, *digest = (text for text, _, _ in names)
+    return Intent(verb=word, plan_id=plan_id, digest=digest[0] if digest else None)
 
 
 def _object(raw: bytes) -> dict[str, Any]:
     try:
-        said = loads(raw)
-    except (NotJsonError, RepeatedKeyError) as error:
-        _refuse(f"`{BODY_KEY}` cannot be read: {error}", BODY_KEY)
-    if not isinstance(said, dict):
-        _refuse(f"`{BODY_KEY}` must be an object", BODY_KEY)
-    return said
+        found = strict_json(raw)
+    except NotJsonError as error:
+        raise _malformed(f"`{BODY_KEY}` cannot be read: {error}", BODY_KEY) from None
+    if not isinstance(found, dict):
+        raise _malformed(f"`{BODY_KEY}` must be an object", BODY_KEY)
+    return found
 
 
 def _listed(names: Any) -> str:
@@ -197,7 +169,7 @@ def _listed(names: Any) -> str:
 
 
 def _approved_in_words(request: Request) -> str | None:
-    """Return the plan that the last message approves, if that is a user's and says only that."""
+    """Return the plan that the last message approves, if it is a user's and says only that."""
     spoken = [m for m in request.conversation.messages if m.role != "system"]
     if not spoken or spoken[-1].role != "user":
         return None
@@ -207,10 +179,140 @@ def _approved_in_words(request: Request) -> str | None:
     return words[1] if exact and not message.left_out else None
 
 
-def _refuse(what: str, param: str | None) -> NoReturn:
-    raise RequestError(
-        message=f"{what}; nothing was run. {_HOW}",
-        code="approval_malformed",
-        param=param,
-        headers={"x-should-retry": "false"},
+def _malformed(what: str, param: str | None) -> RequestError:
+    return refusal(f"{what}; nothing was run. {_HOW}", "approval_malformed", param=param)
+
+
+# --- where a plan waits --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingPlan:
+    """What a plan store keeps: the request, the planner's prompt, and ``PlanRun.save()``."""
+
+    user: UserMessage
+    prompt_digest: str
+    state: Mapping[str, Any] = field(default_factory=dict)
+    revisions: int = 0
+
+    def to_bytes(self) -> bytes:
+        """Return it as the ``data`` of a record."""
+        return json.dumps(asdict(self), ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> PendingPlan:
+        """Return what :meth:`to_bytes` wrote."""
+        kept = json.loads(data.decode("utf-8", "surrogatepass"))
+        user = kept.pop("user")
+        images = tuple(Image(**image) for image in user.pop("images"))
+        left_out = tuple(user.pop("left_out"))
+        return cls(user=UserMessage(**user, images=images, left_out=left_out), **kept)
+
+
+class StoredPlan:
+    """A plan in the route's store: made, waiting or running.
+
+    ``pending`` is what its record holds while it waits.
+    """
+
+    def __init__(self, context: RouteContext, record: PlanRecord, pending: PendingPlan) -> None:
+        self.record = record
+        self.pending = pending
+        self._store = _store_of(context)
+        self._clock = context.clock
+
+    @classmethod
+    async def reserve(cls, context: RouteContext, plan_id: str, pending: PendingPlan) -> StoredPlan:
+        """Take a place in the store, before any model is asked.
+
+        Raises:
+            PlanCapacityError: There is none.
+        """
+        created_s = context.clock()
+        record = PlanRecord(plan_id=plan_id, owner=_owner_of(context), created_s=created_s)
+        await _store_of(context).add(record)
+        return cls(context, record, pending)
+
+    @classmethod
+    async def find(cls, context: RouteContext, plan_id: str) -> StoredPlan:
+        """Return a plan that waits and belongs to this session.
+
+        A plan made without a session belongs to whoever names its id and digest.
+
+        Raises:
+            RequestError: 404 ``plan_unknown``, 410 ``plan_expired``, 422 ``plan_not_pending``.
+        """
+        store = _store_of(context)
+        record = await store.get(plan_id)
+        if record is None or record.owner not in (None, _owner_of(context)):
+            what = (
+                f"there is no plan `{plan_id[:80]}` of this session: plans are kept until the "
+                "server stops or their time is over; ask for a new one"
+            )
+            raise refusal(what, "plan_unknown", status=404)
+        if record.state == "expired":
+            what = f"the plan `{plan_id}` waited longer than {store.ttl_s:g} s"
+            raise refusal(f"{what}: ask for a new one", "plan_expired", status=410)
+        if record.state != "planned":
+            raise _not_pending(record)
+        return cls(context, record, PendingPlan.from_bytes(record.data))
+
+    async def claim(self, state: PlanState) -> None:
+        """Move on from waiting; of many at the same time one wins.
+
+        Raises:
+            RequestError: 422 ``plan_not_pending``: another request was faster.
+        """
+        # What a plan was made from is not needed any more once it is rejected.
+        data = b"" if state == "rejected" else self.record.data
+        claimed = self.record.with_(state=state, data=data)
+        if not await self._store.swap(self.record, claimed):
+            raise _not_pending(await self._store.get(claimed.plan_id) or claimed)
+        self.record = claimed
+
+    async def keep(self, digest: str, **changes: Any) -> None:
+        """Let the plan wait for an approval that names ``digest``; its time begins now.
+
+        ``changes`` are fields of ``pending``.
+
+        Raises:
+            PlanCapacityError: Its place was taken meanwhile, and there is none.
+        """
+        self.pending = replace(self.pending, **changes)
+        data = self.pending.to_bytes()
+        waiting = self.record.with_(
+            state="planned", digest=digest, created_s=self._clock(), data=data
+        )
+        if not await self._store.swap(self.record, waiting):
+            # The planner took longer than plans are kept, and the place went to another plan.
+            await self._store.add(waiting)
+        self.record = waiting
+
+    async def settle(self, state: PlanState) -> None:
+        """Note how a run ended; what it was made from is not needed any more."""
+        await self._store.swap(self.record, self.record.with_(state=state, data=b""))
+
+    async def drop(self) -> None:
+        """Give the place back."""
+        await self._store.remove(self.record.plan_id)
+
+
+def _store_of(context: RouteContext) -> PlanStore:
+    if context.plans is None:
+        msg = "this route type needs a plan store: its options name one"
+        raise RuntimeError(msg)
+    return context.plans
+
+
+def _owner_of(context: RouteContext) -> tuple[str, str | None] | None:
+    identity = context.session.identity
+    return identity.key if identity is not None else None
+
+
+def _not_pending(record: PlanRecord) -> RequestError:
+    return refusal(
+        f"the plan `{record.plan_id}` does not wait for approval: it is {record.state}",
+        "plan_not_pending",
+        status=422,
+        details={"status": record.state, "plan_id": record.plan_id},
     )

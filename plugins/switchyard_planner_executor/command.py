@@ -1,7 +1,6 @@
 """``switchyard plan``: a plan and its results on the command line.
 
-Everything is done by the route; this module asks it, prints what it says, and holds no logic of
-a run.
+The route does everything; this module asks it, prints what it says, and has no logic of a run.
 """
 
 from __future__ import annotations
@@ -12,8 +11,9 @@ import json
 import signal
 import sys
 from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import click
 
@@ -33,31 +33,26 @@ from switchyard_core import (
     UpstreamError,
 )
 from switchyard_core.cli import replay_options, unused_note
-from switchyard_planner_executor.printing import PRINTERS, Printer
-from switchyard_planner_executor.strict_json import NotJsonError, RepeatedKeyError, loads
-from switchyard_planner_executor.visible import plain_lines
+from switchyard_planner_executor.plan import NotJsonError, RepeatedKeyError, strict_json
+from switchyard_planner_executor.rendering import PRINTERS, Printer, plain_lines
 
 __all__ = ["command"]
 
 _DONE, _FAILED, _UNUSABLE, _NOT_APPROVED, _INTERRUPTED = 0, 1, 2, 3, 130
 _TYPE = "planner_executor"
-#: What a route says of a plan of the caller's, which here is a file.
+#: What a route says about a caller's plan, which here is a file.
 _PLAN_FILE = frozenset({"plan_invalid", "caller_plans_off"})
-
 #: What is wrong with the environment and not with a plan.
 _NO_KEY = frozenset({"missing_api_key", "missing_credential"})
+_FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 class _CannotRun(Exception):  # noqa: N818  # ends the command with a message
     """Why the command cannot do what it was asked."""
 
-    def __init__(self, message: str, code: int = _UNUSABLE) -> None:
-        self.code = code
-        super().__init__(message)
-
 
 @click.command(name="plan")
-@click.argument("policy", type=click.Path(dir_okay=False, path_type=Path))
+@click.argument("policy", type=_FILE)
 @click.argument("request", required=False, default="")
 @click.option("--route", "route_id", metavar="ID", help="Route id; needed when there are several.")
 @click.option("--plan-only", is_flag=True, help="Show the plan and run nothing.")
@@ -65,16 +60,11 @@ class _CannotRun(Exception):  # noqa: N818  # ends the command with a message
 @click.option(
     "--from",
     "source",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=_FILE,
     metavar="FILE",
     help="Run this plan (JSON) instead of asking for one.",
 )
-@click.option(
-    "--save",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Write the plan to this file, for --from.",
-)
+@click.option("--save", type=_FILE, metavar="FILE", help="Write the plan to this file, for --from.")
 @click.option(
     "--output",
     type=click.Choice(sorted(PRINTERS)),
@@ -106,131 +96,117 @@ def command(  # noqa: PLR0913, PLR0917  # one per option
     Example: switchyard plan policies/planner_executor.toml "plan a picnic" --replay recordings
     """
     printer = PRINTERS[output](sys.stdout)
+    message = ""
     try:
+        registry = ctx.find_root().obj
+        shared = registry if isinstance(registry, PluginRegistry) else None
+        yard = Switchyard.from_policy(policy, registry=shared, replay=replay)
+        plan = _read_plan(source)
         session = _Session(
-            yard=_yard(ctx, policy, replay),
+            yard=yard,
             printer=printer,
-            route_id=route_id,
-            text=request,
-            plan=_read_plan(source),
+            route=_route(yard, route_id),
+            text=_shown_request(request, plan),
+            plan=plan,
             save=save,
         )
         code = asyncio.run(session.run(plan_only=plan_only, yes=yes))
-    except _CannotRun as error:
-        _stop(ctx, str(error), error.code)
-    except (PolicyError, PluginError) as error:
-        _stop(ctx, str(error), _UNUSABLE)
-    except ReplayError as error:
-        _stop(ctx, error.message, _UNUSABLE)
-    except (RequestError, UpstreamError) as error:
-        word = error.code if isinstance(error, RequestError) else ""
-        unusable = word in _PLAN_FILE or word in _NO_KEY
-        where = f"{source}: " * (word in _PLAN_FILE)
-        _stop(ctx, where + _told(error), _UNUSABLE if unusable else _FAILED)
     except KeyboardInterrupt:
         printer.interrupted()
         code = _INTERRUPTED
+    except (_CannotRun, PolicyError, PluginError) as error:
+        code, message = _UNUSABLE, str(error)
+    except ReplayError as error:
+        code, message = _UNUSABLE, error.message
+    except UpstreamError as error:
+        code, message = _FAILED, error.message
+    except RequestError as error:
+        code = _UNUSABLE if error.code in _PLAN_FILE | _NO_KEY else _FAILED
+        message = f"{source}: " * (error.code in _PLAN_FILE) + _told(error)
     except OSError as error:
         # The output went to a full disk, or to a reader that is gone.
-        _stop(ctx, f"cannot write the output: {error.strerror or error}", _UNUSABLE)
+        code, message = _UNUSABLE, f"cannot write the output: {error.strerror or error}"
     note = unused_note(replay) if code == _DONE else ""
-    if note:
-        click.echo(note, err=True)
+    for text in (f"error: {message}" if message else "", note):
+        if text:
+            click.echo(text, err=True)
     ctx.exit(code)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Session:
     """One use of the command: a request, and perhaps the approval of its plan."""
 
-    def __init__(
-        self,
-        *,
-        yard: Switchyard,
-        printer: Printer,
-        route_id: str | None,
-        text: str,
-        plan: Mapping[str, Any] | None,
-        save: Path | None,
-    ) -> None:
-        self._yard = yard
-        self._printer = printer
-        self._route = _route(yard, route_id)
-        self._plan = plan
-        self._save = save
-        self._text = text
-        if plan is not None and not text.strip():
-            # Only shown: a plan file without a goal is the route's to refuse.
-            self._text = str(plan.get("goal") or "(a plan from a file)")
-        if not self._text.strip():
-            msg = 'say what you want: switchyard plan POLICY "..."'
-            raise _CannotRun(msg)
+    yard: Switchyard
+    printer: Printer
+    route: Any
+    text: str
+    plan: Mapping[str, Any] | None
+    save: Path | None
 
     async def run(self, *, plan_only: bool, yes: bool) -> int:
         """Return the exit code."""
         asks = not yes and not plan_only and sys.stdin.isatty() and sys.stdout.isatty()
-        wants: dict[str, Any] = {}
-        if self._plan is not None:
-            wants["plan"] = dict(self._plan)
+        wish: dict[str, Any] = {} if self.plan is None else {"plan": dict(self.plan)}
         if asks or plan_only:
-            wants["approval"] = "always"
-        self._printer.request(self._text)
+            wish["approval"] = "always"
+        self.printer.request(self.text)
         try:
-            found = await self._send(wants)
-            # More than once where a new plan of the rest waits for approval as well.
-            while found["status"] == "planned" and not plan_only:
+            result = await self._send(wish)
+            # More than once where a new plan for the rest waits for approval as well.
+            while result["status"] == "planned" and not plan_only:
                 if not (yes or (asks and _agreed())):
-                    self._printer.waits(found, self._advice())
+                    self.printer.waits(result, self._advice())
                     return _NOT_APPROVED
-                keys = ("plan_id", "plan_digest")
-                found = await self._send({"approve": {key: found[key] for key in keys}})
+                named = {key: result[key] for key in ("plan_id", "plan_digest")}
+                result = await self._send({"approve": named})
         finally:
-            await self._yard.aclose()
-        self._printer.finished(found)
-        return _FAILED if found["status"] == "failed" else _DONE
+            await self.yard.aclose()
+        self.printer.finished(result)
+        return _FAILED if result["status"] == "failed" else _DONE
 
     def _advice(self) -> str:
-        """Return how to go on with a plan that waits; it is gone when the command ends."""
+        """Return how to continue with a plan that waits; it is gone when the command ends."""
         advice = "Run the command again with --yes: a plan is made and run without a question."
-        options: Any = self._route.options
+        options: Any = self.route.options
         if options.approval == "always" and not options.allow_caller_plans:
             return advice
-        if self._save is None:
+        if self.save is None:
             return f"{advice} To look at a plan first, add --plan-only --save FILE."
-        return f"{advice} To run this very plan: --from {self._save} --yes."
+        return f"{advice} To run this very plan: --from {self.save} --yes."
 
-    async def _send(self, wants: Mapping[str, Any]) -> dict[str, Any]:
+    async def _send(self, wish: Mapping[str, Any]) -> dict[str, Any]:
         """Ask the route and print what happens; return the machine-readable part."""
         body: dict[str, Any] = {
-            "model": self._route.id,
-            "messages": [{"role": "user", "content": self._text}],
+            "model": self.route.id,
+            "messages": [{"role": "user", "content": self.text}],
         }
-        if wants:
-            body["switchyard"] = dict(wants)
-        extension: dict[str, Any] = {}
-        events: AsyncGenerator[AnswerEvent] = self._yard.answer(
+        if wish:
+            body["switchyard"] = dict(wish)
+        result: dict[str, Any] = {}
+        events: AsyncGenerator[AnswerEvent] = self.yard.answer(
             Request(wire_format="openai_chat", body=body)
         )
         async with contextlib.aclosing(events):
             async for event in events:
                 if isinstance(event, Progress):
                     self._keep(event.data)
-                    self._printer.event(event.data)
+                    self.printer.event(event.data)
                 elif isinstance(event, Extension):
-                    extension = dict(event.data)
+                    result = dict(event.data)
                 elif isinstance(event, Finished):
-                    extension["status"] = event.status
-        return extension
+                    result["status"] = event.status
+        return result
 
     def _keep(self, event: Mapping[str, Any]) -> None:
-        """Write a plan to where the user wants it, as soon as it is there."""
-        if self._save is None or event["event"] != "plan_created":
+        """Write a plan to where the user wants it, as soon as it exists."""
+        if self.save is None or event["event"] != "plan_created":
             return
         text = json.dumps(event["plan"], indent=2, ensure_ascii=False) + "\n"
         try:
-            self._save.write_text(text, "utf-8")
+            self.save.write_text(text, "utf-8")
         except OSError as error:
-            msg = f"cannot write {self._save}: {error.strerror}"
-            raise _CannotRun(msg) from None
+            raise _CannotRun(f"cannot write {self.save}: {error.strerror}") from None
 
 
 def _agreed() -> bool:
@@ -239,7 +215,7 @@ def _agreed() -> bool:
     Raises:
         KeyboardInterrupt: The user stopped the command.
     """
-    # The event loop's own handler would only take note of Ctrl-C and wait on for the line.
+    # The event loop's own handler would only take note of Ctrl-C and keep waiting for the line.
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         return click.confirm("Run this plan?", default=False, err=True)
@@ -251,69 +227,53 @@ def _agreed() -> bool:
         signal.signal(signal.SIGINT, handler)
 
 
-def _yard(ctx: click.Context, policy: Path, replay: Replay | None) -> Switchyard:
-    registry = ctx.find_root().obj
-    return Switchyard.from_policy(
-        policy,
-        registry=registry if isinstance(registry, PluginRegistry) else None,
-        replay=replay,
-    )
+def _shown_request(text: str, plan: Mapping[str, Any] | None) -> str:
+    """Return what is asked for; beside a plan from a file it is only shown."""
+    if not text.strip() and plan is not None:
+        text = str(plan.get("goal") or "(a plan from a file)")
+    if not text.strip():
+        raise _CannotRun('say what you want: switchyard plan POLICY "..."')
+    return text
 
 
-def _route(yard: Switchyard, wanted: str | None) -> Any:
+def _route(yard: Switchyard, name: str | None) -> Any:
     """Return the route to ask."""
     routes = [r for r in yard.policy.routes.values() if r.type.name == _TYPE]
-    known = ", ".join(f"`{route.id}`" for route in routes)
+    ids = ", ".join(f"`{route.id}`" for route in routes)
     if not routes:
-        msg = f"{yard.policy.name} has no route of type `{_TYPE}`"
-        raise _CannotRun(msg)
-    if wanted is None:
-        if len(routes) == 1:
-            return routes[0]
-        msg = f"several routes can plan: {known}; say which with --route"
-        raise _CannotRun(msg)
+        raise _CannotRun(f"{yard.policy.name} has no route of type `{_TYPE}`")
+    if name is None and len(routes) > 1:
+        raise _CannotRun(f"several routes can plan: {ids}; say which with --route")
     for route in routes:
-        if wanted in (route.id, route.name, *route.aliases):
+        if name in (None, route.id, route.name, *route.aliases):
             return route
-    msg = f"no route of type `{_TYPE}` is called `{wanted}` (there are {known})"
-    raise _CannotRun(msg)
+    raise _CannotRun(f"no route of type `{_TYPE}` is called `{name}` (there are {ids})")
 
 
 def _read_plan(source: Path | None) -> Mapping[str, Any] | None:
     if source is None:
         return None
     try:
-        found = loads(source.read_bytes())
+        found = strict_json(source.read_bytes())
     except OSError as error:
-        msg = f"cannot read {source}: {error.strerror}"
-        raise _CannotRun(msg) from None
-    except NotJsonError as error:
-        msg = f"{source} is not JSON: {error}"
-        raise _CannotRun(msg) from None
+        raise _CannotRun(f"cannot read {source}: {error.strerror}") from None
     except RepeatedKeyError as error:
-        msg = f"{source} holds no plan: {error}"
-        raise _CannotRun(msg) from None
+        raise _CannotRun(f"{source} is not a plan: {error}") from None
+    except NotJsonError as error:
+        raise _CannotRun(f"{source} is not JSON: {error}") from None
     # The machine-readable part of an answer holds its plan, too.
     if isinstance(found, dict) and isinstance(found.get("plan"), dict):
         found = found["plan"]
     if not isinstance(found, dict):
-        msg = f"{source} holds no plan: it must be an object with `goal` and `steps`"
-        raise _CannotRun(msg)
+        raise _CannotRun(f"{source} is not a plan: it must be an object with `goal` and `steps`")
     return found
 
 
-def _told(error: RequestError | UpstreamError) -> str:
+def _told(error: RequestError) -> str:
     """Return an error for people, with the raw text of a plan that could not be used."""
-    if isinstance(error, UpstreamError):
-        return error.message
     lines = [f"{error.message} ({error.code})"]
     raw = error.details.get("raw_text")
     if raw is not None:
         whose = "the planner said:" if error.code == "plan_unusable" else "the plan was:"
         lines += [whose, *(f"  | {line}" for line in plain_lines(str(raw)).splitlines())]
     return "\n".join(lines)
-
-
-def _stop(ctx: click.Context, message: str, code: int) -> NoReturn:
-    click.echo(f"error: {message}", err=True)
-    ctx.exit(code)

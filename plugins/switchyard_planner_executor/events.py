@@ -1,4 +1,4 @@
-"""What happens in a run, as one ordered log of frozen events.
+"""What happens in a run: its log of frozen events, the record of each step, what it spent.
 
 Each event is plain data in :func:`as_json`; a file of such lines is the debug format of a run.
 """
@@ -6,13 +6,12 @@ Each event is plain data in :func:`as_json`; a file of such lines is the debug f
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Literal
 
-from switchyard_core import ModelUsage
+from switchyard_core import ModelUsage, ToolOutput
 from switchyard_planner_executor.estimate import Estimate
-from switchyard_planner_executor.plan import Plan
+from switchyard_planner_executor.plan import Plan, PlanStep
 
 __all__ = [
     "ApprovalRequired",
@@ -20,28 +19,21 @@ __all__ = [
     "Replanned",
     "RunEvent",
     "RunFinished",
+    "Spent",
     "StepFailed",
     "StepFinished",
+    "StepRecord",
     "StepStarted",
     "StepText",
     "ToolCalled",
     "ToolReturned",
     "as_json",
-    "usage_json",
 ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanCreated:
-    """A plan is there, and nothing of it has run.
-
-    Args:
-        plan_id: Its id.
-        digest: Digest of the plan and of what it would be run with.
-        plan: The plan.
-        estimate: What running it would take.
-        warnings: Codes of what was odd about it.
-    """
+    """A plan exists, and none of it has run; ``warnings`` are codes."""
 
     plan_id: str
     digest: str
@@ -106,14 +98,10 @@ class StepFinished:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepFailed:
-    """A step has none.
+    """A step ended without a result.
 
-    Args:
-        step: Its number.
-        code: One word: ``upstream``, ``timeout``, ``run_timeout``, ``tool_rounds``,
-            ``truncated``, ``refused``, ``unfamiliar_call`` or ``blocked``.
-        error: One sentence for people.
-        usage: Tokens of what it tried.
+    ``code`` is ``upstream``, ``timeout``, ``run_timeout``, ``tool_rounds``, ``truncated``,
+    ``refused``, ``unfamiliar_call`` or ``blocked``; ``error`` is a sentence for people.
     """
 
     step: int
@@ -124,14 +112,9 @@ class StepFailed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replanned:
-    """The rest of the plan was replaced.
+    """The rest of the plan was replaced, because a step failed with the code ``why``.
 
-    Args:
-        plan_id: Id of the plan.
-        digest: The new digest.
-        plan: The new plan: the steps that ran, then the new ones.
-        why: Code of the failure that led to it.
-        estimate: What the new steps would take.
+    ``plan`` has the steps that ran, then the new ones; ``estimate`` is about the new ones.
     """
 
     plan_id: str
@@ -143,14 +126,10 @@ class Replanned:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFinished:
-    """The end of the log.
+    """The end of the log, with the tokens of all calls and the number of the executor's calls.
 
-    Args:
-        status: ``planned``, ``completed``, ``failed`` or ``rejected``.
-        reason: Why it failed, a word; ``""`` otherwise.
-        planner: Tokens of the planner's calls.
-        executor: Tokens of the executor's calls.
-        calls: Executor calls that were made.
+    ``status`` is ``planned``, ``completed``, ``failed`` or ``rejected``; ``reason`` is one word
+    for why it failed, or ``""``.
     """
 
     status: str
@@ -188,16 +167,57 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Estimate):
         return {**value.as_json(), "text": value.as_text()}
     if isinstance(value, ModelUsage):
-        return usage_json(value)
-    if isinstance(value, tuple):
-        return list(value)
-    return value
+        return asdict(value)
+    return list(value) if isinstance(value, tuple) else value
 
 
-def usage_json(usage: ModelUsage) -> Mapping[str, int]:
-    """Return tokens as plain data."""
-    return {
-        "input_tokens": usage.input_tokens,
-        "output_tokens": usage.output_tokens,
-        "cached_tokens": usage.cached_tokens,
-    }
+@dataclass(slots=True, kw_only=True)
+class Spent:
+    """Tokens of the planner and the executor, and the number of the executor's calls."""
+
+    planner: ModelUsage = field(default_factory=ModelUsage)
+    executor: ModelUsage = field(default_factory=ModelUsage)
+    calls: int = 0
+
+    def __add__(self, other: Spent) -> Spent:
+        planner, executor = self.planner + other.planner, self.executor + other.executor
+        return Spent(planner=planner, executor=executor, calls=self.calls + other.calls)
+
+
+@dataclass(slots=True, kw_only=True)
+class StepRecord:
+    """What became of one step; filled in while it runs.
+
+    ``code`` and ``error`` are those of :class:`StepFailed`, ``""`` without a failure;
+    ``replanned`` says that a new plan took over from here. ``tool_calls`` have ``name``,
+    ``arguments``, ``ok`` and ``ms``; ``ms`` of the step is from its first call to its end.
+    """
+
+    step: PlanStep
+    status: Literal["completed", "failed", "not_run"] = "not_run"
+    result: str = ""
+    code: str = ""
+    error: str = ""
+    replanned: bool = False
+    tool_calls: list[dict[str, Any]] = field(default_factory=list)
+    usage: ModelUsage = field(default_factory=ModelUsage)
+    ms: float = 0.0
+
+    def note_tool(self, output: ToolOutput) -> None:
+        """Note a tool call that ended."""
+        call, ms = output.call, round(output.ms, 1)
+        self.tool_calls.append(
+            {"name": call.name, "arguments": call.arguments, "ok": output.ok, "ms": ms}
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the record as the answer's machine-readable part shows it."""
+        return {
+            "step": self.step.step,
+            "status": self.status,
+            "result": self.result,
+            "error": self.error or None,
+            "tool_calls": [dict(call) for call in self.tool_calls],
+            "usage": asdict(self.usage),
+            "ms": round(self.ms, 1),
+        }

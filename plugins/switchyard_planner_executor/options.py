@@ -1,34 +1,82 @@
-"""The keys of a ``planner_executor`` route."""
+"""The keys of a ``planner_executor`` route, its modes, and what a policy check says about them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
-from switchyard_core import OptionError, Options, PlanStoreName, Prompt, TargetName, ToolName
-from switchyard_planner_executor.modes import DEFAULT_MODE, MODES, RESERVED, reserved_sentence
+from switchyard_core import (
+    Finding,
+    LintRule,
+    OptionError,
+    Options,
+    PlanStoreName,
+    Policy,
+    Prompt,
+    SwitchyardError,
+    TargetName,
+    ToolName,
+)
 
-__all__ = ["PlannerExecutorOptions"]
+__all__ = ["LINT_RULES", "MODES", "PlannerExecutorOptions", "UnknownModeError", "get_mode"]
+
+#: The modes, the default first.
+MODES = ("plan_then_execute", "replan")
+#: Reserved names, and what they stand for elsewhere.
+_RESERVED = {"magentic": "orchestration with a task ledger, stall counting and several workers"}
+
+
+# --- modes ---------------------------------------------------------------------------------------
+
+
+class UnknownModeError(SwitchyardError, ValueError):
+    """There is no mode called ``name``; the message lists the modes."""
+
+    def __init__(self, name: str, message: str) -> None:
+        self.name = name
+        self.message = message
+        super().__init__(message)
+
+
+def get_mode(name: str | None) -> str:
+    """Return a mode by its name; ``None`` and ``""`` give the default.
+
+    Raises:
+        UnknownModeError: There is no such mode.
+    """
+    if name in (None, ""):
+        return MODES[0]
+    if name in MODES:
+        return str(name)
+    shown = str(name)[:200]
+    near = get_close_matches(shown, MODES, n=1)
+    guess = f"; did you mean `{near[0]}`?" if near else ""
+    what = _reserved(shown) or f"there is no mode `{shown}`"
+    raise UnknownModeError(str(name), f"{what}; modes: {', '.join(MODES)}{guess}")
+
+
+def _reserved(name: str) -> str:
+    """Return what a reserved name is reserved for, ``""`` for any other name."""
+    meaning = _RESERVED.get(name)
+    return f"the mode `{name}` is reserved for {meaning}, and is not implemented" if meaning else ""
 
 
 def _not_reserved(value: Any) -> Any:
-    """Refuse the names that mean another thing; what is no mode at all is the type's matter."""
-    if not isinstance(value, str):
-        return value
-    if not value.strip():
-        msg = "must not be blank"
-        raise OptionError(
-            msg, fix=f'remove the key for "{DEFAULT_MODE}", or write a mode', code="SY108"
-        )
-    if value in RESERVED:
-        msg = f"{reserved_sentence(value)}; modes: {', '.join(MODES)}"
-        raise OptionError(
-            msg, fix='"replan" plans again after a failed step; or remove the key', code="SY315"
-        )
+    """Refuse blank and reserved names; the type of the option refuses the others."""
+    if isinstance(value, str) and not value.strip():
+        fix = f'remove the key for "{MODES[0]}", or write a mode'
+        raise OptionError("must not be blank", fix=fix, code="SY108")
+    if isinstance(value, str) and _reserved(value):
+        fix = '"replan" plans again after a failed step; or remove the key'
+        msg = f"{_reserved(value)}; modes: {', '.join(MODES)}"
+        raise OptionError(msg, fix=fix, code="SY315")
     return value
 
+
+# --- options -------------------------------------------------------------------------------------
 
 Mode = Annotated[Literal["plan_then_execute", "replan"], BeforeValidator(_not_reserved)]
 Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
@@ -48,8 +96,8 @@ class PlannerExecutorOptions(Options):
         executor_prompt: Replaces the built-in instruction of the executor.
         mode: ``replan`` plans the rest again after a step that failed or is blocked.
         planner_sees: Whether the planner gets earlier text of the conversation too.
-        planner_output: ``lenient`` takes one code fence off a plan.
-        planner_retries: How often a plan that cannot be used is sent back, 0 to 2.
+        planner_output: ``lenient`` removes one code fence around a plan.
+        planner_retries: How often an unusable plan is sent back, 0 to 2.
         planner_max_tokens: Limit of the planner's answer in tokens.
         executor_max_tokens: Limit of each of the executor's answers in tokens.
         caller_instructions: Whether the executor gets the caller's instructions.
@@ -60,16 +108,16 @@ class PlannerExecutorOptions(Options):
         approval_by_text: Whether a user's text that is exactly ``approve <plan id>`` counts.
         allow_caller_plans: Whether callers may bring plans though ``approval`` is ``always``.
         plan_store: Where plans wait.
-        plan_capacity: Most plans kept at once.
-        plan_ttl_s: Seconds after which a plan that waits expires.
-        max_steps: Most steps of a plan; one with more is refused.
-        max_tool_rounds: Most answers of one step that call tools.
+        plan_capacity: Maximum number of plans kept at once.
+        plan_ttl_s: Seconds after which a waiting plan expires.
+        max_steps: Maximum number of steps of a plan; a longer one is refused.
+        max_tool_rounds: Maximum number of answers of one step that call tools.
         max_tool_output_chars: Longer outputs of tools are cut.
         planner_timeout_s: Seconds for the plan.
         step_timeout_s: Seconds for one step with its tools.
         run_timeout_s: Seconds for all steps.
         on_step_error: Whether the steps after a failed one run.
-        max_replans: Most plans for a rest, in ``replan``.
+        max_replans: Maximum number of plans for the rest, in ``replan``.
         replan_approval: Whether such a plan waits again, or the first approval covers it.
         answer: ``last_step`` answers with the text of the last step only.
         progress_events: Whether streams carry the events of a run as comments.
@@ -116,18 +164,27 @@ class PlannerExecutorOptions(Options):
 
     @property
     def hinted_tool(self) -> str | None:
-        """The tool that a step with a query is told to use, ``None`` when none is known."""
+        """The tool that a step with a query is told to use, ``None`` when there is none."""
         if self.query_tool is not None:
             return self.query_tool
         return self.tools[0] if len(self.tools) == 1 else None
+
+    @property
+    def searchable(self) -> bool:
+        """Whether a step may have a query."""
+        return self.hinted_tool is not None
+
+    @property
+    def waits_again(self) -> bool:
+        """Whether a new plan for the rest may have to wait for approval."""
+        return self.mode == "replan" and self.approval != "none" and self.replan_approval == "again"
 
     @field_validator("tools")
     @classmethod
     def _listed_once(cls, names: list[str]) -> list[str]:
         for name in names:
             if names.count(name) > 1:
-                msg = f"the tool `{name}` is listed twice"
-                raise OptionError(msg, fix="list it once")
+                raise OptionError(f"the tool `{name}` is listed twice", fix="list it once")
         return names
 
     @field_validator("query_tool")
@@ -135,10 +192,9 @@ class PlannerExecutorOptions(Options):
     def _is_offered(cls, name: str | None, info: ValidationInfo) -> str | None:
         tools = info.data.get("tools")
         if name is not None and tools is not None and name not in tools:
-            msg = f"`{name}` is not among the `tools` of this route"
             near = get_close_matches(name, tools, n=1)
             fix = f"did you mean `{near[0]}`?" if near else "add it to `tools`, or name one of them"
-            raise OptionError(msg, fix=fix)
+            raise OptionError(f"`{name}` is not among the `tools` of this route", fix=fix)
         return name
 
     @field_validator("approval_over_usd")
@@ -152,3 +208,99 @@ class PlannerExecutorOptions(Options):
             msg = f'`approval_over_usd` has no meaning with `approval = "{approval}"`'
             raise OptionError(msg, fix='write `approval = "over_cost"`, or remove the key')
         return limit
+
+
+# --- the policy check ----------------------------------------------------------------------------
+
+
+def _routes(policy: Policy) -> Iterator[tuple[str, PlannerExecutorOptions]]:
+    for name, route in policy.routes.items():
+        if isinstance(route.options, PlannerExecutorOptions):
+            yield name, route.options
+
+
+def _unguarded_side_effects(policy: Policy) -> Iterator[Finding]:
+    """Yield tools that change something on a route where no person has seen what will run.
+
+    An approved plan that never changes cannot be made to do more by what a tool returns.
+    Without approval nobody has looked at it; with ``replan`` the next plan is made after tool
+    results were read.
+    """
+    for route, options in _routes(policy):
+        why, fix = "", 'write `approval = "always"`'
+        if options.mode == "replan":
+            why = 'with `mode = "replan"`, where what a tool returns can add steps'
+            fix = 'use `mode = "plan_then_execute"`, or leave the tool out'
+        elif options.approval != "always":
+            why = f'with `approval = "{options.approval}"`, where plans run that nobody has seen'
+        for index, name in enumerate(options.tools if why else ()):
+            tool = policy.tools.get(name)
+            if tool is not None and tool.side_effects:
+                yield policy.finding(
+                    "PLEX001",
+                    f"the tool `{name}` has side effects and is offered {why}",
+                    ("routes", route, "tools", index),
+                    fix=fix,
+                )
+
+
+def _without_effect(policy: Policy) -> Iterator[Finding]:
+    """Yield keys that are set and change nothing, because of the value of another key."""
+    replan, approval = '`mode = "replan"`', 'an `approval` other than "none"'
+    for route, options in _routes(policy):
+        steady, free = options.mode != "replan", options.approval == "none"
+        for key, idle, needs in (
+            ("max_replans", steady, replan),
+            ("replan_approval", steady, replan),
+            ("replan_approval", free and not steady, approval),
+            ("allow_caller_plans", options.approval != "always", '`approval = "always"`'),
+        ):
+            if idle and key in options.model_fields_set:
+                yield policy.finding(
+                    "PLEX002",
+                    f"`{key}` has no effect without {needs}",
+                    ("routes", route, key),
+                    fix=f"remove `{key}`, or write {needs}",
+                )
+
+
+def _unpriced_targets(policy: Policy) -> Iterator[Finding]:
+    """Yield executors without a price on routes that compare what a plan may cost with a limit."""
+    for route, options in _routes(policy):
+        key = "approval" if options.approval == "over_cost" else "max_cost_usd"
+        target = policy.targets[options.executor_target]
+        limited = key == "approval" or options.max_cost_usd is not None
+        if limited and target.id not in policy.prices:
+            yield policy.finding(
+                "SY316",
+                f"`{key}` compares costs, and the target `{target.name}` has no price",
+                ("routes", route, "executor_target"),
+                severity="error",
+                fix=f'add `[prices."{target.id}"]` with `as_of`, `input` and `output`, '
+                f"or remove `{key}`",
+            )
+
+
+#: The rules of this plugin. The error has its own code, so that no comment in a policy can
+#: switch it off.
+LINT_RULES = (
+    LintRule(
+        code="PLEX001",
+        name="unguarded-side-effects",
+        check=_unguarded_side_effects,
+        summary="finds tools with side effects on routes without a fixed, approved plan",
+    ),
+    LintRule(
+        code="PLEX002",
+        name="setting-without-effect",
+        check=_without_effect,
+        summary="finds keys that another key of the route makes idle",
+    ),
+    LintRule(
+        code="PLEX003",
+        name="unpriced-target",
+        check=_unpriced_targets,
+        summary="finds executors without a price on routes that compare costs (SY316)",
+        severity="error",
+    ),
+)

@@ -1,21 +1,82 @@
-"""A plan as data: what the planner returns and the executor works through."""
+"""A plan as data: its schema and its digest, and how a plan is read or refused."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+import unicodedata
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
 from hashlib import sha256
-from typing import Annotated, Any
+from math import isinf
+from typing import Annotated, Any, Literal, NoReturn
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictInt, StrictStr
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StrictInt,
+    StrictStr,
+    ValidationError,
+)
 
-from switchyard_planner_executor.visible import is_blank
+from switchyard_core import DecisionWarning, ModelReply, SwitchyardError
 
-__all__ = ["Plan", "PlanStep", "plan_digest", "plan_schema"]
+__all__ = [
+    "NotJsonError",
+    "Plan",
+    "PlanError",
+    "PlanFault",
+    "PlanStep",
+    "ReadPlan",
+    "RepeatedKeyError",
+    "is_blank",
+    "is_hidden",
+    "plan_schema",
+    "read_plan",
+    "read_plan_value",
+    "strict_json",
+]
+
+#: Why a plan cannot be used.
+PlanFault = Literal[
+    "empty", "not_json", "schema", "numbering", "too_many_steps", "truncated", "refused"
+]
+
+#: Unicode categories of characters that show nothing, or change how others are shown.
+_HIDDEN = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
+#: Words by which a provider says that its filter held the answer back.
+_FILTERED = frozenset({"content_filter", "safety"})
+#: What pydantic's error types mean to whoever wrote the plan.
+_EXPECTED = {
+    "string_type": "must be a string",
+    "int_type": "must be an integer",
+    "tuple_type": "must be an array",
+    "model_type": "must be an object",
+    "model_attributes_type": "must be an object",
+    "missing": "is missing",
+    "extra_forbidden": "is not a key of a plan",
+}
+_FENCE = "```"
+_SHOWN_CHARS = 200
+
+
+# --- the model -----------------------------------------------------------------------------------
+
+
+def is_hidden(char: str) -> bool:
+    """Return whether a character shows nothing, or changes how others are shown."""
+    return unicodedata.category(char) in _HIDDEN
+
+
+def is_blank(text: str) -> bool:
+    """Return whether nothing of a text can be seen."""
+    return all(char.isspace() or is_hidden(char) for char in text)
 
 
 def _is_unicode(text: str) -> str:
-    """Refuse halves of characters, which JSON can spell and nobody can write down."""
+    """Refuse halves of surrogate pairs, which JSON can spell and UTF-8 cannot."""
     if not text.isascii():
         try:
             text.encode("utf-8")
@@ -25,7 +86,7 @@ def _is_unicode(text: str) -> str:
     return text
 
 
-def _says_something(text: str) -> str:
+def _is_visible(text: str) -> str:
     if is_blank(text):
         msg = "must not be blank"
         raise ValueError(msg)
@@ -40,23 +101,15 @@ _Text = Annotated[StrictStr, AfterValidator(_is_unicode)]
 
 
 class PlanStep(BaseModel):
-    """One step of a plan.
-
-    Args:
-        step: Place in the order, from 1.
-        action: What is done, for people; not blank.
-        query: What is looked up, ``None`` when the step only reasons; a blank one is ``None``.
-
-    Raises:
-        pydantic.ValidationError: A field is missing, unknown, of another type or blank.
-    """
+    """One step of a plan; a blank ``query`` becomes ``None``, a blank ``action`` is an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    # The descriptions go to the planner as a part of the schema.
     step: StrictInt = Field(
         description="Place of this step in the order of work; the first is 1, the next 2."
     )
-    action: Annotated[_Text, AfterValidator(_says_something)] = Field(
+    action: Annotated[_Text, AfterValidator(_is_visible)] = Field(
         description="What this step does: one short imperative sentence that a person reads."
     )
     query: Annotated[_Text | None, AfterValidator(_blank_is_none)] = Field(
@@ -67,15 +120,7 @@ class PlanStep(BaseModel):
 
 
 class Plan(BaseModel):
-    """A whole plan, made before anything of it runs.
-
-    Args:
-        goal: What the request wants, in one sentence.
-        steps: In order of their numbers; may be empty.
-
-    Raises:
-        pydantic.ValidationError: A field is missing, unknown or of another type.
-    """
+    """A whole plan, made before any step of it runs; ``steps`` may be empty."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -91,62 +136,258 @@ class Plan(BaseModel):
         """How many steps have a query."""
         return sum(step.query is not None for step in self.steps)
 
+    def digest(self, **bound: object) -> str:
+        """Return the digest that an approval names: 64 hexadecimal digits.
+
+        It binds the plan and what would run it, ``bound``, by SHA-256 of canonical JSON.
+        """
+        values = {**bound, "plan": self.model_dump(mode="json")}
+        text = json.dumps(values, sort_keys=True, separators=(",", ":"))
+        return sha256(text.encode("ascii")).hexdigest()
+
 
 def plan_schema() -> dict[str, Any]:
-    """Return the JSON schema of a plan as all three wire formats take it.
+    """Return the JSON schema of a plan in the form that all three wire formats accept.
 
-    Structured output wants every property required and nothing else allowed; defaults, limits
-    and references are refused by one provider or another, so there are none.
+    Structured output needs every property required and no others allowed. Defaults, limits and
+    references are each refused by some provider, so there are none.
     """
-    step, plan = PlanStep.model_fields, Plan.model_fields
-    types: dict[str, dict[str, Any]] = {
-        "step": {"type": "integer"},
-        "action": {"type": "string"},
-        "query": {"anyOf": [{"type": "string"}, {"type": "null"}]},
-    }
-    steps = {name: {"description": step[name].description, **types[name]} for name in step}
-    return _object(
-        {
-            "goal": {"description": plan["goal"].description, "type": "string"},
-            "steps": {
-                "description": plan["steps"].description,
-                "type": "array",
-                "items": _object(steps),
-            },
-        }
+    step = _object(
+        PlanStep,
+        step={"type": "integer"},
+        action={"type": "string"},
+        query={"anyOf": [{"type": "string"}, {"type": "null"}]},
     )
+    return _object(Plan, goal={"type": "string"}, steps={"type": "array", "items": step})
 
 
-def _object(properties: dict[str, Any]) -> dict[str, Any]:
+def _object(model: type[BaseModel], **types: dict[str, Any]) -> dict[str, Any]:
+    fields = model.model_fields
     return {
         "type": "object",
-        "properties": properties,
-        "required": list(properties),
+        "properties": {
+            name: {"description": fields[name].description, **types[name]} for name in fields
+        },
+        "required": list(fields),
         "additionalProperties": False,
     }
 
 
-def plan_digest(
-    plan: Plan, *, route_id: str, mode: str, tools: Iterable[str], executor_target: str
-) -> str:
-    """Return the digest that an approval names: it binds the plan and what would run it.
+# --- reading -------------------------------------------------------------------------------------
+
+
+class PlanError(SwitchyardError):
+    """The text or value is not a usable plan.
 
     Args:
-        plan: The plan.
-        route_id: Public id of the route.
-        mode: Mode of the route.
-        tools: Names of the tools that the executor is offered; their order does not matter.
-        executor_target: Name of the target that carries the steps out.
-
-    Returns:
-        64 hexadecimal digits, SHA-256 of canonical JSON.
+        reason: The first check that failed, of ``refused``, ``truncated``, ``empty``,
+            ``not_json``, ``schema``, ``numbering`` and ``too_many_steps``, in this order.
+        raw_text: The whole text that was read; of a refusal, what was said instead.
+        detail: What is wrong and where, one sentence; can be sent to the planner.
     """
-    bound = {
-        "route": route_id,
-        "mode": mode,
-        "tools": sorted(tools),
-        "executor_target": executor_target,
-        "plan": plan.model_dump(mode="json"),
-    }
-    text = json.dumps(bound, sort_keys=True, separators=(",", ":"))
-    return sha256(text.encode("ascii")).hexdigest()
+
+    def __init__(self, reason: PlanFault, raw_text: str, detail: str) -> None:
+        self.reason = reason
+        self.raw_text = raw_text
+        self.detail = detail
+        text = raw_text if len(raw_text) <= _SHOWN_CHARS else f"{raw_text[:_SHOWN_CHARS]}…"
+        shown = f"; it is {text!r}" if text else ""
+        super().__init__(f"the plan cannot be used ({reason}): {detail}{shown}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadPlan:
+    """A plan with its steps in order, and ``plan_reordered`` in ``warnings`` if they were not."""
+
+    plan: Plan
+    warnings: tuple[DecisionWarning, ...] = ()
+
+
+def read_plan(
+    reply: ModelReply,
+    *,
+    max_steps: int,
+    lenient: bool = False,
+    first: int = 1,
+    searchable: bool = True,
+) -> ReadPlan:
+    """Read the plan that a model answered with.
+
+    Args:
+        reply: The answer.
+        max_steps: Maximum number of steps.
+        lenient: Remove one code fence that encloses the whole answer.
+        first: Number of the first step, more than 1 in a plan for the rest.
+        searchable: Whether there is a tool for steps with a query.
+
+    Raises:
+        PlanError: It is not a plan. Nothing is guessed, cut or repaired, except the order of
+            steps whose numbers are complete.
+    """
+    text = reply.text
+    if reply.refusal or reply.stop in _FILTERED:
+        raise PlanError("refused", reply.refusal or text, "the planner refused to answer")
+    if reply.truncated:
+        raise PlanError("truncated", text, f"the answer was cut at its token limit ({reply.stop})")
+    if not text.strip():
+        raise PlanError("empty", text, "the answer has no text")
+    try:
+        value = strict_json(_unfenced(text) if lenient else text)
+    except RepeatedKeyError as error:
+        raise PlanError("schema", text, str(error)) from None
+    except NotJsonError as error:
+        detail = f"not JSON: {error}"
+        if text.strip().startswith(_FENCE) and not lenient:
+            detail = 'the answer is in a code fence; `planner_output = "lenient"` removes one'
+        raise PlanError("not_json", text, detail) from None
+    return _checked(value, text, max_steps, first, searchable=searchable)
+
+
+def read_plan_value(
+    value: Any, *, max_steps: int, first: int = 1, searchable: bool = True
+) -> ReadPlan:
+    """Read a plan that somebody gives, as parsed JSON or a :class:`Plan`.
+
+    Raises:
+        PlanError: It is not a plan; the checks are those for a model's, from ``schema`` on.
+    """
+    if isinstance(value, Plan):
+        value = value.model_dump(mode="json")
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        text = f"a {type(value).__name__}"
+    return _checked(value, text, max_steps, first, searchable=searchable)
+
+
+def _unfenced(text: str) -> str:
+    """Return the text without a fence that encloses all of it."""
+    lines = text.strip().splitlines()
+    word = lines[0].removeprefix(_FENCE)
+    opened = lines[0].startswith(_FENCE) and (not word or word.isalnum())
+    if opened and len(lines) > 1 and lines[-1] == _FENCE:
+        return "\n".join(lines[1:-1])
+    return text
+
+
+def _checked(value: Any, text: str, max_steps: int, first: int, *, searchable: bool) -> ReadPlan:
+    if not isinstance(value, Mapping):
+        raise PlanError("schema", text, "the plan must be an object")
+    try:
+        plan = Plan.model_validate(dict(value))
+    except ValidationError as error:
+        raise PlanError("schema", text, _first_fault(error)) from None
+    found = _in_order(plan, text, first)
+    if len(plan.steps) > max_steps:
+        detail = f"the plan has {len(plan.steps)} steps; at most {max_steps} are allowed"
+        raise PlanError("too_many_steps", text, detail)
+    searches = [str(step.step) for step in found.plan.steps if step.query is not None]
+    if searches and not searchable:
+        detail = (
+            f"step {', '.join(searches)} has a `query`, and the route names no tool for it: list "
+            "one in `tools`, or say which of them in `query_tool`"
+        )
+        raise PlanError("schema", text, detail)
+    return found
+
+
+def _first_fault(error: ValidationError) -> str:
+    fault = error.errors(include_url=False, include_input=False)[0]
+    path = ""
+    for part in fault["loc"]:
+        path += f"[{part}]" if isinstance(part, int) else f".{part}" * bool(path) or str(part)
+    what = _EXPECTED.get(fault["type"], fault["msg"].removeprefix("Value error, "))
+    return f"`{path[:_SHOWN_CHARS]}` {what}"
+
+
+def _in_order(plan: Plan, text: str, first: int) -> ReadPlan:
+    """Return the plan in the order of its numbers, which must be complete."""
+    numbers = [step.step for step in plan.steps]
+    expected = list(range(first, first + len(numbers)))
+    if numbers == expected:
+        return ReadPlan(plan=plan)
+    given = ", ".join(_short(number) for number in numbers[:20]) + ", …" * (len(numbers) > 20)
+    if sorted(numbers) != expected:
+        must = f"{first} to {expected[-1]}, each once" if len(expected) > 1 else str(first)
+        detail = f"the steps are numbered {given}; they must be {must}"
+        raise PlanError("numbering", text, detail)
+    ordered = tuple(sorted(plan.steps, key=lambda step: step.step))
+    warning = DecisionWarning(
+        code="plan_reordered", detail=f"the steps came in the order {given} and were sorted"
+    )
+    return ReadPlan(plan=plan.model_copy(update={"steps": ordered}), warnings=(warning,))
+
+
+def _short(number: int) -> str:
+    """Return a number as text; Python refuses to write one with thousands of digits."""
+    return str(number) if number.bit_length() <= 64 else "a huge number"
+
+
+# --- JSON as its standard has it -----------------------------------------------------------------
+
+
+class NotJsonError(ValueError):
+    """A text is not JSON; the message says why and where."""
+
+
+class RepeatedKeyError(NotJsonError):
+    """An object has a key twice, so that readers may disagree about what it says."""
+
+
+def strict_json(text: str | bytes) -> Any:
+    """Return the value of a JSON text.
+
+    Raises:
+        NotJsonError: It is not JSON, has NaN or a number out of range, or is nested too deeply.
+        RepeatedKeyError: An object has a key twice.
+    """
+    try:
+        if isinstance(text, bytes):
+            text = text.decode("utf-8")
+        return json.loads(
+            text,
+            object_pairs_hook=_members,
+            parse_constant=_refuse_constant,
+            parse_float=_finite,
+            parse_int=_integer,
+        )
+    except NotJsonError:
+        raise
+    except UnicodeDecodeError:
+        msg = "not UTF-8"
+    except RecursionError:
+        msg = "nested too deeply"
+    except json.JSONDecodeError as error:
+        msg = f"{error.msg[:1].lower()}{error.msg[1:]} in line {error.lineno}, column {error.colno}"
+    raise NotJsonError(msg)
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        key = Counter(key for key, _ in pairs).most_common(1)[0][0]
+        msg = f"one object has the key `{key}` twice"
+        raise RepeatedKeyError(msg)
+    return found
+
+
+def _integer(digits: str) -> int:
+    try:
+        return int(digits)
+    except ValueError:
+        # Python's own message advises a change of its settings.
+        msg = f"an integer of {len(digits.lstrip('-'))} digits is too long"
+        raise NotJsonError(msg) from None
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if isinf(number):
+        msg = f"{text[:20]} is out of range"
+        raise NotJsonError(msg)
+    return number
+
+
+def _refuse_constant(word: str) -> NoReturn:
+    msg = f"{word} is not a number in JSON"
+    raise NotJsonError(msg)

@@ -3,74 +3,50 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from switchyard_core import (
-    Ask,
     Conversation,
     ModelCall,
     ModelReply,
-    ModelUsage,
     RequestError,
+    RouteContext,
     Text,
     Transcript,
     UserMessage,
-    WireFormat,
 )
+from switchyard_planner_executor.events import Spent, StepRecord
 from switchyard_planner_executor.options import PlannerExecutorOptions
-from switchyard_planner_executor.plan import Plan, plan_schema
-from switchyard_planner_executor.reading import PlanError, ReadPlan, read_plan
-from switchyard_planner_executor.records import StepRecord
-from switchyard_planner_executor.wording import (
-    planner_instructions,
-    replan_text,
-    retry_text,
-    revise_text,
-)
+from switchyard_planner_executor.plan import Plan, PlanError, ReadPlan, plan_schema, read_plan
+from switchyard_planner_executor.wording import filled, planner_instructions
 
-__all__ = ["Planner", "must_have_tools"]
-
-_SCHEMA_NAME = "plan"
-_GATEWAY_TIMEOUT = 504
+__all__ = ["Planner"]
 
 
-@dataclass(slots=True, kw_only=True)
 class Planner:
     """Makes plans with one target.
 
-    Args:
-        options: Options of the route.
-        wire_format: Of the planner's target.
-        ask: Asks a target.
-        searchable: Whether a step may have a query at all.
-        usage: Tokens so far.
-        calls: Calls so far.
+    Each method returns a plan, or raises :class:`PlanError` when the reply is not a plan,
+    ``RequestError`` when the planner took too long, and ``AskError`` when its provider gave no
+    answer. Its tokens are added to ``spent``.
     """
 
-    options: PlannerExecutorOptions
-    wire_format: WireFormat
-    ask: Ask
-    searchable: bool
-    usage: ModelUsage = field(default_factory=ModelUsage)
-    calls: int = 0
+    def __init__(
+        self, options: PlannerExecutorOptions, context: RouteContext, spent: Spent
+    ) -> None:
+        self._options = options
+        self._ask_target = context.ask
+        self._wire_format = context.targets[options.planner_target].wire_format
+        self._spent = spent
 
     async def plan(self, user: UserMessage, history: Conversation | None = None) -> ReadPlan:
-        """Return a plan for a request.
-
-        Args:
-            user: The request. Nothing else reaches the planner, unless:
-            history: What was said before it, for ``planner_sees = "conversation"``.
-
-        Raises:
-            PlanError: The reply is no plan; carries its text.
-            RequestError: The planner took too long.
-            AskError: The planner's provider gave no answer.
-        """
+        """Return a plan for a request; it is all that the planner sees, except for ``history``."""
         if history is None:
             return await self._read(ModelCall(text=user.text, images=user.images))
-        told = Transcript(self.wire_format)
-        for role, text in _told(history):
+        told = Transcript(self._wire_format)
+        for role, text in _said(history):
             if role == "user":
                 told.user(text)
             else:
@@ -79,112 +55,82 @@ class Planner:
         return await self._read(ModelCall(items=told.items))
 
     async def revise(self, user: UserMessage, plan: Plan, feedback: str) -> ReadPlan:
-        """Return another plan for the same request; raises like :meth:`plan`."""
-        text = revise_text(plan, request=user.text, feedback=feedback)
+        """Return another plan for the same request."""
+        shown = json.dumps(plan.model_dump(mode="json"), ensure_ascii=False, indent=2)
+        text = filled("revise", request=user.text, plan=shown, feedback=feedback)
         return await self._read(ModelCall(text=text, images=user.images))
 
-    async def replan(self, plan: Plan, records: Sequence[StepRecord], first: int) -> ReadPlan:
-        """Return a plan for what is left after a failed step; raises like :meth:`plan`.
-
-        Args:
-            plan: The plan so far.
-            records: The steps that ran, the failed one last.
-            first: Number of the next step.
-        """
+    async def replan(self, plan: Plan, records: Sequence[StepRecord]) -> ReadPlan:
+        """Return a plan for the rest; ``records`` are the steps that ran, the failed one last."""
         *before, failed = records
-        text = replan_text(
-            plan,
-            done=[(record.step, record.result or record.error) for record in before],
-            failed=failed.step,
+        done = [f"{r.step.step}. {r.step.action}\nResult: {r.result or r.error}" for r in before]
+        first = failed.step.step + 1
+        text = filled(
+            "replan",
+            goal=plan.goal,
+            done="\n\n".join(done) or "none",
+            failed=f"{failed.step.step}. {failed.step.action}",
             why=failed.error,
             first=first,
-            max_steps=self.options.max_steps,
+            second=first + 1,
+            max_steps=self._options.max_steps,
         )
         return await self._read(ModelCall(text=text), first=first)
 
     async def _read(self, call: ModelCall, *, first: int = 1) -> ReadPlan:
-        options = self.options
-        for left in range(options.planner_retries, -1, -1):
+        options = self._options
+        for retries_left in range(options.planner_retries, -1, -1):
             reply = await self._ask(call)
             try:
-                found = read_plan(
+                return read_plan(
                     reply,
                     max_steps=options.max_steps,
                     lenient=options.planner_output == "lenient",
                     first=first,
+                    searchable=options.searchable,
                 )
-                must_have_tools(found.plan, reply.text, searchable=self.searchable)
             except PlanError as error:
-                if not left:
+                if not retries_left:
                     raise
                 call = self._again(call, error, first)
-            else:
-                return found
         raise AssertionError  # the last round of the loop returns or raises
 
     async def _ask(self, call: ModelCall) -> ModelReply:
-        options = self.options
-        whole = ModelCall(
-            text=call.text,
-            images=call.images,
-            items=call.items,
-            instructions=planner_instructions(
-                options.planner_prompt,
-                max_steps=options.max_steps,
-                searchable=self.searchable,
-            ),
+        options = self._options
+        call = replace(
+            call,
+            instructions=planner_instructions(options),
             schema=plan_schema(),
-            schema_name=_SCHEMA_NAME,
+            schema_name="plan",
             max_output_tokens=options.planner_max_tokens,
             role="planner",
         )
-        self.calls += 1
         try:
             async with asyncio.timeout(options.planner_timeout_s):
-                reply = await self.ask(options.planner_target, whole)
+                reply = await self._ask_target(options.planner_target, call)
         except TimeoutError:
             raise RequestError(
                 message=f"the planner `{options.planner_target}` gave no plan within "
                 f"{options.planner_timeout_s:g} s",
                 code="planner_timeout",
-                status=_GATEWAY_TIMEOUT,
+                status=504,
             ) from None
-        self.usage += reply.usage
+        self._spent.planner += reply.usage
         return reply
 
     def _again(self, call: ModelCall, error: PlanError, first: int) -> ModelCall:
         """Return the call that sends a fault back to the planner."""
+        request = call.text if not call.items else "The conversation above."
+        text = filled("retry", request=request, detail=error.detail, first=first)
         if not call.items:
-            text = retry_text(call.text, detail=error.detail, first=first)
-            return ModelCall(text=text, images=call.images)
-        told = Transcript(self.wire_format, call.items)
+            return replace(call, text=text)
+        told = Transcript(self._wire_format, call.items)
         told.assistant(error.raw_text)
-        told.user(retry_text("The conversation above.", detail=error.detail, first=first))
+        told.user(text)
         return ModelCall(items=told.items)
 
 
-def must_have_tools(plan: Plan, text: str, *, searchable: bool) -> None:
-    """Refuse a plan that wants a search where no tool is known for it.
-
-    Args:
-        plan: The plan.
-        text: What it was read from.
-        searchable: Whether a step may have a query at all.
-
-    Raises:
-        PlanError: ``schema``.
-    """
-    wanting = [str(step.step) for step in plan.steps if step.query is not None]
-    if wanting and not searchable:
-        raise PlanError(
-            "schema",
-            text,
-            f"step {', '.join(wanting)} has a `query`, and the route names no tool for it: list "
-            "one in `tools`, or say which of them in `query_tool`",
-        )
-
-
-def _told(history: Conversation) -> Iterable[tuple[str, str]]:
+def _said(history: Conversation) -> Iterator[tuple[str, str]]:
     """Yield who said what before the last message of the user, text only."""
     messages = list(history.messages)
     while messages and messages[-1].role != "user":

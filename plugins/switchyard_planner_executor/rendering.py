@@ -1,9 +1,18 @@
-"""A run told to the caller: its events become sections of text and one machine-readable object."""
+"""A run told to people: as the answer to a caller, and as what ``switchyard plan`` prints.
+
+What models wrote can neither hide nor move nor imitate what is around it: whoever approves a plan
+approves what was shown. A line break in an action would look like one more step, and a control
+character can clear a terminal or reverse the direction of reading.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+import json
+import textwrap
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
+from types import MappingProxyType
+from typing import Any, TextIO
 
 from switchyard_core import (
     Announced,
@@ -26,103 +35,139 @@ from switchyard_planner_executor.events import (
     RunFinished,
     StepFailed,
     StepFinished,
+    StepRecord,
     as_json,
-    usage_json,
 )
-from switchyard_planner_executor.plan import Plan
+from switchyard_planner_executor.plan import is_hidden
 from switchyard_planner_executor.run import PlanRun
-from switchyard_planner_executor.saved import spent
-from switchyard_planner_executor.visible import one_line
 
-__all__ = ["REASONS", "Narrator", "plan_text"]
+__all__ = ["PRINTERS", "Narrator", "Printer", "one_line", "plain_lines"]
+
+#: Joins the parts of one emoji; harmless, and common.
+_JOINER = "\u200d"
+_NO_STEPS = "The plan has no steps."
+#: Why a run ended early, by its word; other words are shown as they are.
+_REASONS = {
+    "replans_used_up": "the plan was replaced as often as `max_replans` allows",
+    "run_timeout": "it took longer than `run_timeout_s` allows",
+    "plan_unusable": "the planner's new plan for the rest could not be used",
+    "planner_failed": "the planner could not be asked for a new plan",
+    "plan_too_costly": "the new plan for the rest may cost more than `max_cost_usd` allows",
+}
+
+#: What a step is after an event of the log.
+_STATES: Mapping[str, str] = MappingProxyType(
+    {"step_started": "stopped", "step_finished": "completed", "step_failed": "failed"}
+)
+#: The same for people.
+_WORDS: Mapping[str, str] = MappingProxyType(
+    {"stopped": "stopped", "completed": "done", "failed": "failed", "not_run": "not run"}
+)
+
+
+def one_line(text: str) -> str:
+    """Return a text in one line: runs of white space become a space, hidden characters escapes."""
+    return " ".join(_escaped(word) for word in text.split())
+
+
+def plain_lines(text: str) -> str:
+    """Return a text with its lines and tabs, and with all other hidden characters as escapes."""
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    return "\n".join("\t".join(_escaped(part) for part in line.split("\t")) for line in lines)
+
+
+def _escaped(text: str) -> str:
+    return "".join(
+        f"\\u{ord(char):04x}" if char != _JOINER and is_hidden(char) else char for char in text
+    )
+
+
+def _plan_lines(plan: Mapping[str, Any], *, gap: str) -> list[str]:
+    """Return a plan as lines: its goal, then every action with its query."""
+    lines = [f"Plan: {one_line(plan['goal'])}"]
+    for step in plan["steps"]:
+        query = f"{gap}(search: {one_line(step['query'])})" if step["query"] is not None else ""
+        lines.append(f"{step['step']}. {one_line(step['action'])}{query}")
+    return lines if plan["steps"] else [*lines, _NO_STEPS]
+
+
+def _ended_early(reason: str) -> str:
+    """Return a sentence about a run that ended early, ``""`` when a step failed or none did."""
+    if reason in ("", "step_failed"):
+        return ""
+    return f"The run ended early: {_REASONS.get(reason, reason)}."
+
+
+# --- for the caller ------------------------------------------------------------------------------
 
 
 class Narrator:
     """Turns the events of one run into those of an answer.
 
     Args:
-        run: The run; read when it ends.
-        waits: Whether the plan that is shown waits for approval.
-        last_step: Whether the text is the last step's alone.
+        run: The run; its ``status`` when the plan is told is the phase of the answer.
         warnings: What the caller should know besides what the run says.
+        quiet: Whether the text is the last step's alone.
     """
 
     def __init__(
-        self,
-        run: PlanRun,
-        *,
-        waits: bool,
-        last_step: bool,
-        warnings: tuple[DecisionWarning, ...] = (),
+        self, run: PlanRun, warnings: tuple[DecisionWarning, ...] = (), *, quiet: bool = False
     ) -> None:
         self._run = run
-        self._waits = waits
-        self._last_step = last_step
         self._warnings = warnings
-        self._told = 0
-        # With `last_step` one section is open from the plan on: the headers of a stream and its
-        # signs of life must not wait for the last result.
-        self._quiet = last_step and not waits
+        self._told_warnings = 0
+        # One section is open from the plan on: the headers of a stream and its signs of life
+        # must not wait for the last result.
+        self._quiet = quiet
         self._replanned: Replanned | None = None
         self._shown: Estimate | None = None
 
     def tell(self, event: RunEvent) -> Iterator[AnswerEvent]:
         """Yield what one event of the run becomes."""
-        if isinstance(event, PlanCreated):
-            yield from self._announce("planned" if self._waits else "running")
-        elif isinstance(event, RunFinished) and event.status == "rejected":
-            # No plan was announced, and the headers of a stream leave with the first section.
-            yield from self._announce("rejected")
+        # Of a rejected plan none is told, and the headers of a stream leave with a section.
+        if isinstance(event, PlanCreated) or self._run.status == "rejected":
+            facts = {"plan-id": self._run.plan_id, "plan-digest": self._run.digest}
+            yield Announced(phase=self._run.status, facts=facts)
+            yield from self._warn()
         yield Progress(as_json(event))
         if isinstance(event, PlanCreated):
             self._shown = event.estimate
-            yield from self._section("plan", "Plan", plan_text(event.plan, event.estimate))
+            yield from self._section("plan", "Plan", _plan_text(event))
             if self._quiet:
                 yield SectionStarted(kind="step", title="Result")
         elif isinstance(event, ApprovalRequired):
-            text = _how_to_go_on(event, begun=bool(self._run.records))
-            if self._quiet:
-                new = self._replanned
-                shown = "" if new is None else f"{plan_text(new.plan, new.estimate)}\n\n"
-                yield TextDelta(f"{shown}{text}")
+            text = _how_to_continue(event, begun=bool(self._run.records))
+            if self._quiet and self._replanned is not None:
+                yield TextDelta(f"{_plan_text(self._replanned)}\n\n{text}")
             yield from self._section("approval", "Approval", text)
         elif isinstance(event, Replanned):
             self._replanned = event
-            yield from self._section("plan", "New plan", plan_text(event.plan, event.estimate))
+            yield from self._section("plan", "New plan", _plan_text(event))
         elif isinstance(event, StepFinished):
             yield from self._step(event.step, event.result or "(no text)")
         elif isinstance(event, StepFailed):
-            yield from self._step(event.step, f"This step failed: {self._error(event)}")
+            stop = "" if event.error.endswith((".", "!", "?")) else "."
+            yield from self._step(event.step, f"This step failed: {event.error}{stop}")
         elif isinstance(event, RunFinished):
             yield from self._finish(event)
-
-    def _announce(self, phase: str) -> Iterator[AnswerEvent]:
-        facts = {"plan-id": self._run.plan_id, "plan-digest": self._run.digest}
-        yield Announced(phase=phase, facts=facts)
-        yield from self._warn()
 
     def _warn(self) -> Iterator[AnswerEvent]:
         """Announce the warnings that were not announced yet."""
         warnings = (*self._warnings, *self._run.warnings)
-        if len(warnings) > self._told:
-            yield Announced(warnings=warnings[self._told :])
-            self._told = len(warnings)
-
-    def _error(self, event: StepFailed) -> str:
-        # A re-plan that failed as well adds to the record, not to the event.
-        return event.error if event.error.endswith((".", "!", "?")) else f"{event.error}."
+        if len(warnings) > self._told_warnings:
+            yield Announced(warnings=warnings[self._told_warnings :])
+            self._told_warnings = len(warnings)
 
     def _step(self, number: int, text: str) -> Iterator[AnswerEvent]:
-        action = one_line(next(r.step.action for r in self._run.records if r.step.step == number))
-        heading = f"## Step {number}: {action}"
+        action = next(r.step.action for r in self._run.records if r.step.step == number)
+        heading = f"## Step {number}: {one_line(action)}"
         yield from self._section("step", heading, f"{heading}\n\n{text}")
 
     def _section(self, kind: str, title: str, text: str) -> Iterator[AnswerEvent]:
-        if self._quiet:
-            return
-        yield SectionStarted(kind=kind, title=title)
-        yield TextDelta(text)
-        yield SectionFinished()
+        if not self._quiet:
+            yield SectionStarted(kind=kind, title=title)
+            yield TextDelta(text)
+            yield SectionFinished()
 
     def _finish(self, event: RunFinished) -> Iterator[AnswerEvent]:
         run = self._run
@@ -135,12 +180,10 @@ class Narrator:
             yield SectionFinished()
         yield from self._warn()
         if run.plan is not None:
-            done = sum(record.status == "completed" for record in run.records)
-            yield Announced(facts={"steps": f"{done}/{len(run.plan.steps)}"})
+            yield Announced(facts={"steps": f"{len(run.results)}/{len(run.plan.steps)}"})
         yield Extension(self._extension(event))
-        # What an earlier answer of the same plan stated is not stated again.
-        took = spent(run)
-        yield Usage(took.planner + took.executor)
+        # What an earlier answer about the same plan stated is not stated again.
+        yield Usage(run.spent.planner + run.spent.executor)
         yield Finished(event.status)
 
     def _last_text(self) -> str:
@@ -158,16 +201,13 @@ class Narrator:
             return f"The plan was rejected: {rest}."
         if run.plan is None or event.status == "planned":
             return ""
-        lines = []
-        if not run.plan.steps:
-            lines.append("The plan has no steps.")
+        lines = [] if run.plan.steps else [_NO_STEPS]
         ran = {record.step.step for record in run.records}
         left = [str(step.step) for step in run.plan.steps if step.step not in ran]
         if left:
             lines.append(f"Not run: step{'s' * (len(left) > 1)} {', '.join(left)}.")
-        if event.reason and event.reason != "step_failed":
-            lines.append(f"The run ended early: {REASONS.get(event.reason, event.reason)}.")
-        took = spent(run)
+        lines.append(_ended_early(event.reason))
+        took = run.spent
         if self._shown is not None and took.calls:
             calls = f"{took.calls:,} model call{'s' * (took.calls != 1)}"
             lines.append(
@@ -176,84 +216,51 @@ class Narrator:
                 f"{self._shown.input_tokens.expected:,}), {took.executor.output_tokens:,} output "
                 f"tokens (expected {self._shown.output_tokens.expected:,})."
             )
-        return "\n\n".join(lines)
+        return "\n\n".join(line for line in lines if line)
 
     def _extension(self, event: RunFinished) -> dict[str, Any]:
         run = self._run
-        plan = run.plan
-        records = {record.step.step: record.as_json() for record in run.records}
-        steps = (
-            []
-            if plan is None
-            else [records.get(step.step) or _not_run(step.step) for step in plan.steps]
-        )
-        # Beside what was expected when this answer began: of a run that had waited, the rest.
-        took = spent(run)
-        actual = {
-            "calls": took.calls,
-            "input_tokens": took.executor.input_tokens,
-            "output_tokens": took.executor.output_tokens,
-        }
-        waiting = self._replanned if event.status == "planned" else None
-        if waiting is not None:
-            # What decides about an approval is what the new steps would take.
-            estimate: dict[str, Any] | None = waiting.estimate.as_json()
-            actual = {"calls": 0, "input_tokens": 0, "output_tokens": 0}
-        else:
-            estimate = self._shown.as_json() if self._shown is not None else None
+        records = {record.step.step: record for record in run.records}
+        steps = run.plan.steps if run.plan is not None else ()
         return {
             "plan_id": run.plan_id,
             "plan_digest": run.digest,
             "status": event.status,
             **({"reason": event.reason} if event.reason else {}),
-            "plan": plan.model_dump(mode="json") if plan is not None else None,
-            "steps": steps,
-            "estimate": None if estimate is None else {**estimate, "actual": actual},
-            "usage": {
-                "planner": usage_json(event.planner),
-                "executor": usage_json(event.executor),
-            },
+            "plan": run.plan.model_dump(mode="json") if run.plan is not None else None,
+            "steps": [records.get(s.step, StepRecord(step=s)).as_json() for s in steps],
+            "estimate": self._estimate(event),
+            "usage": {"planner": asdict(event.planner), "executor": asdict(event.executor)},
             "warnings": [
                 {"code": warning.code, "detail": warning.detail}
                 for warning in (*self._warnings, *run.warnings)
             ],
         }
 
-
-#: Why a run ended early, by its word, for people.
-REASONS = {
-    "replans_used_up": "the plan was replaced as often as `max_replans` allows",
-    "run_timeout": "it took longer than `run_timeout_s` allows",
-    "plan_unusable": "the planner's new plan for the rest could not be used",
-    "planner_failed": "the planner could not be asked for a new plan",
-    "plan_too_costly": "the new plan for the rest may cost more than `max_cost_usd` allows",
-}
-
-
-def _not_run(number: int) -> dict[str, Any]:
-    return {
-        "step": number,
-        "status": "not_run",
-        "result": "",
-        "error": None,
-        "tool_calls": [],
-        "usage": {"input_tokens": 0, "output_tokens": 0, "cached_tokens": 0},
-        "ms": 0.0,
-    }
+    def _estimate(self, event: RunFinished) -> dict[str, Any] | None:
+        """Return what was expected when this answer began, and what it took."""
+        if event.status == "planned" and self._replanned is not None:
+            # What decides about an approval is what the new steps would take.
+            actual = {"calls": 0, "input_tokens": 0, "output_tokens": 0}
+            return {**self._replanned.estimate.as_json(), "actual": actual}
+        if self._shown is None:
+            return None
+        took = self._run.spent
+        actual = {
+            "calls": took.calls,
+            "input_tokens": took.executor.input_tokens,
+            "output_tokens": took.executor.output_tokens,
+        }
+        return {**self._shown.as_json(), "actual": actual}
 
 
-def plan_text(plan: Plan, estimate: Estimate) -> str:
+def _plan_text(event: PlanCreated | Replanned) -> str:
     """Return a plan for people: goal, every action with its query, what it would take."""
-    lines = [f"Plan: {one_line(plan.goal)}", ""]
-    for step in plan.steps:
-        query = f" (search: {one_line(step.query)})" if step.query is not None else ""
-        lines.append(f"{step.step}. {one_line(step.action)}{query}")
-    if not plan.steps:
-        lines.append("The plan has no steps.")
-    return "\n".join([*lines, "", estimate.as_line()])
+    lines = _plan_lines(event.plan.model_dump(), gap=" ")
+    return "\n".join([lines[0], "", *lines[1:], "", event.estimate.as_line()])
 
 
-def _how_to_go_on(event: ApprovalRequired, *, begun: bool) -> str:
+def _how_to_continue(event: ApprovalRequired, *, begun: bool) -> str:
     approve = f"`x-switchyard-plan: approve {event.plan_id} {event.digest}`"
     if begun:
         return (
@@ -265,3 +272,141 @@ def _how_to_go_on(event: ApprovalRequired, *, begun: bool) -> str:
         f"`reject {event.plan_id}` drops it, `revise {event.plan_id}` makes another one from what "
         "your message says."
     )
+
+
+# --- for the terminal ----------------------------------------------------------------------------
+
+
+class Printer:
+    """Prints one run for people: request, plan, estimate, then each step as it ends, then totals.
+
+    Everything is flushed at once, so that the plan is seen before it runs.
+    """
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+        self._steps: list[Mapping[str, Any]] | None = None
+        self._states: dict[int, str] = {}
+
+    def request(self, text: str) -> None:
+        """Print what was asked for."""
+        self._say(f"Request: {one_line(text)}")
+
+    def event(self, event: Mapping[str, Any]) -> None:
+        """Print something that happened, an event of the log as plain data."""
+        shown = self._steps is not None
+        self._note(event)
+        name = event["event"]
+        if name == "replanned":
+            self._say(f"\nNew plan for the rest, because a step ended with `{event['why']}`.")
+        # An approved plan is told again when it runs; it was shown already.
+        if name == "replanned" or (name == "plan_created" and not shown):
+            goal, *steps = _plan_lines(event["plan"], gap="  ")
+            self._say("\n".join(["", goal, *(f"  {step}" for step in steps)]))
+            self._say("\n" + event["estimate"]["text"])
+        elif name == "step_started":
+            self._say(f"\nStep {event['step']}: {one_line(event['action'])}")
+        elif name == "tool_returned":
+            state = "ok" if event["ok"] else f"failed ({event['error']})"
+            self._say(f"  [{event['name']}: {state}]")
+        elif name == "step_finished":
+            self._say(textwrap.indent(plain_lines(event["result"]) or "(no text)", "  "))
+        elif name == "step_failed":
+            self._say(f"  failed: {one_line(event['error'])}")
+
+    def waits(self, result: Mapping[str, Any], advice: str) -> None:
+        """Print that a plan waits, and how it is run."""
+        if self._states:
+            self._say("\nThe new plan for the rest waits for approval: it was not run.")
+            self._closing(result)
+        else:
+            self._say(f"\nNothing ran: the plan waits for approval. {advice}")
+
+    def finished(self, result: Mapping[str, Any]) -> None:
+        """Print the end; ``result`` is the machine-readable part of the answer."""
+        if result["status"] == "planned" and not self._states:
+            self._say("\nNothing ran.")
+        else:
+            self._closing(result)
+
+    def interrupted(self) -> None:
+        """Print what was done and what was not, when the user stopped it."""
+        self._say("\nStopped.")
+        for step, became in zip(self._steps or (), self._stopped(), strict=True):
+            state = _WORDS[became["status"]]
+            self._say(f"  {step['step']}. {one_line(step['action'])}: {state}")
+
+    def _note(self, event: Mapping[str, Any]) -> None:
+        if event["event"] in ("plan_created", "replanned"):
+            self._steps = event["plan"]["steps"]
+        elif event["event"] in _STATES:
+            self._states[event["step"]] = _STATES[event["event"]]
+
+    def _stopped(self) -> list[dict[str, Any]]:
+        """Return what became of each step of a run that the user stopped, as plain data."""
+        numbers = [step["step"] for step in self._steps or ()]
+        return [{"step": n, "status": self._states.get(n, "not_run")} for n in numbers]
+
+    def _closing(self, result: Mapping[str, Any]) -> None:
+        left = [f"step {s['step']}" for s in result.get("steps", ()) if s["status"] == "not_run"]
+        if left:
+            self._say(f"\nNot run: {', '.join(left)}")
+        if result["status"] == "planned":
+            return
+        early = _ended_early(result.get("reason", ""))
+        if early:
+            self._say(f"\n{early}")
+        planner = result["usage"]["planner"]
+        actual, expected = result["estimate"]["actual"], result["estimate"]["calls"]["expected"]
+        calls = f"{actual['calls']} executor call{'s' * (actual['calls'] != 1)}"
+        self._say(
+            f"\n{result['status']}: {calls} (expected {expected}), "
+            f"{actual['input_tokens']} input and {actual['output_tokens']} output tokens; "
+            f"planner {planner['input_tokens']} and {planner['output_tokens']}"
+        )
+
+    def _say(self, text: str) -> None:
+        print(text, file=self._out, flush=True)
+
+
+class _JsonPrinter(Printer):
+    """Prints the machine-readable part of the answer, once, and nothing else."""
+
+    def request(self, text: str) -> None:
+        pass
+
+    def event(self, event: Mapping[str, Any]) -> None:
+        self._note(event)
+
+    def waits(self, result: Mapping[str, Any], advice: str) -> None:
+        del advice
+        self.finished(result)
+
+    def finished(self, result: Mapping[str, Any]) -> None:
+        self._say(json.dumps(result, indent=2, ensure_ascii=False))
+
+    def interrupted(self) -> None:
+        self.finished({"status": "interrupted", "steps": self._stopped()})
+
+
+class _JsonLinesPrinter(_JsonPrinter):
+    """Prints every event on its own line, as it happens; the last one says how it ended."""
+
+    def request(self, text: str) -> None:
+        self.event({"event": "request", "text": text})
+
+    def event(self, event: Mapping[str, Any]) -> None:
+        self._note(event)
+        self._say(json.dumps(event, ensure_ascii=False))
+
+    def finished(self, result: Mapping[str, Any]) -> None:
+        pass
+
+    def interrupted(self) -> None:
+        self.event({"event": "interrupted", "steps": self._stopped()})
+
+
+#: How to print, by the value of ``--output``.
+PRINTERS: Mapping[str, Callable[[TextIO], Printer]] = MappingProxyType(
+    {"text": Printer, "json": _JsonPrinter, "jsonl": _JsonLinesPrinter}
+)

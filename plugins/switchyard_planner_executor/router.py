@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
 from dataclasses import replace
+from typing import Any
 
 from switchyard_core import (
     AnswerEvent,
     Decision,
-    PlanRecord,
     Reason,
     Request,
     RequestError,
@@ -19,35 +18,30 @@ from switchyard_core import (
     UserMessage,
 )
 from switchyard_planner_executor.approval import (
-    Approve,
-    Fresh,
-    Reject,
-    Revise,
-    RunPlan,
+    MAX_REVISIONS,
+    Intent,
+    PendingPlan,
+    StoredPlan,
     read_intent,
 )
-from switchyard_planner_executor.budget import is_dear
-from switchyard_planner_executor.caller import refuse_unserved, require_user_text
-from switchyard_planner_executor.caller_view import Caller
-from switchyard_planner_executor.events import ApprovalRequired, RunFinished
-from switchyard_planner_executor.options import PlannerExecutorOptions
-from switchyard_planner_executor.pending import MAX_REVISIONS, Desk, Pending
-from switchyard_planner_executor.plan import Plan
-from switchyard_planner_executor.planner import must_have_tools
-from switchyard_planner_executor.reading import PlanError, read_plan_value
-from switchyard_planner_executor.refusals import (
-    check_cost,
-    check_digest,
-    check_version,
-    plan_refusal,
-    unusable,
+from switchyard_planner_executor.caller import (
+    Caller,
+    read_caller,
+    refusal,
+    refuse_unserved,
+    require_user_text,
 )
+from switchyard_planner_executor.events import ApprovalRequired
+from switchyard_planner_executor.options import PlannerExecutorOptions
+from switchyard_planner_executor.plan import PlanError, read_plan_value
 from switchyard_planner_executor.rendering import Narrator
 from switchyard_planner_executor.run import PlanRun
-from switchyard_planner_executor.saved import restore, save
 from switchyard_planner_executor.wording import planner_instructions
 
 __all__ = ["PlannerExecutorRouter"]
+
+#: How much of an unusable plan a caller is shown, in characters.
+RAW_TEXT_CHARS = 4000
 
 
 class PlannerExecutorRouter:
@@ -82,261 +76,217 @@ class PlannerExecutorRouter:
             RequestError: The request, the plan or the approval is refused; nothing ran.
         """
         options = self._options
-        refuse_unserved(request, caller_tools=options.caller_tools)
+        refuse_unserved(request, options)
         intent = read_intent(request, by_text=options.approval_by_text)
-        if isinstance(intent, (Fresh, Revise)):
+        if intent.verb in ("make", "revise"):
             require_user_text(request)
-        caller = Caller.of(request, options, context)
-        if isinstance(intent, Fresh):
-            events = self._fresh(request, context, caller, intent)
-        elif isinstance(intent, RunPlan):
-            events = self._given(request, context, caller, intent)
+        caller = read_caller(request, options, context.targets[options.executor_target].wire_format)
+        run = PlanRun(options, context, plan_id=intent.plan_id, caller=caller)
+        if intent.verb in ("make", "run"):
+            stored = await self._begin(run, request, context, intent)
         else:
-            events = self._decided(request, context, caller, intent)
-        async with contextlib.aclosing(events):
-            async for event in events:
-                yield event
-
-    # --- a new request -------------------------------------------------------------------
-
-    async def _fresh(
-        self, request: Request, context: RouteContext, caller: Caller, intent: Fresh
-    ) -> AsyncGenerator[AnswerEvent]:
-        options = self._options
-        history = request.conversation if options.planner_sees == "conversation" else None
-        run = caller.run(options, context)
-        gate = intent.hold or options.approval == "always"
-        if not gate and options.approval == "none":
-            with unusable():
-                await run.make_plan(request.user_message, history)
-            check_cost(run, options)
-            async with contextlib.aclosing(self._run(run, caller)) as events:
+            stored = await self._decide(run, request, context, intent)
+        if run.status == "running":
+            events = self._run(run, stored, caller)
+            async with contextlib.aclosing(events):
                 async for event in events:
                     yield event
             return
-        desk = Desk(context)
-        record = await desk.reserve(run.plan_id)
+        for event in _ended(run, caller):
+            yield event
+
+    # Both leave the run with the status `running`, or with that of the answer, and return the
+    # plan in the store if it is there.
+
+    async def _begin(
+        self, run: PlanRun, request: Request, context: RouteContext, intent: Intent
+    ) -> StoredPlan | None:
+        """Make a plan for a new request, or take the caller's own; let it wait or run."""
+        options, user, stored = self._options, request.user_message, None
+        given = intent.verb == "run"
+        holds = intent.hold or (options.approval == "always" and not given)
+        if not given and (holds or options.approval != "none"):
+            # Before the planner is asked: a plan that finds no place would be lost.
+            stored = await StoredPlan.reserve(context, run.plan_id, self._pending(user))
         try:
-            with unusable():
-                await run.make_plan(request.user_message, history)
-            check_cost(run, options)
+            if given:
+                self._take_plan(run, intent.value)
+            else:
+                history = request.conversation if options.planner_sees == "conversation" else None
+                with _unusable("plan_unusable", status=502):
+                    await run.make_plan(user, history)
+            _check_cost(run)
         except BaseException:
-            await desk.drop(record)
+            if stored is not None:
+                await stored.drop()
             raise
-        pending = self._pending(request.user_message, run)
-        holds = gate or is_dear(run.estimate, options)
-        async with contextlib.aclosing(
-            self._placed(desk, record, pending, run, caller, holds=holds)
-        ) as events:
-            async for event in events:
-                yield event
+        holds = holds or run.is_dear
+        if given and (holds or options.waits_again):
+            if not user.text.strip() and run.plan is not None:
+                # A revision needs to know what the plan is for.
+                user = replace(user, text=run.plan.goal)
+            stored = await StoredPlan.reserve(context, run.plan_id, self._pending(user))
+        return await self._placed(run, stored, holds=holds)
 
     async def _placed(
-        self,
-        desk: Desk,
-        record: PlanRecord,
-        pending: Pending,
-        run: PlanRun,
-        caller: Caller,
-        *,
-        holds: bool,
-    ) -> AsyncGenerator[AnswerEvent]:
-        """Let a plan that has a place in the store wait there, or run it."""
-        if holds:
-            await desk.keep(record, run.digest, pending)
-            for event in _waiting(run, caller):
-                yield event
-            return
-        if _may_wait_later(self._options):
-            running = await desk.claim(record, "running")
-            events = self._approved(desk, running, pending, run, caller)
-        else:
-            await desk.drop(record)
-            events = self._run(run, caller)
-        async with contextlib.aclosing(events):
-            async for event in events:
-                yield event
+        self, run: PlanRun, stored: StoredPlan | None, *, holds: bool
+    ) -> StoredPlan | None:
+        """Let a plan wait in the store, or run it; then it needs the store only to wait later."""
+        if stored is not None and holds:
+            await stored.keep(run.digest, state=run.save())
+            return stored
+        run.status = "running"
+        if stored is not None and self._options.waits_again:
+            await stored.claim("running")
+            return stored
+        if stored is not None:
+            await stored.drop()
+        return None
 
-    async def _given(
-        self, request: Request, context: RouteContext, caller: Caller, intent: RunPlan
-    ) -> AsyncGenerator[AnswerEvent]:
-        """Run a plan that the caller brings."""
+    def _take_plan(self, run: PlanRun, value: Any) -> None:
         options = self._options
         if options.approval == "always" and not options.allow_caller_plans:
-            raise RequestError(
-                message="this route runs only plans of its own that were approved: it takes no "
-                "plan from a caller unless its policy says `allow_caller_plans = true`",
-                code="caller_plans_off",
-                headers={"x-should-retry": "false"},
+            raise refusal(
+                "this route runs only its own plans, after approval: it takes no plan from a "
+                "caller unless its policy says `allow_caller_plans = true`",
+                "caller_plans_off",
             )
-        run = caller.run(options, context)
-        try:
-            found = read_plan_value(intent.value, max_steps=options.max_steps)
-            searchable = options.hinted_tool is not None
-            must_have_tools(found.plan, json.dumps(intent.value), searchable=searchable)
-            run.use_plan(found)
-        except PlanError as error:
-            raise plan_refusal(error, status=400, code="plan_invalid") from error
-        check_cost(run, options)
-        holds = intent.hold or is_dear(run.estimate, options)
-        if not holds and not _may_wait_later(options):
-            async with contextlib.aclosing(self._run(run, caller)) as events:
-                async for event in events:
-                    yield event
-            return
-        desk = Desk(context)
-        record = await desk.reserve(run.plan_id)
-        # A revision needs to know what the plan is for.
-        user = request.user_message
-        if not user.text.strip():
-            user = replace(user, text=found.plan.goal)
-        pending = self._pending(user, run)
-        async with contextlib.aclosing(
-            self._placed(desk, record, pending, run, caller, holds=holds)
-        ) as events:
-            async for event in events:
-                yield event
+        with _unusable("plan_invalid", status=400):
+            run.use_plan(
+                read_plan_value(value, max_steps=options.max_steps, searchable=options.searchable)
+            )
 
-    # --- a plan that waits ---------------------------------------------------------------
+    async def _decide(
+        self, run: PlanRun, request: Request, context: RouteContext, intent: Intent
+    ) -> StoredPlan:
+        """Approve, reject or revise a plan that waits."""
+        stored = await StoredPlan.find(context, intent.plan_id)
+        run.restore(stored.pending.state)
+        if intent.verb == "reject":
+            await stored.claim("rejected")
+            run.status = "rejected"
+        elif intent.verb == "revise":
+            await self._revise(run, stored, request.user_message.text)
+        else:
+            _check_approval(run, intent, stored)
+            _check_cost(run)
+            await stored.claim("running")
+            run.status, run.approved = "running", True
+        return stored
 
-    async def _decided(
-        self,
-        request: Request,
-        context: RouteContext,
-        caller: Caller,
-        intent: Approve | Reject | Revise,
-    ) -> AsyncGenerator[AnswerEvent]:
-        desk = Desk(context)
-        record = await desk.find(intent.plan_id)
-        pending = Pending.from_bytes(record.data)
-        run = caller.run(self._options, context, record.plan_id)
-        restore(run, pending.state)
-        if isinstance(intent, Reject):
-            await desk.claim(record, "rejected")
-            for event in _rejected(run, caller):
-                yield event
-            return
-        if isinstance(intent, Revise):
-            for event in await self._revised(request, desk, record, pending, run, caller):
-                yield event
-            return
-        check_version(intent, run, pending)
-        check_digest(intent, record, run, pending)
-        check_cost(run, self._options)
-        record = await desk.claim(record, "running")
-        run.approved = True
-        async with contextlib.aclosing(
-            self._approved(desk, record, pending, run, caller)
-        ) as events:
-            async for event in events:
-                yield event
-
-    async def _approved(
-        self, desk: Desk, record: PlanRecord, pending: Pending, run: PlanRun, caller: Caller
-    ) -> AsyncGenerator[AnswerEvent]:
-        """Run a plan that has a place; whatever happens, the store knows how it ended."""
-        # Only a new plan of the rest waits again, not one that nobody came to run.
-        run.status = "running"
-        try:
-            async with contextlib.aclosing(self._run(run, caller)) as events:
-                async for event in events:
-                    yield event
-        finally:
-            if run.status == "planned":
-                await desk.keep(record, run.digest, replace(pending, state=save(run)))
-            else:
-                await desk.settle(record, "completed" if run.status == "completed" else "failed")
-
-    async def _revised(
-        self,
-        request: Request,
-        desk: Desk,
-        record: PlanRecord,
-        pending: Pending,
-        run: PlanRun,
-        caller: Caller,
-    ) -> list[AnswerEvent]:
-        """Make another plan from what the caller says of the one that waits."""
+    async def _revise(self, run: PlanRun, stored: StoredPlan, feedback: str) -> None:
+        """Make another plan from what the caller says about the one that waits."""
+        pending = stored.pending
         if pending.revisions >= MAX_REVISIONS:
-            raise RequestError(
-                message=f"the plan `{record.plan_id}` was revised {MAX_REVISIONS} times, which is "
-                "the most: approve it, reject it, or ask for a new one",
-                code="plan_revisions_used_up",
-                headers={"x-should-retry": "false"},
+            raise refusal(
+                f"the plan `{run.plan_id}` was revised {MAX_REVISIONS} times, which is the most: "
+                "approve it, reject it, or ask for a new one",
+                "plan_revisions_used_up",
             )
-        plan: Plan | None = run.plan
-        if plan is None or run.records:
-            raise RequestError(
-                message=f"some steps of the plan `{record.plan_id}` ran already: approve or reject "
-                "what is left of it",
-                code="plan_begun",
-                headers={"x-should-retry": "false"},
+        if run.records:
+            raise refusal(
+                f"some steps of the plan `{run.plan_id}` ran already: approve or reject what is "
+                "left of it",
+                "plan_begun",
             )
-        claimed = await desk.claim(record, "planning")
+        await stored.claim("planning")
         try:
-            with unusable():
-                await run.revise_plan(pending.user, plan, request.user_message.text)
-            check_cost(run, self._options)
+            with _unusable("plan_unusable", status=502):
+                await run.revise_plan(pending.user, feedback)
+            _check_cost(run)
         except BaseException:
-            # The plan that was there waits on.
-            await desk.keep(claimed, record.digest, pending)
+            # The plan from before keeps waiting.
+            await stored.keep(stored.record.digest)
             raise
-        await desk.keep(
-            claimed, run.digest, self._pending(pending.user, run, pending.revisions + 1)
-        )
-        return list(_waiting(run, caller))
-
-    # --- running -------------------------------------------------------------------------
-
-    async def _run(self, run: PlanRun, caller: Caller) -> AsyncGenerator[AnswerEvent]:
-        last_step = self._options.answer == "last_step"
-        narrator = Narrator(run, waits=False, last_step=last_step, warnings=caller.warnings)
-        for event in narrator.tell(run.created()):
-            yield event
-        events = run.execute()
-        async with contextlib.aclosing(events):
-            async for happened in events:
-                for event in narrator.tell(happened):
-                    yield event
-
-    def _pending(self, user: UserMessage, run: PlanRun, revisions: int = 0) -> Pending:
-        options = self._options
-        text = planner_instructions(
-            options.planner_prompt,
-            max_steps=options.max_steps,
-            searchable=options.hinted_tool is not None,
-        )
-        return Pending(
-            user=user,
-            state=save(run),
-            prompt_digest=hashlib.sha256(text.encode()).hexdigest(),
-            revisions=revisions,
+        await stored.keep(
+            run.digest,
+            state=run.save(),
+            prompt_digest=self._prompt_digest(),
+            revisions=pending.revisions + 1,
         )
 
+    async def _run(
+        self, run: PlanRun, stored: StoredPlan | None, caller: Caller
+    ) -> AsyncGenerator[AnswerEvent]:
+        """Run a plan; whatever happens, the store knows how it ended."""
+        narrator = Narrator(run, caller.warnings, quiet=self._options.answer == "last_step")
+        try:
+            for event in narrator.tell(run.created()):
+                yield event
+            async with contextlib.aclosing(run.execute()) as events:
+                async for happened in events:
+                    for event in narrator.tell(happened):
+                        yield event
+        finally:
+            # Only a new plan for the rest waits again, not one that nobody came to run.
+            if stored is not None and run.status == "planned":
+                await stored.keep(run.digest, state=run.save())
+            elif stored is not None:
+                await stored.settle("completed" if run.status == "completed" else "failed")
 
-def _waiting(run: PlanRun, caller: Caller) -> list[AnswerEvent]:
-    """Return the answer that shows a plan and how to go on."""
-    narrator = Narrator(run, waits=True, last_step=False, warnings=caller.warnings)
-    run.status = "planned"
-    events = (
-        run.created(),
-        ApprovalRequired(plan_id=run.plan_id, digest=run.digest),
-        run.finished(),
-    )
-    return [told for event in events for told in narrator.tell(event)]
+    def _pending(self, user: UserMessage) -> PendingPlan:
+        return PendingPlan(user=user, prompt_digest=self._prompt_digest())
+
+    def _prompt_digest(self) -> str:
+        return hashlib.sha256(planner_instructions(self._options).encode()).hexdigest()
 
 
-def _rejected(run: PlanRun, caller: Caller) -> list[AnswerEvent]:
-    narrator = Narrator(run, waits=False, last_step=False, warnings=caller.warnings)
-    run.status = "rejected"
-    finished: RunFinished = run.finished()
-    return list(narrator.tell(finished))
+def _ended(run: PlanRun, caller: Caller) -> Iterator[AnswerEvent]:
+    """Yield the answer of a request that runs nothing: a plan that waits, or was rejected."""
+    narrator = Narrator(run, caller.warnings)
+    if run.status == "planned":
+        yield from narrator.tell(run.created())
+        yield from narrator.tell(ApprovalRequired(plan_id=run.plan_id, digest=run.digest))
+    yield from narrator.tell(run.finished())
 
 
-def _may_wait_later(options: PlannerExecutorOptions) -> bool:
-    """Return whether a run that begins at once may come to wait, at a new plan of the rest."""
-    return (
-        options.mode == "replan"
-        and options.approval != "none"
-        and options.replan_approval == "again"
-    )
+# --- why a plan does not run ---------------------------------------------------------------------
+
+
+def _check_approval(run: PlanRun, intent: Intent, stored: StoredPlan) -> None:
+    """Refuse an approval of another plan, or of one that would run otherwise now."""
+    name, digest, pending = f"the plan `{run.plan_id}`", stored.record.digest, stored.pending
+    if intent.digest is None and (run.records or pending.revisions):
+        # Its id is the same, so a client that repeats a request would approve what nobody saw.
+        raise _changed(
+            f"{name} was made again since it was first shown: approve it by its digest, in the "
+            "header or in the body"
+        )
+    if intent.digest not in (None, digest):
+        raise _changed(
+            f"{name} is not the one that was approved: the digest does not match; look at it again"
+        )
+    as_shown = run.digest == digest and run.runs_as_shown(pending.state)
+    searches = run.plan.searches if run.plan is not None else 0
+    if not as_shown or (searches and not run.options.searchable):
+        raise _changed(
+            f"what {name} would be run with has changed since it was shown (mode, tools or "
+            "executor of the policy): ask for a new one"
+        )
+
+
+def _changed(what: str) -> RequestError:
+    return refusal(what, "plan_changed", status=412)
+
+
+def _check_cost(run: PlanRun) -> None:
+    """Refuse a plan that may cost more than the policy allows."""
+    high = run.forbidden_usd
+    if high is not None:
+        raise refusal(
+            f"the plan may cost up to ${high:.4f}, over the ${run.options.max_cost_usd:g} of "
+            "`max_cost_usd`; no step ran",
+            "plan_too_costly",
+            details={"estimate": run.estimate.as_json(), "plan_digest": run.digest},
+        )
+
+
+@contextlib.contextmanager
+def _unusable(code: str, *, status: int) -> Iterator[None]:
+    """Turn what is not a plan into an error with the reason and the text."""
+    try:
+        yield
+    except PlanError as error:
+        details = {"reason": error.reason, "raw_text": error.raw_text[:RAW_TEXT_CHARS]}
+        message = f"{error}; no step ran"
+        raise refusal(message, code, status=status, details=details) from error

@@ -1,39 +1,43 @@
 """A run: a plan is made, shown, and worked through one step at a time.
 
-There is one implementation. The route, ``switchyard plan`` and a library call use this object.
+There is one implementation: the route, ``switchyard plan`` and library calls use this object.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator
+import hashlib
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
 
 from switchyard_core import (
     AskError,
     Conversation,
     DecisionWarning,
+    ModelUsage,
     RequestError,
     RouteContext,
+    Transcript,
     UserMessage,
 )
-from switchyard_planner_executor.budget import is_dear, over_limit
-from switchyard_planner_executor.caller import CallerSettings
-from switchyard_planner_executor.estimate import Basis, Estimate, estimate
+from switchyard_planner_executor.caller import Caller
+from switchyard_planner_executor.estimate import Estimate, estimate
 from switchyard_planner_executor.events import (
     ApprovalRequired,
     PlanCreated,
     Replanned,
     RunEvent,
     RunFinished,
+    Spent,
+    StepRecord,
 )
 from switchyard_planner_executor.executor import Executor
-from switchyard_planner_executor.modes import get_mode
-from switchyard_planner_executor.options import PlannerExecutorOptions
-from switchyard_planner_executor.plan import Plan, PlanStep, plan_digest
+from switchyard_planner_executor.options import PlannerExecutorOptions, get_mode
+from switchyard_planner_executor.plan import Plan, PlanError, PlanStep, ReadPlan
 from switchyard_planner_executor.planner import Planner
-from switchyard_planner_executor.reading import PlanError, ReadPlan
-from switchyard_planner_executor.records import StepRecord
+from switchyard_planner_executor.wording import step_text
 
 __all__ = ["PlanRun"]
 
@@ -41,15 +45,17 @@ __all__ = ["PlanRun"]
 class PlanRun:
     """One plan, from the request to the last result.
 
-    Args:
-        options: Options of the route.
-        context: What the route is given: ``ask``, ``tools``, ``targets`` and ``clock`` are used.
-        plan_id: Id of the plan; ``""`` makes a new one.
-        settings: What the caller sets for the executor.
-        instructions: The caller's instructions for the executor, ``""`` for none.
+    Of the context, ``ask``, ``tools``, ``targets``, ``clock`` and ``new_id`` are used.
+
+    Attributes:
+        records: What became of the steps that ran, in order.
+        status: ``planned``, ``running``, ``completed``, ``failed`` or ``rejected``.
+        reason: Why it failed, one word; ``""`` otherwise.
+        spent: What was spent here, without what was spent before the plan waited.
+        approved: Whether somebody approved the plan.
 
     Raises:
-        UnknownModeError: The mode is none of the known ones.
+        UnknownModeError: There is no such mode.
     """
 
     def __init__(
@@ -58,8 +64,7 @@ class PlanRun:
         context: RouteContext,
         *,
         plan_id: str = "",
-        settings: CallerSettings | None = None,
-        instructions: str = "",
+        caller: Caller | None = None,
     ) -> None:
         self.options = options
         self.mode = get_mode(options.mode)
@@ -67,34 +72,22 @@ class PlanRun:
         self.plan: Plan | None = None
         self.records: list[StepRecord] = []
         self.warnings: list[DecisionWarning] = []
-        self.status = "planned"
-        self.reason = ""
-        self.replans = 0
+        self.status, self.reason = "planned", ""
         self.approved = False
-        #: What was spent before this request, when a run goes on that had waited.
-        self.restored: RunFinished | None = None
-        self._context = context
-        self.planner = Planner(
-            options=options,
-            wire_format=context.targets[options.planner_target].wire_format,
-            ask=context.ask,
-            searchable=options.hinted_tool is not None,
-        )
-        self.executor = Executor(
-            options,
-            context,
-            settings=settings if settings is not None else CallerSettings(),
-            instructions=instructions,
-            mode=self.mode,
-            warnings=self.warnings,
+        self.spent, self._spent_before = Spent(), Spent()
+        self._replans = 0
+        self._route = context.route
+        self._planner = Planner(options, context, self.spent)
+        self._executor = Executor(
+            options, context, caller=caller or Caller(), spent=self.spent, warnings=self.warnings
         )
 
-    # --- what it knows -------------------------------------------------------------------
+    # --- what it knows ---------------------------------------------------------------------------
 
     @property
     def calls(self) -> int:
         """How many calls the executor took so far."""
-        return self.executor.calls
+        return (self._spent_before + self.spent).calls
 
     @property
     def results(self) -> list[str]:
@@ -106,32 +99,42 @@ class PlanRun:
         """Digest of the plan and of what it would be run with; ``""`` without a plan."""
         if self.plan is None:
             return ""
-        return plan_digest(
-            self.plan,
-            route_id=self._context.route,
+        return self.plan.digest(
+            route=self._route,
             mode=self.mode,
-            tools=self.options.tools,
+            tools=sorted(self.options.tools),
             executor_target=self.options.executor_target,
         )
 
     @property
     def estimate(self) -> Estimate:
         """What running the steps that are left would take."""
-        left, options, executor = self._left(), self.options, self.executor
-        basis = Basis(
-            # What was said in this run is sent again with each call.
-            instructions=executor.instructions() + executor.transcript.dumps() * bool(self.records),
-            step_texts=[executor.step_text(step) for step in left],
-            tools=executor.tools(),
-            output_tokens=options.estimate_output_tokens,
-            max_output_tokens=options.executor_max_tokens,
-            max_tool_rounds=options.max_tool_rounds,
-            max_tool_output_chars=options.max_tool_output_chars,
-            target=options.executor_target,
-            model=executor.target.id,
-            price=executor.target.price,
+        left, executor = self._left(), self._executor
+        # What was said in this run is sent again with each call.
+        said = executor.transcript.dumps() if self.records else ""
+        return estimate(
+            left,
+            [step_text(step, query_tool=self.options.hinted_tool) for step in left],
+            instructions=executor.instructions + said,
+            tools=executor.tools,
+            options=self.options,
+            target=executor.target,
         )
-        return estimate(self._made.model_copy(update={"steps": tuple(left)}), basis)
+
+    @property
+    def forbidden_usd(self) -> float | None:
+        """The high estimate in US dollars if ``max_cost_usd`` forbids it, else ``None``."""
+        cost, limit = self.estimate.cost_usd, self.options.max_cost_usd
+        return None if limit is None or cost is None or cost.high <= limit else cost.high
+
+    @property
+    def is_dear(self) -> bool:
+        """Whether ``over_cost`` makes the plan wait for approval."""
+        if self.options.approval != "over_cost":
+            return False
+        cost, limit = self.estimate.cost_usd, self.options.approval_over_usd
+        # Without a price nobody can say that it is cheap.
+        return cost is None or limit is None or cost.high > limit
 
     @property
     def _made(self) -> Plan:
@@ -144,39 +147,33 @@ class PlanRun:
         ran = {record.step.step for record in self.records}
         return [step for step in self._made.steps if step.step not in ran]
 
-    # --- the plan ------------------------------------------------------------------------
+    # --- the plan --------------------------------------------------------------------------------
 
     async def make_plan(
         self, request: str | UserMessage, history: Conversation | None = None
     ) -> Plan:
-        """Ask the planner for a plan and keep it.
-
-        Args:
-            request: What the user wants; all that the planner sees, unless:
-            history: The conversation before it.
+        """Ask the planner for a plan and keep it; it sees the request, and the history if given.
 
         Raises:
-            PlanError: The reply is no plan; carries reason and text.
+            PlanError: The reply is not a plan.
             AskError: The planner's provider gave no answer.
             RequestError: The planner took too long.
         """
         user = UserMessage(text=request) if isinstance(request, str) else request
-        return self._take(await self.planner.plan(user, history))
+        return self.use_plan(await self._planner.plan(user, history))
 
-    async def revise_plan(self, request: UserMessage, plan: Plan, feedback: str) -> Plan:
+    async def revise_plan(self, request: UserMessage, feedback: str) -> Plan:
         """Ask the planner for another plan; raises like :meth:`make_plan`."""
-        return self._take(await self.planner.revise(request, plan, feedback))
+        return self.use_plan(await self._planner.revise(request, self._made, feedback))
 
     def use_plan(self, found: Plan | ReadPlan) -> Plan:
         """Keep a plan that was made elsewhere."""
-        return self._take(found if isinstance(found, ReadPlan) else ReadPlan(plan=found))
-
-    def _take(self, found: ReadPlan) -> Plan:
-        self.plan = found.plan
-        self.warnings += found.warnings
-        if not found.plan.steps:
+        read = found if isinstance(found, ReadPlan) else ReadPlan(plan=found)
+        self.plan = read.plan
+        self.warnings += read.warnings
+        if not read.plan.steps:
             self.warnings.append(DecisionWarning(code="plan_empty", detail="the plan has no steps"))
-        return found.plan
+        return read.plan
 
     def created(self) -> PlanCreated:
         """Return the event that shows the plan."""
@@ -188,105 +185,129 @@ class PlanRun:
             warnings=tuple(dict.fromkeys(warning.code for warning in self.warnings)),
         )
 
-    # --- the steps -----------------------------------------------------------------------
+    # --- the steps -------------------------------------------------------------------------------
 
     async def execute(self) -> AsyncGenerator[RunEvent]:
         """Run the steps that are left, in order, and yield what happens.
 
-        The plan is frozen: results never change it, but for ``mode = "replan"`` after a failed
-        step. Ends with :class:`RunFinished`; closing it early cancels the call that runs.
+        The plan is frozen: results never change it, except for ``mode = "replan"`` after a
+        failed step. Ends with :class:`RunFinished`; closing it early cancels the running call.
         """
         self.status = "running"
-        end = asyncio.get_running_loop().time() + self.options.run_timeout_s
-        while self.status == "running":
-            left = self._left()
-            if not left:
-                break
-            # Closed at once when this is: a call must not go on until somebody collects it.
+        ends = asyncio.get_running_loop().time() + self.options.run_timeout_s
+        while self.status == "running" and (left := self._left()):
             record = StepRecord(step=left[0])
             self.records.append(record)
-            async with contextlib.aclosing(self.executor.step(record, end)) as events:
+            # Closed at once when this is: a call must not continue until somebody collects it.
+            async with contextlib.aclosing(self._executor.step(record, ends)) as events:
                 async for event in events:
                     yield event
             if record.status == "failed":
-                async with contextlib.aclosing(self._after_failure(record, end)) as events:
-                    async for event in events:
-                        yield event
+                for event in await self._after_failure(record, ends):
+                    yield event
         if self.status == "running":
             bad = any(r.status == "failed" and not r.replanned for r in self.records)
-            self.status = "failed" if bad else "completed"
-            self.reason = "step_failed" if bad else ""
+            self.status, self.reason = ("failed", "step_failed") if bad else ("completed", "")
         yield self.finished()
 
     def finished(self) -> RunFinished:
-        """Return the event that ends the log."""
+        """Return the event that ends the log, with all that was spent for the plan."""
+        total = self._spent_before + self.spent
         return RunFinished(
             status=self.status,
             reason=self.reason,
-            planner=self.planner.usage,
-            executor=self.executor.usage,
-            calls=self.calls,
+            planner=total.planner,
+            executor=total.executor,
+            calls=total.calls,
         )
 
-    def fail(self, reason: str) -> None:
-        """Note that the run ended early."""
+    def _fail(self, reason: str) -> tuple[()]:
         self.status, self.reason = "failed", reason
+        return ()
 
-    async def _after_failure(self, record: StepRecord, end: float) -> AsyncGenerator[RunEvent]:
-        """Decide how a run goes on after a failed step."""
+    async def _after_failure(self, record: StepRecord, ends: float) -> Sequence[RunEvent]:
+        """Decide how a run continues after a failed step, and return what happened."""
         if record.code == "run_timeout":
-            self.fail("run_timeout")
-        elif self.mode != "replan":
-            if self.options.on_step_error == "stop":
-                self.fail("step_failed")
-        elif self.replans >= self.options.max_replans:
-            self.fail("replans_used_up")
-        else:
-            async with contextlib.aclosing(self._replan(record, end)) as events:
-                async for event in events:
-                    yield event
-
-    async def _replan(self, record: StepRecord, end: float) -> AsyncGenerator[RunEvent]:
-        made, first = self._made, record.step.step + 1
-        self.replans += 1
+            return self._fail("run_timeout")
+        if self.mode != "replan":
+            return self._fail("step_failed") if self.options.on_step_error == "stop" else ()
+        if self._replans >= self.options.max_replans:
+            return self._fail("replans_used_up")
+        self._replans += 1
+        unusable = "; a new plan for the rest was unusable"
         try:
-            async with asyncio.timeout_at(end):
-                found = await self.planner.replan(made, self.records, first)
+            async with asyncio.timeout_at(ends):
+                found = await self._planner.replan(self._made, self.records)
         except TimeoutError:
-            self.fail("run_timeout")
-            return
+            return self._fail("run_timeout")
         except PlanError as error:
-            self.fail("plan_unusable")
-            record.error += f"; a new plan for the rest was unusable: {error.reason}"
-            return
+            record.error += f"{unusable}: {error.reason}"
+            return self._fail("plan_unusable")
         except (AskError, RequestError) as error:
-            self.fail("planner_failed")
             record.error += f"; the planner could not be asked again: {error.message}"
-            return
+            return self._fail("planner_failed")
         if not found.plan.steps:
-            self.fail("plan_unusable")
-            record.error += "; a new plan for the rest was unusable: it has no steps"
-            return
+            record.error += f"{unusable}: it has no steps"
+            return self._fail("plan_unusable")
         record.replanned = True
-        ran = tuple(each.step for each in self.records)
-        plan = made.model_copy(update={"steps": (*ran, *found.plan.steps)})
-        self._take(ReadPlan(plan=plan, warnings=found.warnings))
-        yield Replanned(
-            plan_id=self.plan_id,
-            digest=self.digest,
-            plan=self._made,
-            why=record.code,
-            estimate=self.estimate,
-        )
-        if over_limit(self.estimate, self.options) is not None:
-            self.fail("plan_too_costly")
-        elif self._waits_again():
-            self.status = "planned"
-            yield ApprovalRequired(plan_id=self.plan_id, digest=self.digest)
+        return self._replaced(found, why=record.code)
 
-    def _waits_again(self) -> bool:
-        """Return whether a plan of the rest waits for approval as the first one did, or would."""
-        options = self.options
-        if options.replan_approval != "again" or options.approval == "none":
-            return False
-        return options.approval == "always" or self.approved or is_dear(self.estimate, options)
+    def _replaced(self, found: ReadPlan, *, why: str) -> Sequence[RunEvent]:
+        """Put a plan for the rest after the steps that ran; it may have to wait."""
+        ran = tuple(record.step for record in self.records)
+        plan = self._made.model_copy(update={"steps": (*ran, *found.plan.steps)})
+        self.use_plan(ReadPlan(plan=plan, warnings=found.warnings))
+        event = Replanned(
+            plan_id=self.plan_id, digest=self.digest, plan=plan, why=why, estimate=self.estimate
+        )
+        asked = self.approved or self.options.approval == "always"
+        if self.forbidden_usd is not None:
+            self._fail("plan_too_costly")
+        elif self.options.waits_again and (asked or self.is_dear):
+            self.status = "planned"
+            return event, ApprovalRequired(plan_id=self.plan_id, digest=self.digest)
+        return (event,)
+
+    # --- a run that waits ------------------------------------------------------------------------
+
+    def save(self) -> dict[str, Any]:
+        """Return what the run has done, and with which model, as plain data."""
+        return {
+            "executor_model": self._executor_model(),
+            "plan": self._made.model_dump(mode="json"),
+            "records": [{**r.as_json(), "replanned": r.replanned} for r in self.records],
+            "transcript": self._executor.transcript.dumps(),
+            "spent": asdict(self._spent_before + self.spent),
+            "replans": self._replans,
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Continue from what :meth:`save` returned."""
+        self.plan = Plan.model_validate(state["plan"])
+        steps = {step.step: step for step in self.plan.steps}
+        for row in state["records"]:
+            changes = {"step": steps[row["step"]], "error": row["error"] or ""}
+            self.records.append(
+                StepRecord(**{**row, **changes, "usage": ModelUsage(**row["usage"])})
+            )
+        wire_format = self._executor.target.wire_format
+        self._executor.transcript = Transcript.loads(wire_format, state["transcript"])
+        spent = state["spent"]
+        usages = {name: ModelUsage(**spent[name]) for name in ("planner", "executor")}
+        self._spent_before = Spent(**usages, calls=spent["calls"])
+        self._replans = state["replans"]
+
+    def runs_as_shown(self, state: Mapping[str, Any]) -> bool:
+        """Return whether the run would continue with the model that it was shown with.
+
+        A reload can put another model behind the same name: at another price, and in another
+        wire format, in which the conversation so far could not be sent.
+        """
+        return bool(state["executor_model"] == self._executor_model())
+
+    def _executor_model(self) -> list[str]:
+        """Return what tells one executor from another: wire format, model, digest of the origin."""
+        target = self._executor.target
+        # A client's address is nobody's business where a plan is stored.
+        origin = hashlib.sha256(repr(target.origin).encode("utf-8", "surrogatepass")).hexdigest()
+        return [target.wire_format, target.id, origin]

@@ -310,7 +310,8 @@ class Decider:
         """
         store = runtime.store
         if store is None:
-            return decision
+            lost = runtime.lost_effects(decision.effects, dry_run=dry_run)
+            return decision.with_(warnings=(*decision.warnings, *lost)) if lost else decision
         for effect in decision.effects:
             if isinstance(effect, Latch):
                 if dry_run:

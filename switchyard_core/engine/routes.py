@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType
 from typing import Any
 
 from switchyard_core.answering import Ask
-from switchyard_core.decision import DecisionWarning
+from switchyard_core.decision import DecisionWarning, Effect, ReleaseAfterSuccess
+from switchyard_core.declarations import LatchOptions
 from switchyard_core.identity import MAX_LENGTH, Identity, read_identity, unfit_source
 from switchyard_core.jsonio.path import compile_path
 from switchyard_core.mutation import MutationRules, compile_rules
@@ -46,7 +47,7 @@ class RouteRuntime:
         route: The route.
         router: Instance of its route type's router.
         rules: Its mutation rules, compiled.
-        store: Its latch store, ``None`` when its options name none.
+        store: Its latch store, ``None`` when its options are no :class:`.LatchOptions`.
         targets: All targets of the policy, as routers see them.
         sessions: Reads identities.
         plans: Its plan store, ``None`` when its options name none.
@@ -56,6 +57,7 @@ class RouteRuntime:
         without_identity: Requests so far that a latching route could not attribute.
         told_missing: Whether the log says that requests come without a session id.
         told_unfit: Whether the log says that they come with one that cannot be used.
+        told_lost: Whether the log says that effects need a latch store that it does not have.
     """
 
     route: Route
@@ -70,6 +72,7 @@ class RouteRuntime:
     without_identity: int = 0
     told_missing: bool = False
     told_unfit: bool = False
+    told_lost: bool = False
 
     @property
     def answers(self) -> bool:
@@ -124,6 +127,27 @@ class RouteRuntime:
         )
         return (DecisionWarning(code="session_id_unfit", detail=detail),)
 
+    def lost_effects(
+        self, effects: Iterable[Effect], *, dry_run: bool
+    ) -> tuple[DecisionWarning, ...]:
+        """Return a warning for effects that need a latch store; only of a route without one.
+
+        The log says it once per route, and not for a ``dry_run``.
+        """
+        # Without a store there is nothing to release, and a route of sub-agents may have one.
+        needed = {type(e).__name__ for e in effects if not isinstance(e, ReleaseAfterSuccess)}
+        if not needed:
+            return ()
+        detail = (
+            f"the effect `{'`, `'.join(sorted(needed))}` is dropped: a route of type "
+            f"`{self.route.type.name}` has no latch store, since its options do not inherit "
+            "`LatchOptions`; nothing is remembered for this session"
+        )
+        if not dry_run and not self.told_lost:
+            self.told_lost = True
+            _LOG.warning("route=%s %s", self.route.name, detail)
+        return (DecisionWarning(code="no_latch_store", detail=detail),)
+
     def follow(self, before: RouteRuntime) -> None:
         """Go on with the counters of the same route under the policy before.
 
@@ -132,6 +156,7 @@ class RouteRuntime:
         latches = self.store if self.store is before.store else None
         plans = self.plans if self.plans is before.plans else None
         _resize(self.route, latches, plans)
+        self.told_lost = before.told_lost
         if latches is not None:
             self.without_identity = before.without_identity
             self.told_missing, self.told_unfit = before.told_missing, before.told_unfit
@@ -312,7 +337,7 @@ def _router(route: Route, registry: PluginRegistry) -> Router:
 
 
 def _latch_store(route: Route, registry: PluginRegistry, kept: Kept | None) -> LatchStore | None:
-    """Return a route's latch store, ``None`` when its options name none.
+    """Return a route's latch store, ``None`` when its options are not :class:`.LatchOptions`.
 
     Args:
         route: The route.
@@ -323,17 +348,15 @@ def _latch_store(route: Route, registry: PluginRegistry, kept: Kept | None) -> L
     Raises:
         PluginError: The store does not keep its contract.
     """
-    name, capacity = _latch_options(route)
-    if name is None or capacity is None:
+    options = route.options
+    if not isinstance(options, LatchOptions):
         return None
-    if (
-        kept is not None
-        and kept[1] is not None
-        and kept[0].type is route.type
-        and _latch_options(kept[0])[0] == name
-    ):
-        return kept[1]
-    store = registry.latch_stores[name].factory(capacity)
+    name = options.latch_store
+    if kept is not None and kept[1] is not None and kept[0].type is route.type:
+        before = kept[0].options
+        if isinstance(before, LatchOptions) and before.latch_store == name:
+            return kept[1]
+    store = registry.latch_stores[name].factory(options.latch_capacity)
     if not isinstance(store, LatchStore):
         raise registry.fault("latch_store", name, "lacks a method of its contract")
     return store
@@ -373,22 +396,11 @@ def _plan_store(
 
 def _resize(route: Route, latches: LatchStore | None, plans: PlanStore | None) -> None:
     """Give the stores that a route goes on with the limits that its options have now."""
-    capacity = _latch_options(route)[1]
-    if latches is not None and capacity is not None:
-        latches.capacity = capacity
+    if latches is not None and isinstance(route.options, LatchOptions):
+        latches.capacity = route.options.latch_capacity
     options = _plan_options(route)
     if plans is not None and options is not None:
         _, plans.capacity, plans.ttl_s = options
-
-
-def _latch_options(route: Route) -> tuple[str | None, int | None]:
-    """Return name and capacity of a route's latch store, ``None`` twice when it has none."""
-    options: Any = route.options
-    name = getattr(options, "latch_store", None)
-    capacity = getattr(options, "latch_capacity", None)
-    if not isinstance(name, str) or not isinstance(capacity, int):
-        return None, None
-    return name, capacity
 
 
 def _plan_options(route: Route) -> tuple[str, int, float] | None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import inspect
 from typing import Literal
 
-__all__ = ["router_problem"]
+from switchyard_core.decision import Latch, Remember, UpdateRecord
+
+__all__ = ["latching_effect", "router_problem"]
 
 
 def router_problem(router: object, kind: Literal["routes", "answers"]) -> str:
@@ -30,4 +32,17 @@ def router_problem(router: object, kind: Literal["routes", "answers"]) -> str:
         return "answers by itself and has no method `answer`"
     if inspect.isroutine(method) and not inspect.isasyncgenfunction(inspect.unwrap(method)):
         return "has a method `answer` that is no asynchronous generator: `async def` with `yield`"
+    return ""
+
+
+def latching_effect(router: object) -> str:
+    """Return the name of an effect that a router's own methods make and that needs a latch store.
+
+    ``""`` when none is seen: one that a function outside of the class makes is not.
+    """
+    for kind in type(router).__mro__:
+        for method in filter(inspect.isfunction, vars(kind).values()):
+            for name in method.__code__.co_names:
+                if method.__globals__.get(name) in (Latch, UpdateRecord, Remember):
+                    return name
     return ""

@@ -6,7 +6,8 @@ first. What was built is thrown away. (Latch stores are not built: one may conne
 
 from __future__ import annotations
 
-from switchyard_core.plugins.routers import router_problem
+from switchyard_core.declarations import LatchOptions
+from switchyard_core.plugins.routers import latching_effect, router_problem
 from switchyard_core.policy.draft import Draft
 from switchyard_core.policy.model import Route
 from switchyard_core.policy.secrets import one_line
@@ -31,6 +32,16 @@ def check_router(draft: Draft, route: Route) -> bool:
         what = f"cannot be built: {one_line(error)}"
     else:
         what = router_problem(router, route.type.kind)
+        effect = "" if isinstance(route.options, LatchOptions) else latching_effect(router)
+        if effect:
+            draft.report(
+                "SY509",
+                f"the router of `{name}` makes the effect `{effect}`, and its routes have no latch "
+                "store: the effect is dropped",
+                ("routes", route.name, "type"),
+                fix="let the options of the route type inherit `switchyard_core.LatchOptions`",
+                severity="warning",
+            )
     if what:
         draft.report(
             "SY505",

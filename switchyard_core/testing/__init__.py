@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from switchyard_core.testing.answered import Answered
-from switchyard_core.testing.canned import AskedCall
+from switchyard_core.testing.answers import Answered, AskedCall
 from switchyard_core.testing.conformance import (
     AnsweringConformance,
     LatchStoreConformance,
@@ -19,9 +18,9 @@ from switchyard_core.testing.conformance import (
     RouterConformance,
 )
 from switchyard_core.testing.conversation import ConversationBuilder, conversation
-from switchyard_core.testing.harness import Harness, Routed, registry_of
+from switchyard_core.testing.harness import Harness, Routed, Served, registry_of
+from switchyard_core.testing.provider import FakeReply, FakeUpstream
 from switchyard_core.testing.story import Call, call
-from switchyard_core.testing.upstream import FakeReply, FakeUpstream
 from switchyard_core.testing.validity import assert_valid_for, validity_problems
 
 if TYPE_CHECKING:
@@ -43,6 +42,7 @@ __all__ = [
     "RewriteConformance",
     "Routed",
     "RouterConformance",
+    "Served",
     "assert_valid_for",
     "call",
     "conversation",

@@ -9,18 +9,18 @@ from typing import Any, Self
 from switchyard_core.declarations import WIRE_FORMATS, WireFormat
 from switchyard_core.jsonio.tree import encode
 from switchyard_core.request import Request
-from switchyard_core.testing.bodies_chat import chat_body
-from switchyard_core.testing.bodies_messages import messages_body
-from switchyard_core.testing.bodies_responses import responses_body
-from switchyard_core.testing.story import Call, CallShape, Item, Said, Story, Thought, Turn, Words
+from switchyard_core.testing.story import (
+    Call,
+    CallShape,
+    Item,
+    Said,
+    Story,
+    Thought,
+    Words,
+    body_of,
+)
 
 __all__ = ["ConversationBuilder", "conversation"]
-
-_WRITERS = {
-    "openai_chat": chat_body,
-    "openai_responses": responses_body,
-    "anthropic_messages": messages_body,
-}
 
 
 def conversation(wire_format: WireFormat) -> ConversationBuilder:
@@ -37,11 +37,11 @@ def conversation(wire_format: WireFormat) -> ConversationBuilder:
     if wire_format not in WIRE_FORMATS:
         msg = f"unknown wire format `{wire_format}`; known: {', '.join(WIRE_FORMATS)}"
         raise ValueError(msg)
-    return ConversationBuilder(story=Story(wire_format=wire_format))
+    return ConversationBuilder(wire_format=wire_format)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConversationBuilder:
+class ConversationBuilder(Story):
     """A conversation so far; every method returns a longer one and leaves this one as it is.
 
     A tool call ends the assistant's turn and its result follows at once, unless the call was
@@ -49,32 +49,30 @@ class ConversationBuilder:
     call that comes next.
 
     Args:
-        story: What has been told.
         thoughts: What the assistant said since its last call.
     """
 
-    story: Story
     thoughts: tuple[Said | Thought, ...] = ()
-
-    # --- the other side ------------------------------------------------------------------
 
     def system(self, text: str, *, cached: bool = False) -> Self:
         """Add instructions; ``cached`` puts a cache mark on them (Messages)."""
-        return self._with(Words(role="system", text=text, cached=cached))
+        return self._with(Words("system", text, cached))
 
     def developer(self, text: str) -> Self:
         """Add a developer message; on Messages further instructions."""
-        return self._with(Words(role="developer", text=text))
+        return self._with(Words("developer", text))
 
     def user(self, text: str, *, cached: bool = False) -> Self:
         """Add text of the user; ``cached`` puts a cache mark on it (Messages)."""
-        return self._with(Words(role="user", text=text, cached=cached))
+        return self._with(Words("user", text, cached))
 
-    # --- the assistant -------------------------------------------------------------------
+    def item(self, value: Any) -> Self:
+        """Put an item of the wire format itself into ``messages`` or ``input``, as it is."""
+        return self._with(Item(value))
 
     def says(self, text: str) -> Self:
         """Let the assistant say something."""
-        return replace(self, thoughts=(*self.thoughts, Said(text=text)))
+        return replace(self, thoughts=(*self.thoughts, Said(text)))
 
     def reasoning(self, text: str = "", *, encrypted: str | None = None) -> Self:
         """Let the assistant think.
@@ -85,7 +83,7 @@ class ConversationBuilder:
             encrypted: Its opaque form: ``encrypted_content``, ``signature``, or a
                 ``reasoning_details`` entry.
         """
-        return replace(self, thoughts=(*self.thoughts, Thought(text=text, encrypted=encrypted)))
+        return replace(self, thoughts=(*self.thoughts, Thought(text, encrypted)))
 
     def reads(self, tool: str, /, *, result: str = "contents", **arguments: Any) -> Self:
         """Let the assistant call a tool that only looks."""
@@ -98,13 +96,7 @@ class ConversationBuilder:
         return self.parallel(Call(name=tool, arguments=arguments, fails=fails, answered=answered))
 
     def runs(
-        self,
-        command: str,
-        *,
-        tool: str = "bash",
-        shape: CallShape = "function",
-        result: str = "",
-        answered: bool = True,
+        self, command: str, *, tool: str = "bash", shape: CallShape = "function", **more: Any
     ) -> Self:
         """Let the assistant run a shell command.
 
@@ -112,71 +104,50 @@ class ConversationBuilder:
             command: The command line.
             tool: Name of the tool of a function call; its argument is ``command``.
             shape: ``local_shell_call`` or ``shell_call`` for the built-in tools of Responses.
-            result: What the command printed.
-            answered: Whether there is a result.
+            more: ``result``, which is empty by default, and other fields of :class:`Call`.
         """
         arguments: Mapping[str, Any] = {"command": command}
         if shape == "local_shell_call":
             arguments = {"type": "exec", "command": ["bash", "-lc", command], "env": {}}
         elif shape == "shell_call":
             arguments = {"commands": [command]}
-        return self.parallel(
-            Call(name=tool, arguments=arguments, result=result, answered=answered, shape=shape)
-        )
+        more = {"result": "", **more}
+        return self.parallel(Call(name=tool, arguments=arguments, shape=shape, **more))
 
-    def calls(  # noqa: PLR0913  # one word per way in which a call can differ
+    def calls(
         self,
         tool: str,
         arguments: Mapping[str, Any] | str | None = None,
         *,
-        result: str | None = None,
-        fails: bool = False,
-        answered: bool = True,
-        namespace: str | None = None,
-        server: str = "",
         custom: bool = False,
-        shape: CallShape = "function",
-        id: str = "",  # noqa: A002  # the wire's own word
+        **more: Any,
     ) -> Self:
-        """Let the assistant call a tool in any shape; see :class:`Call` for the arguments.
+        """Let the assistant call a tool in any shape.
 
-        ``custom`` is short for ``shape="custom"``.
+        Args:
+            tool: Tool name.
+            arguments: Its arguments; see :class:`Call`.
+            custom: Short for ``shape="custom"``.
+            more: The other fields of :class:`Call`.
         """
-        return self.parallel(
-            Call(
-                name=tool,
-                arguments={} if arguments is None else arguments,
-                result=result,
-                fails=fails,
-                answered=answered,
-                namespace=namespace,
-                server=server,
-                shape="custom" if custom else shape,
-                id=id,
-            )
-        )
+        if custom:
+            more["shape"] = "custom"
+        given = {} if arguments is None else arguments
+        return self.parallel(Call(name=tool, arguments=given, **more))
 
     def parallel(self, *calls: Call) -> Self:
         """Let the assistant make several calls in one turn; their results follow together."""
-        number = len(self.story.calls)
-        prefix = "toolu" if self.story.wire_format == "anthropic_messages" else "call"
+        first = len(self.made_calls) + 1
+        prefix = "toolu" if self.wire_format == "anthropic_messages" else "call"
         named = [
-            call if call.id else replace(call, id=f"{prefix}_{number + place:04}")
-            for place, call in enumerate(calls, 1)
+            call if call.id else replace(call, id=f"{prefix}_{number:04}")
+            for number, call in enumerate(calls, first)
         ]
-        turn = Turn(parts=(*self.thoughts, *named))
-        story = replace(self.story, steps=(*self.story.steps, turn))
-        return replace(self, story=story, thoughts=())
-
-    # --- the rest ------------------------------------------------------------------------
-
-    def item(self, value: Any) -> Self:
-        """Put an item of the wire format itself into ``messages`` or ``input``, as it is."""
-        return self._with(Item(value=value))
+        return replace(self, steps=(*self.steps, (*self.thoughts, *named)), thoughts=())
 
     def offers(self, *tools: str) -> Self:
         """Offer tools that nobody has called; those that were called are offered anyway."""
-        return replace(self, story=replace(self.story, offered=(*self.story.offered, *tools)))
+        return replace(self, offered=(*self.offered, *tools))
 
     def lite(self) -> Self:
         """Offer the tools in the first item of the history (Responses).
@@ -184,10 +155,10 @@ class ConversationBuilder:
         Raises:
             ValueError: The wire format has no such shape.
         """
-        if self.story.wire_format != "openai_responses":
-            msg = f"{self.story.wire_format} has no tools inside the history"
+        if self.wire_format != "openai_responses":
+            msg = f"{self.wire_format} has no tools inside the history"
             raise ValueError(msg)
-        return replace(self, story=replace(self.story, lite=True))
+        return replace(self, tools_in_history=True)
 
     def build(self, model: str = "switchyard/plan-execute", **fields: Any) -> dict[str, Any]:
         """Return the body as a tree: a new one each time.
@@ -199,7 +170,7 @@ class ConversationBuilder:
         Raises:
             ValueError: The story has a call that the wire format cannot express.
         """
-        return {"model": model, **_WRITERS[self.story.wire_format](self._told().story), **fields}
+        return {"model": model, **body_of(self._told()), **fields}
 
     def body(self, model: str = "switchyard/plan-execute", **fields: Any) -> bytes:
         """Return the body as compact JSON; see :meth:`build`."""
@@ -228,18 +199,15 @@ class ConversationBuilder:
             pairs.append(("x-switchyard-session-id", session))
         if final:
             pairs.append(("x-switchyard-session-final", "true"))
-        return Request(
-            wire_format=self.story.wire_format, body=self.body(model, **fields), headers=pairs
-        )
+        body = self.body(model, **fields)
+        return Request(wire_format=self.wire_format, body=body, headers=pairs)
 
-    def _with(self, step: Words | Turn | Item) -> Self:
+    def _with(self, step: Words | Item) -> Self:
         told = self._told()
-        steps = (*told.story.steps, step)
-        return replace(told, story=replace(told.story, steps=steps))
+        return replace(told, steps=(*told.steps, step))
 
     def _told(self) -> Self:
         """Return the conversation with what the assistant said last as a turn of its own."""
         if not self.thoughts:
             return self
-        steps = (*self.story.steps, Turn(parts=self.thoughts))
-        return replace(self, thoughts=(), story=replace(self.story, steps=steps))
+        return replace(self, steps=(*self.steps, self.thoughts), thoughts=())

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from importlib.metadata import entry_points
 from itertools import count
 from pathlib import Path
 from random import Random
-from types import ModuleType, TracebackType
-from typing import Self
+from types import ModuleType
+from typing import Any, Literal, Self
+
+import httpx
 
 from switchyard_core.decision import Decision
 from switchyard_core.engine.calling import Upstreams
@@ -21,20 +25,23 @@ from switchyard_core.policy import Policy, load_policy, load_policy_text
 from switchyard_core.replay import Replay
 from switchyard_core.request import Request
 from switchyard_core.rewrites import RewriteReport
+from switchyard_core.server.app import SwitchyardApp
 from switchyard_core.switchyard import Switchyard
-from switchyard_core.testing.answered import Answered
-from switchyard_core.testing.canned import CannedAnswers, Questions
-from switchyard_core.testing.upstream import FakeReply, FakeUpstream
+from switchyard_core.testing.answers import Answered, CannedAnswers, Questions
+from switchyard_core.testing.provider import FakeReply, FakeUpstream
 from switchyard_core.upstream.base import Outgoing
+from switchyard_core.wire import format_of
 from switchyard_core.workbench import Explanation, explain
 from switchyard_core.world import World
 
-__all__ = ["Harness", "Routed", "registry_of"]
+__all__ = ["NOW", "Harness", "Routed", "Served", "registry_of"]
 
 #: What the injected clock says: 2023-11-14, in seconds since the epoch.
 NOW = 1_700_000_000.0
 #: What a policy check says of a route type that nobody gives.
-UNKNOWN_TYPE = "SY301"
+_UNKNOWN_TYPE = "SY301"
+#: What the server's headers say of a decision.
+_WORDS = ("target", "phase", "reason", "warning")
 
 
 def registry_of(plugins: Iterable[object] = (), *, installed: bool = False) -> PluginRegistry:
@@ -73,27 +80,65 @@ def _name(plugin: object) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Routed:
-    """What became of one request.
+class _Sent:
+    """What became of one request, and what was sent for it.
 
     Args:
-        decision: The decision that was carried out last.
-        sent: Everything that was sent for it, one more per further try.
-        reports: What each rewrite changed in the body that was sent last.
         status: HTTP status of the answer.
         answer: Body of the answer.
+        sent: Everything that was sent, one more per further try.
     """
 
-    decision: Decision
-    sent: tuple[Outgoing, ...]
-    reports: tuple[RewriteReport, ...]
     status: int
     answer: bytes
+    sent: tuple[Outgoing, ...]
 
     @property
     def outgoing(self) -> Outgoing:
         """What was sent last."""
         return self.sent[-1]
+
+    @property
+    def tree(self) -> dict[str, Any]:
+        """The body that was sent last, as a tree."""
+        tree: dict[str, Any] = json.loads(self.outgoing.body)
+        return tree
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Routed(_Sent):
+    """What became of one request, with the decision that led to it.
+
+    Args:
+        decision: The decision that was carried out last.
+        reports: What each rewrite changed in the body that was sent last.
+    """
+
+    decision: Decision
+    reports: tuple[RewriteReport, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Served(_Sent):
+    """What a caller sees of one request, the same through the library and over HTTP.
+
+    Args:
+        target: Name of the target, ``""`` for a refused request.
+        phase: The router's word, if it has one.
+        reason: Code of the decision's reason.
+        warnings: Codes of the decision's warnings.
+        code: Code of the error of a refused request.
+        message: Its text.
+        headers: Of the answer over HTTP, in lower case; of an error in both doors.
+    """
+
+    target: str = ""
+    phase: str = ""
+    reason: str = ""
+    warnings: tuple[str, ...] = ()
+    code: str = ""
+    message: str = ""
+    headers: Mapping[str, str]
 
 
 class Harness:
@@ -101,7 +146,8 @@ class Harness:
 
     Args:
         policy: A policy file, or the text of a policy.
-        plugins: The plugins that the policy needs; nothing else but the core is loaded.
+        plugins: The plugins that the policy needs; nothing else but the core is loaded. Or what
+            :func:`registry_of` made of them, to make it once for many harnesses.
         installed: Load every installed plugin as well; see :func:`registry_of`.
         replies: What the provider plays.
         seed: Seed of the routers' randomness.
@@ -111,10 +157,12 @@ class Harness:
         answers: What models say to routers that ask: ``{"judge": ["yes", ModelReply(...)]}``,
             played in order, the last one again and again; an :class:`~switchyard_core.AskError`
             is raised. Or a function of target and call. ``None`` makes the calls to the provider.
+        door: How :meth:`ask` sends requests: to the engine, or to the server in process.
 
     Attributes:
         asked: The calls that routers asked for; see :class:`.Questions`.
         engine: What decides, rewrites and calls.
+        now: What the clock says; set it to let time pass.
         policy: The loaded policy.
         random: The routers' randomness; seed it again to repeat a draw.
         upstream: The provider.
@@ -133,7 +181,7 @@ class Harness:
         self,
         policy: str | os.PathLike[str],
         *,
-        plugins: Sequence[object] = (),
+        plugins: Sequence[object] | PluginRegistry = (),
         installed: bool = False,
         replies: Sequence[FakeReply | UpstreamError] = (),
         seed: int = 0,
@@ -141,8 +189,15 @@ class Harness:
         upstream: FakeUpstream | None = None,
         replay: Replay | None = None,
         answers: CannedAnswers | None = None,
+        door: Literal["library", "http"] = "library",
     ) -> None:
-        registry = registry_of(plugins, installed=installed)
+        registry = (
+            plugins
+            if isinstance(plugins, PluginRegistry)
+            else registry_of(plugins, installed=installed)
+        )
+        self.door = door
+        self.now = now
         self.upstream = upstream if upstream is not None else FakeUpstream(*replies)
         self.random = Random(seed)  # noqa: S311  # no secrets
         self.policy = _load(policy, registry)
@@ -151,7 +206,7 @@ class Harness:
         world = World(
             environ={key: "test-key" for key in keys if key is not None},
             random=self.random,
-            clock=lambda: now,
+            clock=lambda: self.now,
             monotonic=lambda: 0.0,
             new_id=lambda prefix: f"{prefix}_{next(numbers):024x}",
         )
@@ -172,6 +227,16 @@ class Harness:
             upstreams=upstreams,
             ask=self.asked.ask,
         )
+
+    @cached_property
+    def app(self) -> SwitchyardApp:
+        """The server of this policy as an ASGI application."""
+        return SwitchyardApp(self.engine)
+
+    def client(self) -> httpx.AsyncClient:
+        """Return an HTTP client of the server in process; close it, or use ``async with``."""
+        transport = httpx.ASGITransport(app=self.app)
+        return httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1")
 
     async def decide(self, request: Request, *, dry_run: bool = False) -> Decision:
         """Return the decision for a request, as :meth:`~switchyard_core.Switchyard.decide`."""
@@ -207,6 +272,72 @@ class Harness:
             status=response.status,
             answer=answer,
         )
+
+    async def ask(self, request: Request) -> Served:
+        """Send a request through the harness's door and return what its caller sees.
+
+        Raises:
+            UpstreamError: Through the library, when there is no answer.
+        """
+        before = len(self.upstream.requests)
+        seen = await (self._over_http if self.door == "http" else self._by_library)(request)
+        return Served(**{"sent": tuple(self.upstream.requests[before:])} | seen)
+
+    async def _by_library(self, request: Request) -> dict[str, Any]:
+        try:
+            routed = await self.run(request)
+        except RequestError as error:
+            body = format_of(request.wire_format).error_body(error, "")
+            told = {"code": error.code, "message": error.message, "headers": error.headers}
+            return {"status": error.status, "answer": body, **told}
+        decision = routed.decision
+        return {
+            "status": routed.status,
+            "answer": routed.answer,
+            "sent": routed.sent,
+            "target": decision.target,
+            "phase": decision.phase,
+            "reason": decision.reason.code,
+            "warnings": tuple(warning.code for warning in decision.warnings),
+            "headers": {},
+        }
+
+    async def _over_http(self, request: Request) -> dict[str, Any]:
+        async with self.client() as client:
+            answer = await client.post(
+                "/v1" + format_of(request.wire_format).paths[request.endpoint],
+                content=request.body,
+                headers=[("content-type", "application/json"), *request.headers.items_],
+            )
+        word = {name: answer.headers.get(f"x-switchyard-{name}", "") for name in _WORDS}
+        seen = {
+            "status": answer.status_code,
+            "answer": answer.content,
+            "headers": dict(answer.headers),
+            "target": word["target"],
+            "phase": word["phase"],
+            "reason": word["reason"],
+            "warnings": tuple(filter(None, word["warning"].split(","))),
+        }
+        if answer.is_error and not word["target"]:
+            error = answer.json()["error"]
+            # Messages has no code of its own: it is at the end of the text.
+            code = error.get("code") or error["message"].rpartition("(")[2].rstrip(")")
+            seen |= {"code": code, "message": error["message"]}
+        return seen
+
+    async def latched(self, route: str = "") -> int:
+        """Return how many identities are latched on a route; the policy's first one when empty.
+
+        Raises:
+            AssertionError: The route has no latch store.
+        """
+        name = route or next(iter(self.policy.routes))
+        store = self.engine.runtimes[name].store
+        if store is None:
+            msg = f"the route `{name}` has no latch store"
+            raise AssertionError(msg)
+        return await store.count()
 
     async def answer(self, request: Request) -> Answered:
         """Let an answering router answer, and return what it said and what it asked.
@@ -257,12 +388,7 @@ class Harness:
         """Return the harness itself."""
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *exc_info: object) -> None:
         """Close the connections."""
         await self.aclose()
 
@@ -273,7 +399,7 @@ def _load(policy: str | os.PathLike[str], registry: PluginRegistry) -> Policy:
             return load_policy_text(policy, "policy", registry, base_dir=Path())
         return load_policy(Path(policy), registry)
     except PolicyError as error:
-        if any(finding.code == UNKNOWN_TYPE for finding in error.findings):
+        if any(finding.code == _UNKNOWN_TYPE for finding in error.findings):
             error.add_note(
                 "a Harness loads the core and the plugins that it is given: "
                 "pass the module as `plugins=[...]`, or `installed=True` for all that is installed"

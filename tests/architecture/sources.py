@@ -6,7 +6,7 @@ import ast
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -61,7 +61,8 @@ def package_roots() -> list[Path]:
     return [ROOT / CORE, *plugins]
 
 
-def modules(*packages: Path) -> list[Module]:
+@cache
+def modules(*packages: Path) -> tuple[Module, ...]:
     """Return all modules of the packages, of every package when none is named."""
     found = []
     for package in packages or package_roots():
@@ -69,13 +70,13 @@ def modules(*packages: Path) -> list[Module]:
             parts = path.relative_to(package.parent).with_suffix("").parts
             name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
             found.append(Module(name=name, path=path))
-    return found
+    return tuple(found)
 
 
-def plugin_modules() -> list[Module]:
+def plugin_modules() -> tuple[Module, ...]:
     """Return all modules of the plugins in the repository."""
     plugins = package_roots()[1:]
-    return modules(*plugins) if plugins else []
+    return modules(*plugins) if plugins else ()
 
 
 def public_definitions(tree: ast.Module) -> Iterator[tuple[str, Definition]]:

@@ -1,24 +1,27 @@
-"""Modules and functions stay small enough to be read at one sitting."""
+"""Modules stay small enough to be read at one sitting, and are named for what they hold."""
 
 from __future__ import annotations
 
-import pytest
+import ast
 
-from tests.architecture.sources import ROOT, Module, modules
+from tests.architecture.sources import ROOT, modules
 
-#: Modules aim at 70 to 260 lines; above this a second concept has moved in.
-LARGEST_MODULE = 450
+#: Modules of one idea have 100 to 500 lines; a longer one says in its first line why.
+LARGEST_MODULE = 700
 #: Names that say nothing about what is inside.
 MEANINGLESS = frozenset({"common", "helper", "helpers", "misc", "util", "utils"})
 
 
-@pytest.mark.parametrize("module", [pytest.param(m, id=m.name) for m in modules()])
-def test_module_is_within_its_budget(module: Module) -> None:
-    lines = module.text.count("\n")
+def test_modules_are_within_their_budget_or_give_a_reason() -> None:
+    large = [
+        f"{module.path.relative_to(ROOT)} has {lines} lines"
+        for module in modules()
+        if (lines := module.text.count("\n")) > LARGEST_MODULE
+        and " lines: " not in (ast.get_docstring(module.tree) or "").partition("\n")[0]
+    ]
 
-    assert lines <= LARGEST_MODULE, f"{module.path.relative_to(ROOT)} has {lines} lines"
+    assert large == []
 
 
-@pytest.mark.parametrize("module", [pytest.param(m, id=m.name) for m in modules()])
-def test_module_is_named_for_what_it_holds(module: Module) -> None:
-    assert not MEANINGLESS & set(module.name.split("."))
+def test_modules_are_named_for_what_they_hold() -> None:
+    assert [m.name for m in modules() if MEANINGLESS & set(m.name.split("."))] == []

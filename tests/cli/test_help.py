@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from scripts.write_cli_page import HEAD, commands
 from switchyard_core.cli import cli
 from tests.server.servers import body, policy
+from tests.support.cases import each_of
 
 MAIN = [sys.executable, "-c", "from switchyard_core.cli import main; main()"]
 COMMANDS = [(), ("packs",), *commands(cli)]
@@ -30,7 +31,7 @@ def help_of(words):
     return run.output.rstrip("\n").split("\n")
 
 
-@pytest.mark.parametrize("words", NAMES)
+@each_of("words", NAMES)
 def test_help_fits_a_screen_and_has_an_example(words):
     lines = help_of(words)
     assert len(lines) <= 24
@@ -39,7 +40,7 @@ def test_help_fits_a_screen_and_has_an_example(words):
     assert example.startswith(" ".join(words[:1]))
 
 
-@pytest.mark.parametrize("words", NAMES)
+@each_of("words", NAMES)
 def test_example_of_the_help_names_options_that_exist(words):
     lines = help_of(words)
     text = " ".join(" ".join(lines).split())
@@ -82,7 +83,7 @@ def test_completion_script_of_each_shell_is_printed_and_documented(shell):
 # --- exit codes --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("words", NAMES[1:])
+@each_of("words", NAMES[1:])
 def test_every_command_exits_2_on_wrong_usage(words):
     run = CliRunner().invoke(cli, [*words, "--no-such-option"])
     assert run.exit_code == 2

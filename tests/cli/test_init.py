@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from switchyard_core.cli import cli
 from switchyard_core.plugins import PluginRegistry, builtins
 from switchyard_core.scaffold.starter import CLIENTS, starter_files
-from tests.support.world import PLUGINS
+from tests.support.policies import PLUGINS
 
 REGISTRY = PluginRegistry([("core", builtins), *((p.__name__, p) for p in PLUGINS)])
 

@@ -16,6 +16,7 @@ from switchyard_core.hookspecs import hookimpl
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.policy import Policy
 from switchyard_core.policy.rules import RULES
+from tests.support.cases import each_of
 
 ERRORS = Path(__file__).parents[2] / "docs" / "errors.md"
 CODES = re.findall(r"^### (SY\d{3}) ", ERRORS.read_text(encoding="utf-8"), re.MULTILINE)
@@ -37,7 +38,7 @@ def run(*arguments: str) -> Result:
     return CliRunner().invoke(cli, ["rule", *arguments], obj=registry)
 
 
-@pytest.mark.parametrize("code", CODES)
+@each_of("code", CODES)
 def test_rule_prints_the_page_of_every_code(code: str) -> None:
     result = run(code)
     assert result.exit_code == 0
@@ -57,7 +58,7 @@ def test_rule_prints_an_entry_of_the_list_without_what_follows_it() -> None:
     )
 
 
-@pytest.mark.parametrize("rule", [pytest.param(rule, id=rule.name) for rule in RULES])
+@each_of("rule", [pytest.param(rule, id=rule.name) for rule in RULES])
 def test_rule_takes_the_name_of_a_lint_rule_in_any_case(rule) -> None:
     by_name = run(rule.name.upper())
     assert by_name.output == run(rule.code.lower()).output

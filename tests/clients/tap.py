@@ -3,12 +3,39 @@
 from __future__ import annotations
 
 import http.client
+import json
+import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any, Self
 from urllib.parse import urlsplit
 
-from tests.clients.local_server import LocalHandler, LocalServer, Recorded
+from switchyard_core.wire.endpoints import endpoint_of
 
 _HOP_BY_HOP = frozenset({"connection", "content-length", "host", "keep-alive", "transfer-encoding"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """One request as it came over the wire."""
+
+    method: str
+    path: str
+    raw: bytes
+
+    @property
+    def wire_format(self) -> str | None:
+        """Of a call to a model, ``None`` for any other request."""
+        found = endpoint_of(urlsplit(self.path).path) if self.method == "POST" else None
+        return found[0] if found is not None else None
+
+    @property
+    def is_housekeeping(self) -> bool:
+        """A request of the client's own, such as a title: it offers no tools."""
+        body: dict[str, Any] = json.loads(self.raw)
+        return not body.get("tools")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,10 +44,10 @@ class Exchange:
 
     request: Recorded
     status: int
-    headers: dict[str, str]
+    headers: Mapping[str, str]
 
 
-class Tap(LocalServer):
+class Tap:
     """Forward everything to ``target`` while the context is open, and keep the exchanges.
 
     Args:
@@ -28,30 +55,70 @@ class Tap(LocalServer):
     """
 
     def __init__(self, target: str) -> None:
-        super().__init__(_Handler)
         self.target = target
         self.exchanges: list[Exchange] = []
+        self._server = ThreadingHTTPServer(
+            ("127.0.0.1", 0), type("Handler", (_Handler,), {"owner": self})
+        )
+        self._server.daemon_threads = True
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    def __enter__(self) -> Self:
+        threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True
+        ).start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._server.shutdown()
+        self._server.server_close()
 
 
-class _Handler(LocalHandler):
+class _Handler(BaseHTTPRequestHandler):
     owner: Tap
+    protocol_version = "HTTP/1.1"
 
-    def answer(self, raw: bytes) -> None:
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  # the base class's name
+        """Say nothing: the record says it all."""
+
+    def do_GET(self) -> None:
+        self._forward(b"")
+
+    def do_HEAD(self) -> None:
+        self._forward(b"")
+
+    def do_POST(self) -> None:
+        if "chunked" not in self.headers.get("transfer-encoding", "").lower():
+            self._forward(self.rfile.read(int(self.headers.get("content-length") or 0)))
+            return
+        raw = b""
+        while size := int(self.rfile.readline().split(b";")[0], 16):
+            raw += self.rfile.read(size)
+            self.rfile.readline()
+        self.rfile.readline()
+        self._forward(raw)
+
+    def _forward(self, raw: bytes) -> None:
         sent = {n: v for n, v in self.headers.items() if n.lower() not in _HOP_BY_HOP}
         behind = http.client.HTTPConnection(urlsplit(self.owner.target).netloc, timeout=60)
         try:
             behind.request(self.command, self.path, body=raw or None, headers=sent)
             answer = behind.getresponse()
-            self._keep(raw, answer)
+            request = Recorded(method=self.command, path=self.path, raw=raw)
+            headers = {name.lower(): value for name, value in answer.getheaders()}
+            exchange = Exchange(request=request, status=answer.status, headers=headers)
+            self.owner.exchanges.append(exchange)
             self._send(answer)
         finally:
             behind.close()
-
-    def _keep(self, raw: bytes, answer: http.client.HTTPResponse) -> None:
-        headers = {name.lower(): value for name, value in answer.getheaders()}
-        self.owner.exchanges.append(
-            Exchange(request=self.recorded(raw), status=answer.status, headers=headers)
-        )
 
     def _send(self, answer: http.client.HTTPResponse) -> None:
         self.send_response(answer.status)

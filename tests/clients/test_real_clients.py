@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from switchyard_core.scripted import RecordedRequest
 from tests.clients.agents import AGENTS, BROKEN, FIXED, KEY, ROUTE, Agent, Workplace
 from tests.clients.changes import inserted, with_model
-from tests.clients.fake_provider import FakeProvider
-from tests.clients.local_server import Recorded
-from tests.clients.scenario import EXECUTOR, FINISHED, INSTRUCTION, PLANNER, split, turns
+from tests.clients.scenario import EXECUTOR, FINISHED, INSTRUCTION, PLANNER, alone, split
 from tests.clients.serve import PROVIDER_KEY, policy, serving
 from tests.clients.tap import Exchange, Tap
+from tests.support.listening import listening
 
 pytestmark = [pytest.mark.clients, pytest.mark.timeout(150)]
 
@@ -36,10 +36,9 @@ def place(tmp_path: Path) -> Workplace:
 @each_agent
 def test_client_on_the_provider_itself_edits_the_file(agent: Agent, place: Workplace) -> None:
     """The control run: a failure here is the client's or the script's, not switchyard's."""
-    with FakeProvider(
-        {"*": turns(agent.client, place.repo)}, offset=agent.history_offset
-    ) as provider:
-        done = agent.run(provider.url, place)
+    provider = alone(agent.client, place.repo, agent.history_offset)
+    with listening(provider) as port:
+        done = agent.run(port.url, place)
 
     assert (done.returncode, place.calc) == (0, FIXED), done.stdout
     assert FINISHED in done.stdout
@@ -50,9 +49,10 @@ def test_client_on_the_provider_itself_edits_the_file(agent: Agent, place: Workp
 def test_client_through_switchyard_plans_on_one_model_and_executes_on_the_other(
     agent: Agent, place: Workplace, tmp_path: Path
 ) -> None:
+    provider = split(agent.client, place.repo, agent.history_offset)
     with (
-        FakeProvider(split(agent.client, place.repo), offset=agent.history_offset) as provider,
-        serving(policy(agent.wire_format, provider.url), tmp_path) as server,
+        listening(provider) as port,
+        serving(policy(agent.wire_format, port.url), tmp_path) as server,
         Tap(server) as tap,
     ):
         done = agent.run(tap.url, place)
@@ -74,33 +74,33 @@ def test_client_through_switchyard_plans_on_one_model_and_executes_on_the_other(
 
 
 def _assert_only_what_the_policy_says_changed(
-    sent: list[Exchange], received: list[Recorded]
+    sent: list[Exchange], received: list[RecordedRequest]
 ) -> None:
     for exchange, request in zip(sent, received, strict=True):
         caller = exchange.request
         expected = with_model(caller.raw, request.model)
         if request.model == PLANNER and not caller.is_housekeeping:
-            run = inserted(expected, request.raw)
+            run = inserted(expected, request.body)
             assert run is not None, f"{caller.path}: more changed than one insertion"
             assert run.count(INSTRUCTION.encode()) == 1
             # Besides the text itself only the JSON around it and a blank line are new.
             assert len(run) < len(INSTRUCTION) + 60, run
         else:
-            assert request.raw == expected
+            assert request.body == expected
 
 
-def _assert_no_key_of_the_caller_reached_the_provider(received: list[Recorded]) -> None:
+def _assert_no_key_of_the_caller_reached_the_provider(received: list[RecordedRequest]) -> None:
     for request in received:
-        values = " ".join(request.headers.values())
+        values = " ".join(value for _, value in request.headers)
         assert KEY not in values
         assert PROVIDER_KEY in values
 
 
-def _routed(requests: list[Recorded]) -> list[Recorded]:
-    return [r for r in requests if r.wire_format and not r.is_housekeeping]
+def _routed(requests: list[RecordedRequest]) -> list[RecordedRequest]:
+    return [r for r in requests if r.wire_format and r.json().get("tools")]
 
 
-def _story(exchanges: list[Exchange], received: list[Recorded]) -> str:
+def _story(exchanges: list[Exchange], received: list[RecordedRequest]) -> str:
     lines = [f"client   {e.request.method} {e.request.path} -> {e.status}" for e in exchanges]
     lines += [f"provider {r.method} {r.path} {r.wire_format and r.model}" for r in received]
     return f"route {ROUTE}\n" + "\n".join(lines) + "\n"

@@ -14,7 +14,7 @@ from switchyard_core import Options, PluginRegistry, RequestedCall, Tool, Toolbo
 from switchyard_core.cli import cli
 from switchyard_core.testing import registry_of
 from switchyard_demo_catalog import ProductQuery, search_products
-from switchyard_demo_catalog.catalog import products, stop_words, words_of
+from switchyard_demo_catalog.search import products, stop_words, words_of
 
 REGISTRY = registry_of([switchyard_demo_catalog])
 
@@ -40,10 +40,10 @@ async def run(tools, *calls):
     )
 
 
-# --- R24 ------------------------------------------------------------------------------------------
+# --- what is found ----------------------------------------------------------------------------
 
 
-def test_r24_catalogue_has_gifts_of_every_kind():
+def test_catalogue_has_gifts_of_every_kind():
     photo = [product.price for product in products() if product.category == "photography"]
 
     assert len(products()) >= 10
@@ -65,11 +65,11 @@ def test_r24_catalogue_has_gifts_of_every_kind():
     ],
     ids=["name", "plural_in_capitals", "category", "description", "word_start"],
 )
-def test_r24_word_is_found_in_name_category_and_description(query, name):
+def test_word_is_found_in_name_category_and_description(query, name):
     assert name in found(query)
 
 
-def test_r24_category_is_found_as_a_whole_and_no_other_is():
+def test_category_is_found_as_a_whole_and_no_other_is():
     assert found("photography") == in_category("photography")
     assert found("photography", 200) == [
         name for name in in_category("photography") if name != "Mirrorless Travel Camera"
@@ -77,21 +77,21 @@ def test_r24_category_is_found_as_a_whole_and_no_other_is():
 
 
 @pytest.mark.parametrize(("ceiling", "is_found"), [(45.0, True), (45, True), (44.99, False)])
-def test_r24_ceiling_is_inclusive(ceiling, is_found):
+def test_ceiling_is_inclusive(ceiling, is_found):
     assert ("Pocket Tripod" in found("tripod", ceiling)) is is_found
 
 
-def test_r24_stop_words_do_not_match():
+def test_stop_words_do_not_match():
     assert found("a gift for a friend with the") == []
     assert found("a tripod for the friend") == found("tripod")
 
 
 @pytest.mark.parametrize("query", ["ripod", "ens", "in", "po"])
-def test_r24_middle_of_a_word_and_one_or_two_letters_are_no_match(query):
+def test_middle_of_a_word_and_one_or_two_letters_are_no_match(query):
     assert found(query) == []
 
 
-def test_r24_products_are_ranked_by_distinct_terms_and_then_by_the_catalogue():
+def test_products_are_ranked_by_distinct_terms_and_then_by_the_catalogue():
     names = found("camera camera camera lenses film")
 
     # Two of its terms each, in the order of the catalogue; then those with one.
@@ -101,14 +101,14 @@ def test_r24_products_are_ranked_by_distinct_terms_and_then_by_the_catalogue():
     assert found("camera") == sorted(found("camera"), key=order.index)
 
 
-def test_r24_lines_show_name_price_and_description():
+def test_lines_show_name_price_and_description():
     assert search_products(ProductQuery(query="tripod")) == (
         "Pocket Tripod — $45.00 — Folding table-top tripod that carries up to two kilograms."
     )
 
 
 @given(st.text(min_size=1), st.none() | st.floats(0, 1000))
-def test_r24_every_product_shown_matches_and_is_within_the_ceiling(query, ceiling):
+def test_every_product_shown_matches_and_is_within_the_ceiling(query, ceiling):
     terms = set(words_of(query)) - stop_words()
     by_name = {product.name: product for product in products()}
     for name in found(query, ceiling):
@@ -117,7 +117,7 @@ def test_r24_every_product_shown_matches_and_is_within_the_ceiling(query, ceilin
         assert any(word.startswith(term.rstrip("s")) for word in product.words for term in terms)
 
 
-# --- R25 ------------------------------------------------------------------------------------------
+# --- nothing found ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -128,20 +128,20 @@ def test_r24_every_product_shown_matches_and_is_within_the_ceiling(query, ceilin
         ("for a friend", 12.5, 'No product matches "for a friend" at or below $12.50.'),
     ],
 )
-def test_r25_no_match_repeats_the_query_and_the_ceiling(query, ceiling, text):
+def test_no_match_repeats_the_query_and_the_ceiling(query, ceiling, text):
     assert search_products(ProductQuery(query=query, max_price=ceiling)) == text
 
 
-async def test_r25_no_match_is_no_error():
+async def test_no_match_is_no_error():
     (output,) = await run(REGISTRY.tools, ("search_products", {"query": "submarine"}))
 
     assert (output.ok, output.text) == (True, 'No product matches "submarine".')
 
 
-# --- R26 ------------------------------------------------------------------------------------------
+# --- as a tool --------------------------------------------------------------------------------
 
 
-def test_r26_model_is_told_name_description_and_described_parameters():
+def test_model_is_told_name_description_and_described_parameters():
     (spec,) = Toolbox(REGISTRY.tools).specs
 
     assert spec.name == "search_products"
@@ -166,7 +166,7 @@ def test_r26_model_is_told_name_description_and_described_parameters():
     }
 
 
-async def test_r26_an_async_tool_works_beside_it():
+async def test_async_tool_works_beside_it():
     class Order(Options):
         name: str
 
@@ -200,17 +200,17 @@ async def test_r26_an_async_tool_works_beside_it():
         ),
     ],
 )
-async def test_r26_arguments_are_checked(arguments, line):
+async def test_arguments_are_checked(arguments, line):
     (output,) = await run(REGISTRY.tools, ("search_products", arguments))
 
     assert output.error == "arguments"
     assert output.text.splitlines()[1:] == [line]
 
 
-# --- R27 ------------------------------------------------------------------------------------------
+# --- in the list of plugins -------------------------------------------------------------------
 
 
-def test_r27_plugins_lists_the_tool_with_its_plugin():
+def test_plugins_lists_the_tool_with_its_plugin():
     registry = PluginRegistry.from_entry_points()
     result = CliRunner().invoke(cli, ["plugins"], obj=registry)
     lines = result.output.splitlines()
@@ -222,7 +222,7 @@ def test_r27_plugins_lists_the_tool_with_its_plugin():
     )
 
 
-def test_r27_plugins_as_json_says_whether_it_has_side_effects():
+def test_plugins_as_json_says_whether_it_has_side_effects():
     registry = PluginRegistry.from_entry_points()
     report = json.loads(CliRunner().invoke(cli, ["plugins", "--json"], obj=registry).output)
     (plugin,) = (entry for entry in report["plugins"] if entry["name"] == "demo_catalog")

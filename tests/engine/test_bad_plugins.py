@@ -10,13 +10,11 @@ import importlib
 import sys
 from importlib.metadata import DistributionFinder, MetadataPathFinder, entry_points
 
-import httpx
 import pytest
 
-from switchyard_core import PluginError, PluginRegistry, PolicyError, Switchyard
+from switchyard_core import PluginError, PluginRegistry, PolicyError
 from switchyard_core.policy import check_policy_text
-from switchyard_core.server.app import SwitchyardApp
-from switchyard_core.testing import FakeUpstream, conversation
+from switchyard_core.testing import Harness, conversation
 
 HEAD = """
 from switchyard_core import Decision, Options, Reason, RouteType, TargetName, hookimpl
@@ -102,24 +100,12 @@ def install(tmp_path, monkeypatch):
         del sys.modules[name]
 
 
-class Server:
-    """A server with one policy, asked by HTTP."""
+def served(registry, text):
+    return Harness(text, plugins=registry, door="http")
 
-    def __init__(self, registry, text):
-        self.upstream = FakeUpstream()
-        yard = Switchyard.from_policy_text(
-            text, registry=registry, connect=lambda _client: self.upstream
-        )
-        self._client = httpx.AsyncClient(
-            transport=httpx.ASGITransport(app=SwitchyardApp(yard)),
-            base_url="http://switchyard.test",
-        )
 
-    async def ask(self, model):
-        body = conversation("openai_chat").user("hi").body(model)
-        return await self._client.post(
-            "/v1/chat/completions", content=body, headers={"content-type": "application/json"}
-        )
+def asked(model):
+    return conversation("openai_chat").user("hi").request(model)
 
 
 def findings(registry, text):
@@ -171,8 +157,8 @@ async def test_unusable_plugin_is_named_by_the_registry_and_everything_else_work
         "switchyard-bad",
         "6.6.6",
     )
-    answer = await Server(registry, POLICY).ask("good")
-    assert (answer.status_code, answer.headers["x-switchyard-target"]) == (200, "a")
+    answer = await served(registry, POLICY).ask(asked("good"))
+    assert (answer.status, answer.target) == (200, "a")
 
 
 @pytest.mark.parametrize("case", NOT_USABLE)
@@ -197,7 +183,7 @@ async def test_second_distribution_that_claims_a_route_type_is_no_silent_winner(
     assert "SY503" in found
     assert_names_it(found)
     assert "`plan_execute` (switchyard-core " in found
-    assert (await Server(registry, POLICY).ask("good")).status_code == 200
+    assert (await served(registry, POLICY).ask(asked("good"))).status == 200
 
 
 async def test_second_distribution_that_claims_a_plugins_name_is_no_silent_winner(install):
@@ -208,7 +194,7 @@ async def test_second_distribution_that_claims_a_plugins_name_is_no_silent_winne
     assert "switchyard-bad 6.6.6" in found
     assert "switchyard-core " in found
     assert "its name is also claimed by" in found
-    assert (await Server(registry, POLICY).ask("good")).status_code == 200
+    assert (await served(registry, POLICY).ask(asked("good"))).status == 200
 
 
 # --- those that only a request shows ----------------------------------------------------------
@@ -240,15 +226,14 @@ FAULTY = {
 @pytest.mark.parametrize("case", FAULTY)
 async def test_faulty_router_is_named_and_the_server_stays_up(install, case, caplog):
     body, reason = FAULTY[case]
-    server = Server(install(routing(body)), POLICY + BAD_ROUTE.format(type="bad"))
+    server = served(install(routing(body)), POLICY + BAD_ROUTE.format(type="bad"))
 
-    answers = [await server.ask(model) for model in ("good", "bad", "bad", "good")]
+    answers = [await server.ask(asked(model)) for model in ("good", "bad", "bad", "good")]
 
-    assert [answer.status_code for answer in answers] == [200, 500, 500, 200]
-    error = answers[1].json()["error"]
-    assert error["code"] == "plugin_error"
+    assert [answer.status for answer in answers] == [200, 500, 500, 200]
+    assert answers[1].code == "plugin_error"
     # What a router raised may hold anything: the caller learns whose fault it is, the log why.
-    assert_names_it(error["message"])
+    assert_names_it(answers[1].message)
     assert reason in caplog.text
     assert_names_it(caplog.text)
     # Nothing of the bad route was sent, and the good one's body is whole.
@@ -264,7 +249,7 @@ async def test_router_that_cannot_be_built_is_named_before_anything_is_served(in
     )
 
     with pytest.raises((PluginError, PolicyError), match="ValueError: no licence") as caught:
-        Server(registry, POLICY + BAD_ROUTE.format(type="bad"))
+        served(registry, POLICY + BAD_ROUTE.format(type="bad"))
 
     assert_names_it(str(caught.value))
 
@@ -274,7 +259,7 @@ async def test_faulty_observer_is_logged_and_changes_nothing(install, caplog):
         HEAD + "@hookimpl\ndef switchyard_decision_made(decision, request):\n    1 / 0\n"
     )
 
-    answer = await Server(registry, POLICY).ask("good")
+    answer = await served(registry, POLICY).ask(asked("good"))
 
-    assert answer.status_code == 200
+    assert answer.status == 200
     assert "bad_plugin failed in switchyard_decision_made" in caplog.text

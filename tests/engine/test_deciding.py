@@ -22,7 +22,8 @@ from switchyard_core import (
     hookimpl,
 )
 from switchyard_core.testing import Harness, conversation
-from tests.support.world import PLUGINS, policy
+from tests.support.policies import PLUGINS
+from tests.support.policies import plan_execute as policy
 
 POLICY = """
 schema_version = 1

@@ -22,7 +22,8 @@ from switchyard_core import (
 )
 from switchyard_core.engine.events import breach_of_event
 from switchyard_core.testing import Harness
-from tests.support.telling import POLICY, Teller, post, request, section
+from tests.support.cases import each_of
+from tests.support.telling import POLICY, Teller, request, section
 
 HALF = "\ud83d"
 
@@ -55,14 +56,14 @@ BREACHES = {
 }
 
 
-@pytest.mark.parametrize("case", BREACHES)
+@each_of("case", BREACHES)
 def test_what_cannot_be_written_is_a_breach_that_says_what(case):
     event, told = BREACHES[case]
 
     assert told in breach_of_event(event)
 
 
-@pytest.mark.parametrize(
+@each_of(
     "event",
     [
         Announced(),
@@ -76,7 +77,6 @@ def test_what_cannot_be_written_is_a_breach_that_says_what(case):
         Usage(ModelUsage()),
         Finished("completed"),
     ],
-    ids=lambda event: type(event).__name__,
 )
 def test_what_can_be_written_is_none(event):
     assert breach_of_event(event) == ""
@@ -94,45 +94,42 @@ def test_fact_is_refused_or_fits_into_a_header(name, value):
 
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("wire_format", WIRE_FORMATS)
-@pytest.mark.parametrize("case", BREACHES)
-async def test_router_is_blamed_whatever_it_yields(wire_format, stream, case):
-    event, _ = BREACHES[case]
+async def test_router_is_blamed_whatever_it_yields(wire_format, stream):
+    answers = {}
+    for case, (event, _) in BREACHES.items():
+        told = [event, *section("text"), Finished("completed")]
+        answers[case] = await answered(told, request(wire_format, stream=stream))
 
-    async def tell(context):
-        yield event
-        for each in section("text"):
-            yield each
-        yield Finished("completed")
-
-    answer = await post(
-        Harness(POLICY, plugins=[Teller(tell)]), request(wire_format, stream=stream)
-    )
-
-    assert answer.status_code == 500
-    assert "the plugin `Teller` failed" in answer.text
+    blamed = {
+        case
+        for case, answer in answers.items()
+        if answer.status == 500 and "the plugin `Teller` failed" in answer.message
+    }
+    assert blamed == set(BREACHES)
 
 
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("wire_format", WIRE_FORMATS)
 async def test_half_a_character_of_a_model_reaches_the_caller(wire_format, stream):
-    async def tell(context):
-        for each in section(f"half {HALF}"):
-            yield each
-        yield Finished("completed")
+    told = [*section(f"half {HALF}"), Finished("completed")]
 
-    answer = await post(
-        Harness(POLICY, plugins=[Teller(tell)]), request(wire_format, stream=stream)
-    )
+    answer = await answered(told, request(wire_format, stream=stream))
 
-    assert answer.status_code == 200
-    assert r"half \ud83d" in answer.text
+    assert answer.status == 200
+    assert rb"half \ud83d" in answer.answer
 
 
 async def test_progress_that_is_no_json_is_the_routers_fault():
+    told = [Progress({"no": object()}), Finished("completed")]
+
+    answer = await answered(told, request(stream=True))
+
+    assert b"the plugin `Teller` failed" in answer.answer
+
+
+async def answered(events, asked):
     async def tell(context):
-        yield Progress({"no": object()})
-        yield Finished("completed")
+        for event in events:
+            yield event
 
-    answer = await post(Harness(POLICY, plugins=[Teller(tell)]), request(stream=True))
-
-    assert "the plugin `Teller` failed" in answer.text
+    return await Harness(POLICY, plugins=[Teller(tell)], door="http").ask(asked)

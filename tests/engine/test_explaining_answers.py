@@ -15,7 +15,7 @@ from switchyard_core.policy import load_policy
 from switchyard_core.switchyard import Switchyard
 from switchyard_core.testing import conversation, registry_of
 from switchyard_core.world import World
-from tests.support.world import PLUGINS
+from tests.support.policies import PLUGINS
 
 POLICY = Path(__file__).parents[2] / "policies/planner_executor.toml"
 PLAN = json.dumps(

@@ -7,6 +7,7 @@ import pytest
 from switchyard_core import Headers, RequestError
 from switchyard_core.engine.calling import credential, forwarded_headers
 from switchyard_core.policy import Client
+from tests.support.cases import each_of
 
 CANARY = "canary-secret"
 
@@ -33,7 +34,7 @@ def sent(headers: dict[str, str], **changes) -> dict[str, str]:
     return dict(forwarded_headers(Headers(headers), client(**changes)))
 
 
-@pytest.mark.parametrize(
+@each_of(
     "name",
     [
         "authorization",

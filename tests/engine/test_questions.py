@@ -10,8 +10,7 @@ from switchyard_core import ModelCall
 from switchyard_core.explain.explanation import Explanation, Question, explain_or_ask
 from switchyard_core.server.app import SwitchyardApp
 from switchyard_core.testing import Harness, conversation
-from tests.support.routes import POLICY, RouteWorld
-from tests.support.world import PLUGINS
+from tests.support.policies import PLUGINS, one_route, one_route_harness
 
 ROUTE = """\
 type = "llm_classifier"
@@ -26,9 +25,7 @@ CALL = ModelCall(text="?")
 
 @pytest.fixture
 def harness():
-    text = POLICY.format(
-        wire_format="openai_chat", route=ROUTE, large="", small="", small_client="near"
-    )
+    text = one_route("openai_chat", ROUTE)
     return Harness(text, plugins=PLUGINS)
 
 
@@ -63,9 +60,7 @@ async def test_without_a_reply_the_explanation_ends_with_the_question(harness):
     ],
 )
 async def test_question_tells_how_the_target_is_made_to_answer(mode, line):
-    text = POLICY.format(
-        wire_format="openai_chat", route=ROUTE, large="", small="", small_client="near"
-    )
+    text = one_route("openai_chat", ROUTE)
     judge = 'id = "provider/judge"\n'
     text = text.replace(judge, f'{judge}structured_output = "{mode}"\n')
 
@@ -126,13 +121,7 @@ async def test_replies_are_played_in_order_and_the_last_one_stays(harness):
 
 
 async def test_router_that_asks_nobody_is_explained_as_ever(harness):
-    text = POLICY.format(
-        wire_format="openai_chat",
-        route='type = "noop"\ntarget = "small"\n',
-        large="",
-        small="",
-        small_client="near",
-    )
+    text = one_route("openai_chat", 'type = "noop"\ntarget = "small"\n')
 
     found = await explain_or_ask(Harness(text, plugins=PLUGINS).engine, request())
 
@@ -141,21 +130,22 @@ async def test_router_that_asks_nobody_is_explained_as_ever(harness):
 
 
 async def test_decision_endpoint_answers_with_the_question():
-    w = RouteWorld("openai_chat", "http", route=ROUTE)
+    w = one_route_harness("openai_chat", route=ROUTE)
     asked = {"input_format": "openai_chat", "request": json.loads(request().body)}
 
-    answer = await w._client.post("/v1/decision", json=asked)
+    async with w.client() as client:
+        answer = await client.post("/v1/decision", json=asked)
 
     assert (answer.status_code, answer.json()["would_ask"]["target"]) == (200, "judge")
     assert w.upstream.requests == []
 
 
 async def test_dry_run_of_the_server_answers_with_the_question():
-    w = RouteWorld("openai_chat", "http", route=ROUTE)
-    app = SwitchyardApp(w.harness.engine, dry_run=True)
-    w._client._transport.app = app
+    w = one_route_harness("openai_chat", route=ROUTE)
+    w.app = SwitchyardApp(w.engine, dry_run=True)
 
-    answer = await w._client.post("/v1/chat/completions", json=json.loads(request().body))
+    async with w.client() as client:
+        answer = await client.post("/v1/chat/completions", content=request().body)
 
     assert (answer.status_code, answer.json()["would_ask"]["target"]) == (200, "judge")
     assert "x-switchyard-target" not in answer.headers

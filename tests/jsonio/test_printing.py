@@ -2,11 +2,11 @@
 
 import json
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from switchyard_core.jsonio.printing import pretty
+from tests.support.cases import each_of
 
 DOCUMENTS = st.recursive(
     st.none()
@@ -36,7 +36,7 @@ def test_pretty_reads_any_depth():
     assert "".join(pretty(data).split()) == data.decode()
 
 
-@pytest.mark.parametrize(
+@each_of(
     "text",
     [
         "",

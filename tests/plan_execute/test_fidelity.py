@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from switchyard_core import WIRE_FORMATS, Request
 from switchyard_core.jsonio.tree import encode
+from tests.support.policies import EXECUTOR, PLANNER, PLANNING_PROMPT, ROUTE, plan_execute_harness
 from tests.support.strategies import SPACES, VALUES, objects
-from tests.support.world import EXECUTOR, PLANNER, PLANNING_PROMPT, ROUTE, World
 
 EDITS = {
     "openai_chat": '{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function",'
@@ -65,7 +65,10 @@ def bodies(draw, wire_format, *, edited):
 
 @pytest.fixture(scope="module", params=["library", "http"])
 def worlds(request):
-    return {wire_format: World(wire_format, request.param) for wire_format in WIRE_FORMATS}
+    return {
+        wire_format: plan_execute_harness(wire_format, request.param)
+        for wire_format in WIRE_FORMATS
+    }
 
 
 @pytest.mark.parametrize("wire_format", WIRE_FORMATS)
@@ -78,7 +81,7 @@ def test_executing_body_is_the_callers_but_for_the_model(worlds, wire_format, da
     served = asyncio.run(worlds[wire_format].ask(request))
 
     assert served.phase == "executing"
-    assert served.raw == body.replace(json.dumps(ROUTE), json.dumps(EXECUTOR)).encode()
+    assert served.outgoing.body == body.replace(json.dumps(ROUTE), json.dumps(EXECUTOR)).encode()
 
 
 @pytest.mark.parametrize("wire_format", WIRE_FORMATS)
@@ -93,13 +96,14 @@ def test_planning_body_differs_by_the_model_and_one_insertion(worlds, wire_forma
     assert served.phase == "planning"
     expected = body.replace(json.dumps(ROUTE), json.dumps(PLANNER)).encode()
     start = next(
-        (n for n, (a, b) in enumerate(zip(served.raw, expected, strict=False)) if a != b),
+        (n for n, (a, b) in enumerate(zip(served.outgoing.body, expected, strict=False)) if a != b),
         len(expected),
     )
-    added = len(served.raw) - len(expected)
+    added = len(served.outgoing.body) - len(expected)
     # The insertion may begin with bytes that the caller's text goes on with: slide it.
     removed = [
-        served.raw[:at] + served.raw[at + added :] for at in range(max(0, start - added), start + 1)
+        served.outgoing.body[:at] + served.outgoing.body[at + added :]
+        for at in range(max(0, start - added), start + 1)
     ]
     assert expected in removed
     assert added <= len(encode(PLANNING_PROMPT)) + 64

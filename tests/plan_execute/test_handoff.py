@@ -1,4 +1,4 @@
-"""Items 14 to 17 of the specification and what handoff.md says of one wire format."""
+"""The handoff: its prompt, its conversions, and what handoff.md says of one wire format."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from switchyard_core import Request, UpstreamError
 from switchyard_core.testing import Call, FakeReply, call, conversation
-from tests.support.world import EXECUTOR, PLANNER, PLANNING_PROMPT
+from tests.support.policies import EXECUTOR, PLANNER, PLANNING_PROMPT
 
 EDIT = {"path": "src/app.py"}
 PROMPT = "Carry the plan out."
@@ -14,7 +14,7 @@ WITH_PROMPT = f'handoff_prompt = "{PROMPT}"'
 
 
 def has_prompt(served) -> bool:
-    return PROMPT.encode() in served.raw
+    return PROMPT.encode() in served.outgoing.body
 
 
 @pytest.fixture
@@ -22,10 +22,10 @@ def edited(story):
     return story.edits("edit_file", **EDIT)
 
 
-# --- 14 ----------------------------------------------------------------------------------
+# --- where the handoff prompt is ---------------------------------------------------------------
 
 
-async def test_14_with_a_session_the_prompt_is_in_the_request_that_latches(world, story, edited):
+async def test_with_a_session_the_prompt_is_in_the_request_that_latches(world, story, edited):
     w = world(options=WITH_PROMPT)
 
     planning = await w.ask(story.request(session="s"))
@@ -35,7 +35,7 @@ async def test_14_with_a_session_the_prompt_is_in_the_request_that_latches(world
     assert [has_prompt(s) for s in (planning, handoff, later)] == [False, True, False]
 
 
-async def test_14_without_a_session_it_is_where_the_last_turn_holds_the_first_edit(
+async def test_prompt_without_a_session_is_where_the_last_turn_holds_the_first_edit(
     world, story, edited
 ):
     w = world(options=WITH_PROMPT)
@@ -55,7 +55,7 @@ async def test_14_without_a_session_it_is_where_the_last_turn_holds_the_first_ed
 
 
 @pytest.mark.parametrize("session", ["s", None], ids=["session", "nameless"])
-async def test_14_open_call_puts_the_prompt_off_to_the_next_request(world, story, edited, session):
+async def test_open_call_puts_the_prompt_off_to_the_next_request(world, story, edited, session):
     w = world(options=WITH_PROMPT)
 
     transition = await w.ask(
@@ -74,10 +74,10 @@ async def test_14_open_call_puts_the_prompt_off_to_the_next_request(world, story
     ]
 
 
-# --- 15 ----------------------------------------------------------------------------------
+# --- conversions -------------------------------------------------------------------------------
 
 
-async def test_15_conversions_hold_for_the_whole_execution_phase(world, story):
+async def test_conversions_hold_for_the_whole_execution_phase(world, story):
     w = world(options="planner_reasoning_as_text = true", other_origin=True)
     handoff = story.reasoning("plan thoughts", encrypted="SECRET-1").edits("edit_file", **EDIT)
     later = handoff.reasoning("own thoughts", encrypted="SECRET-2").reads("read_file", path="a")
@@ -85,27 +85,27 @@ async def test_15_conversions_hold_for_the_whole_execution_phase(world, story):
     for told in (handoff, later, later.edits("edit_file", **EDIT)):
         served = await w.ask(told.request(session="s"))
 
-        assert b"SECRET-1" not in served.raw
-        assert b"plan thoughts" in served.raw
-    assert b"SECRET-2" in served.raw
+        assert b"SECRET-1" not in served.outgoing.body
+        assert b"plan thoughts" in served.outgoing.body
+    assert b"SECRET-2" in served.outgoing.body
 
 
-async def test_15_without_a_session_too(world, story):
+async def test_conversions_hold_without_a_session_too(world, story):
     w = world(other_origin=True)
     told = story.reasoning("t", encrypted="SECRET-1").edits("edit_file", **EDIT)
     told = told.reasoning("u", encrypted="SECRET-2").reads("read_file", path="a")
 
     served = await w.ask(told.request())
 
-    assert b"SECRET-1" not in served.raw
-    assert b"SECRET-2" in served.raw
+    assert b"SECRET-1" not in served.outgoing.body
+    assert b"SECRET-2" in served.outgoing.body
 
 
-# --- 16: where prompts stand --------------------------------------------------------------
+# --- where prompts are -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("position", ["prepend", "append"])
-async def test_16_planning_prompt_stands_before_or_after_the_callers(
+async def test_planning_prompt_stands_before_or_after_the_callers(
     world, story, wire_format, position
 ):
     served = await world(options=f'planning_prompt_position = "{position}"').ask(story.request())
@@ -114,28 +114,30 @@ async def test_16_planning_prompt_stands_before_or_after_the_callers(
     if position == "append":
         first, second = second, first
     if wire_format == "openai_chat":
-        assert [m["content"] for m in served.body["messages"]] == [first, second, "fix the bug"]
+        assert [m["content"] for m in served.tree["messages"]] == [first, second, "fix the bug"]
     elif wire_format == "anthropic_messages":
-        assert str(served.body["system"]).index(first) < str(served.body["system"]).index(second)
+        assert str(served.tree["system"]).index(first) < str(served.tree["system"]).index(second)
     else:
-        assert served.raw.index(first.encode()) < served.raw.index(second.encode())
+        assert served.outgoing.body.index(first.encode()) < served.outgoing.body.index(
+            second.encode()
+        )
 
 
 @pytest.mark.parametrize("wire_format", ["anthropic_messages"], indirect=True)
-async def test_16_our_block_has_no_cache_mark_and_theirs_keep_theirs(world, wire_format):
+async def test_our_block_has_no_cache_mark_and_theirs_keep_theirs(world, wire_format):
     told = conversation(wire_format).system("house rules", cached=True).user("fix", cached=True)
 
     served = await world().ask(told.request())
 
-    assert served.body["system"][0] == {"type": "text", "text": PLANNING_PROMPT}
-    assert served.body["system"][1:] == told.build()["system"]
-    assert served.raw.count(b"cache_control") == told.body().count(b"cache_control")
+    assert served.tree["system"][0] == {"type": "text", "text": PLANNING_PROMPT}
+    assert served.tree["system"][1:] == told.build()["system"]
+    assert served.outgoing.body.count(b"cache_control") == told.body().count(b"cache_control")
 
 
-async def test_16_handoff_prompt_is_the_last_user_text(world, edited, wire_format):
+async def test_handoff_prompt_is_the_last_user_text(world, edited, wire_format):
     served = await world(options=WITH_PROMPT).ask(edited.request())
 
-    items = served.body["input" if wire_format == "openai_responses" else "messages"]
+    items = served.tree["input" if wire_format == "openai_responses" else "messages"]
     last = items[-1]
     assert last["role"] == "user"
     if wire_format == "anthropic_messages":
@@ -145,19 +147,19 @@ async def test_16_handoff_prompt_is_the_last_user_text(world, edited, wire_forma
         assert last["content"] == PROMPT
 
 
-# --- 17 ----------------------------------------------------------------------------------
+# --- the rest of the body ----------------------------------------------------------------------
 
 
-async def test_17_nothing_else_changes_but_the_model(world, story, edited):
+async def test_nothing_else_changes_but_the_model(world, story, edited):
     w = world()
 
     planning = await w.ask(story.request(session="s"))
     executing = await w.ask(edited.request(session="s"))
     latched = await w.ask(edited.request(session="s"))
 
-    assert planning.body["model"] == PLANNER
+    assert planning.tree["model"] == PLANNER
     for served, told in ((executing, edited), (latched, edited)):
-        assert served.raw == told.body(model=EXECUTOR)
+        assert served.outgoing.body == told.body(model=EXECUTOR)
 
 
 # --- origins and opaque reasoning ---------------------------------------------------------
@@ -179,7 +181,7 @@ async def test_opaque_reasoning_stays_within_an_origin_only(world, story, settin
     for session in ("s", "s", None):
         served = await w.ask(told.request(session=session))
 
-        assert (b"SECRET" in served.raw) is kept
+        assert (b"SECRET" in served.outgoing.body) is kept
 
 
 async def test_target_may_switch_a_rewrite_off(world, story):
@@ -188,7 +190,7 @@ async def test_target_may_switch_a_rewrite_off(world, story):
 
     served = await w.ask(told.request())
 
-    assert b"SECRET" in served.raw
+    assert b"SECRET" in served.outgoing.body
 
 
 async def test_compacted_history_has_nothing_of_the_planner_to_convert(world, story, edited):
@@ -198,7 +200,7 @@ async def test_compacted_history_has_nothing_of_the_planner_to_convert(world, st
 
     served = await w.ask(told.request(session="s"))
 
-    assert (served.phase, b"EXECUTORS" in served.raw) == ("executing", True)
+    assert (served.phase, b"EXECUTORS" in served.outgoing.body) == ("executing", True)
 
 
 # --- the repair retry ---------------------------------------------------------------------
@@ -287,7 +289,7 @@ async def test_window_stay_goes_on_planning_and_does_not_latch(world, edited):
     served = await w.ask(edited.request(session="s"))
 
     assert (served.target, served.phase, served.reason) == ("planner", "planning", "window_stay")
-    assert PLANNING_PROMPT.encode() in served.raw
+    assert PLANNING_PROMPT.encode() in served.outgoing.body
     assert await w.latched() == 0
 
 
@@ -310,9 +312,9 @@ async def test_target_settings_reach_the_body(world, edited):
 
     served = await w.ask(edited.request())
 
-    assert b"Be brief." in served.raw
-    assert b'"low"' in served.raw
-    assert served.body["seed"] == 7
+    assert b"Be brief." in served.outgoing.body
+    assert b'"low"' in served.outgoing.body
+    assert served.tree["seed"] == 7
 
 
 async def test_request_of_another_wire_format_is_refused_naming_both(world, wire_format):
@@ -351,7 +353,7 @@ async def test_token_count_goes_to_the_sessions_target_and_latches_nothing(
 
     assert [before.target, edit.target] == ["planner", "executor"]
     assert before.sent[0].path == "/v1/messages/count_tokens"
-    assert PLANNING_PROMPT.encode() not in before.raw
+    assert PLANNING_PROMPT.encode() not in before.outgoing.body
     assert await w.latched() == 0
 
 
@@ -365,7 +367,7 @@ async def test_call_shapes_in_parallel_are_one_turn(world, story):
     assert has_prompt(served)
 
 
-# --- what reviewers found -----------------------------------------------------------------
+# --- rare cases -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -405,9 +407,9 @@ async def test_retry_of_the_handoff_drops_the_planners_continuation_again(world,
         edited.reads("read_file", path="a").request(session="s", previous_response_id="resp_2")
     )
 
-    assert first.raw == again.raw
-    assert b"resp_1" not in first.raw
-    assert b"resp_2" in own.raw
+    assert first.outgoing.body == again.outgoing.body
+    assert b"resp_1" not in first.outgoing.body
+    assert b"resp_2" in own.outgoing.body
 
 
 @pytest.mark.parametrize("wire_format", ["openai_responses"], indirect=True)
@@ -450,7 +452,7 @@ async def test_token_count_is_never_refused_for_its_size_and_is_converted(
         Request(wire_format=wire_format, body=told.body(), endpoint="count_tokens")
     )
 
-    assert (served.status, b"SECRET" in served.raw) == (200, False)
+    assert (served.status, b"SECRET" in served.outgoing.body) == (200, False)
 
 
 async def test_text_within_an_origin_changes_nothing_that_text_does_not_need(
@@ -468,5 +470,5 @@ async def test_text_within_an_origin_changes_nothing_that_text_does_not_need(
 
     served = await world(options="planner_reasoning_as_text = true").ask(told.request())
 
-    assert b"thought" in served.raw
-    assert b'"gone"' in served.raw
+    assert b"thought" in served.outgoing.body
+    assert b'"gone"' in served.outgoing.body

@@ -1,4 +1,4 @@
-"""Items 1 to 8 of the specification: which requests plan and which execute."""
+"""Phases: which requests plan and which execute."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import pytest
 
 from switchyard_core.testing import Call, call, conversation
-from tests.support.world import EXECUTOR, PLANNER, PLANNING_PROMPT, ROUTE
+from tests.support.policies import EXECUTOR, PLANNER, PLANNING_PROMPT, ROUTE
 
 EDIT = {"path": "src/app.py", "old_string": "a", "new_string": "b"}
 
@@ -16,7 +16,7 @@ def without_model(body: dict) -> dict:
     return {key: value for key, value in body.items() if key != "model"}
 
 
-# --- 1 -----------------------------------------------------------------------------------
+# --- planning ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -30,15 +30,15 @@ def without_model(body: dict) -> dict:
     ],
     ids=["first", "reads", "plans", "shell_reads", "talk"],
 )
-async def test_01_without_an_edit_the_planner_gets_it_with_the_instruction(world, story, tell):
+async def test_without_an_edit_the_planner_gets_it_with_the_instruction(world, story, tell):
     served = await world().ask(tell(story).request(session="s"))
 
     assert (served.target, served.phase, served.reason) == ("planner", "planning", "no_mutation")
-    assert served.body["model"] == PLANNER
-    assert served.raw.count(PLANNING_PROMPT.encode()) == 1
+    assert served.tree["model"] == PLANNER
+    assert served.outgoing.body.count(PLANNING_PROMPT.encode()) == 1
 
 
-# --- 2 -----------------------------------------------------------------------------------
+# --- executing ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ async def test_01_without_an_edit_the_planner_gets_it_with_the_instruction(world
         ),
         lambda s: (
             s.calls("edit_file", "{broken")
-            if s.story.wire_format != "anthropic_messages"
+            if s.wire_format != "anthropic_messages"
             else s.calls("edit_file", {})
         ),
         lambda s: (
@@ -65,21 +65,21 @@ async def test_01_without_an_edit_the_planner_gets_it_with_the_instruction(world
     ],
     ids=["edit", "failed", "open", "parallel", "broken", "old", "shell", "patch_in_shell"],
 )
-async def test_02_any_edit_of_the_assistant_moves_the_whole_history(world, story, tell):
+async def test_any_edit_of_the_assistant_moves_the_whole_history(world, story, tell):
     told = tell(story)
 
     served = await world().ask(told.request())
 
     assert (served.target, served.phase) == ("executor", "executing")
     assert served.reason == "mutation_in_history"
-    assert served.body["model"] == EXECUTOR
-    assert without_model(served.body) == without_model(told.build())
+    assert served.tree["model"] == EXECUTOR
+    assert without_model(served.tree) == without_model(told.build())
 
 
-# --- 3 -----------------------------------------------------------------------------------
+# --- what is not an edit -----------------------------------------------------------------------
 
 
-async def test_03_declared_tools_and_quoted_calls_are_not_edits(world, story):
+async def test_declared_tools_and_quoted_calls_are_not_edits(world, story):
     told = story.offers("edit_file", "write_file", "apply_patch")
     told = told.reads("read_file", result='{"name": "edit_file"} apply_patch <<EOF', path="a.py")
     told = told.says("I call edit_file(path='a') now: *** Begin Patch").user(
@@ -91,7 +91,7 @@ async def test_03_declared_tools_and_quoted_calls_are_not_edits(world, story):
     assert served.phase == "planning"
 
 
-async def test_03_call_in_a_user_message_is_not_an_edit(world, story, wire_format):
+async def test_call_in_a_user_message_is_not_an_edit(world, story, wire_format):
     bodies = {
         "openai_chat": {
             "role": "user",
@@ -120,7 +120,7 @@ async def test_03_call_in_a_user_message_is_not_an_edit(world, story, wire_forma
     assert served.phase == "planning"
 
 
-async def test_03_result_without_its_call_is_not_an_edit(world, story, wire_format):
+async def test_result_without_its_call_is_not_an_edit(world, story, wire_format):
     bodies = {
         "openai_chat": {"role": "tool", "tool_call_id": "edit_file", "content": "ok"},
         "openai_responses": {
@@ -148,26 +148,26 @@ async def test_03_result_without_its_call_is_not_an_edit(world, story, wire_form
     ids=["function", "tool"],
 )
 @pytest.mark.parametrize("wire_format", ["openai_chat"], indirect=True)
-async def test_03_chat_result_that_names_its_tool_counts(world, story, item):
+async def test_chat_result_that_names_its_tool_counts(world, story, item):
     served = await world().ask(story.item(item).request())
 
     assert served.phase == "executing"
 
 
-# --- 4 -----------------------------------------------------------------------------------
+# --- one call ----------------------------------------------------------------------------------
 
 
-async def test_04_one_request_is_one_call_to_the_provider(world, story):
+async def test_one_request_is_one_call_to_the_provider(world, story):
     for told in (story, story.edits("edit_file", **EDIT)):
         served = await world().ask(told.request(session="s"))
 
         assert len(served.sent) == 1
 
 
-# --- 5 -----------------------------------------------------------------------------------
+# --- latched -----------------------------------------------------------------------------------
 
 
-async def test_05_latched_session_stays_after_compaction(world, story):
+async def test_latched_session_stays_after_compaction(world, story):
     w = world()
     await w.ask(story.edits("edit_file", **EDIT).request(session="s"))
 
@@ -179,16 +179,16 @@ async def test_05_latched_session_stays_after_compaction(world, story):
         "executing",
         "latched",
     )
-    assert PLANNING_PROMPT.encode() not in compacted.raw
+    assert PLANNING_PROMPT.encode() not in compacted.outgoing.body
     assert stranger.phase == "planning"
 
 
-# --- 6 -----------------------------------------------------------------------------------
+# --- sub-agents --------------------------------------------------------------------------------
 
 SUBAGENT = {"x-switchyard-is-subagent": "true", "x-switchyard-agent-id": "a"}
 
 
-async def test_06_root_and_subagent_are_latched_apart(world, story):
+async def test_root_and_subagent_are_latched_apart(world, story):
     w = world()
     await w.ask(story.edits("edit_file", **EDIT).request(session="s", headers=SUBAGENT))
 
@@ -206,7 +206,7 @@ async def test_06_root_and_subagent_are_latched_apart(world, story):
 
 
 @pytest.mark.parametrize("tool", ["Agent", "task", "spawn_agent"])
-async def test_06_starting_a_subagent_is_no_edit_unless_the_policy_says_so(world, story, tool):
+async def test_starting_a_subagent_is_no_edit_unless_the_policy_says_so(world, story, tool):
     told = story.calls(tool, {"prompt": "edit the file"})
     options = (
         'mutation_rules = ["mine"]\n[mutation_rules.mine]\nextends = ["coding_agents"]\n'
@@ -218,10 +218,10 @@ async def test_06_starting_a_subagent_is_no_edit_unless_the_policy_says_so(world
     assert (await world(options=options).ask(told.request())).phase == "executing"
 
 
-# --- 7 -----------------------------------------------------------------------------------
+# --- without a session -------------------------------------------------------------------------
 
 
-async def test_07_without_a_session_the_history_decides_each_time(world, story):
+async def test_without_a_session_the_history_decides_each_time(world, story):
     w = world()
 
     first = await w.ask(story.edits("edit_file", **EDIT).request())
@@ -231,7 +231,7 @@ async def test_07_without_a_session_the_history_decides_each_time(world, story):
     assert await w.latched() == 0
 
 
-# --- 8 -----------------------------------------------------------------------------------
+# --- shapes of calls ---------------------------------------------------------------------------
 
 PATCH = "*** Begin Patch\n*** Update File: src/a.py\n@@\n-a\n+b\n*** End Patch\n"
 SHAPES = {
@@ -297,14 +297,14 @@ PAIRS = [
 
 
 @pytest.mark.parametrize(("wire_format", "shape"), PAIRS, indirect=["wire_format"])
-async def test_08_every_call_shape_counts(world, story, shape):
+async def test_every_call_shape_counts(world, story, shape):
     served = await world().ask(story.parallel(SHAPES[shape][1]).request())
 
     assert (served.phase, served.reason) == ("executing", "mutation_in_history")
 
 
 @pytest.mark.parametrize("wire_format", ["openai_responses"], indirect=True)
-async def test_08_lite_shape_plans_and_executes(world, story):
+async def test_lite_shape_plans_and_executes(world, story):
     told = story.lite().offers("exec")
     edit = told.calls(
         "exec", f"await tools.apply_patch({json.dumps(PATCH)})", custom=True, namespace="functions"
@@ -313,11 +313,11 @@ async def test_08_lite_shape_plans_and_executes(world, story):
     planning, executing = await world().ask(told.request()), await world().ask(edit.request())
 
     assert [planning.phase, executing.phase] == ["planning", "executing"]
-    assert without_model(executing.body) == without_model(edit.build())
+    assert without_model(executing.tree) == without_model(edit.build())
 
 
 @pytest.mark.parametrize("wire_format", ["anthropic_messages"], indirect=True)
-async def test_08_server_tools_run_at_the_provider(world, story):
+async def test_server_tools_run_at_the_provider(world, story):
     block = {
         "type": "server_tool_use",
         "id": "s",

@@ -1,4 +1,4 @@
-"""Items 9 to 13: capacity, final requests, housekeeping, retries, continuation by id."""
+"""Sessions: capacity, final requests, housekeeping, retries, continuation by id."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import pytest
 
 from switchyard_core import Request
 from switchyard_core.testing import FakeReply
-from tests.support.world import PLANNING_PROMPT, ROUTE
+from tests.support.cases import each_of
+from tests.support.policies import PLANNING_PROMPT, ROUTE
 
 EDIT = {"path": "src/app.py"}
 PROMPT = "Carry the plan out."
@@ -22,10 +23,10 @@ def edited(story):
     return story.edits("edit_file", **EDIT)
 
 
-# --- 9 and 10 ----------------------------------------------------------------------------
+# --- capacity ----------------------------------------------------------------------------------
 
 
-async def test_09_at_capacity_a_new_handoff_is_refused_before_any_call(world, story, edited):
+async def test_at_capacity_a_new_handoff_is_refused_before_any_call(world, story, edited):
     w = world(options=SMALL)
     await w.ask(edited.request(session="first"))
 
@@ -38,7 +39,7 @@ async def test_09_at_capacity_a_new_handoff_is_refused_before_any_call(world, st
     assert await w.latched() == 1
 
 
-async def test_09_fifty_handoffs_for_one_slot_admit_one(world, edited):
+async def test_fifty_handoffs_for_one_slot_admit_one(world, edited):
     w = world(options=SMALL)
 
     served = await asyncio.gather(*(w.ask(edited.request(session=str(n))) for n in range(50)))
@@ -48,7 +49,7 @@ async def test_09_fifty_handoffs_for_one_slot_admit_one(world, edited):
     assert await w.latched() == 1
 
 
-async def test_10_capacity_error_says_what_to_do_and_is_not_retried(world, edited):
+async def test_capacity_error_says_what_to_do_and_is_not_retried(world, edited):
     w = world(options=SMALL)
     await w.ask(edited.request(session="first"))
 
@@ -60,7 +61,7 @@ async def test_10_capacity_error_says_what_to_do_and_is_not_retried(world, edite
     assert dict(refused.headers)["x-should-retry"] == "false"
 
 
-async def test_10_retry_after_a_slot_is_freed_succeeds(world, edited):
+async def test_retry_after_a_slot_is_freed_succeeds(world, edited):
     w = world(options=SMALL)
     await w.ask(edited.request(session="first"))
     await w.ask(edited.request(session="second"))
@@ -69,13 +70,13 @@ async def test_10_retry_after_a_slot_is_freed_succeeds(world, edited):
     retried = await w.ask(edited.request(session="second"))
 
     assert (retried.phase, retried.reason) == ("executing", "mutation_in_history")
-    assert PROMPT.encode() in retried.raw
+    assert PROMPT.encode() in retried.outgoing.body
 
 
-# --- 11 ----------------------------------------------------------------------------------
+# --- final requests ----------------------------------------------------------------------------
 
 
-async def test_11_final_request_uses_the_latch_and_frees_the_slot(world, story, edited):
+async def test_final_request_uses_the_latch_and_frees_the_slot(world, story, edited):
     w = world()
     await w.ask(edited.request(session="s"))
 
@@ -86,11 +87,11 @@ async def test_11_final_request_uses_the_latch_and_frees_the_slot(world, story, 
 
 
 @pytest.mark.parametrize("name", ["x-switchyard-session-final", "x-dynamo-session-final"])
-@pytest.mark.parametrize(
+@each_of(
     ("word", "frees"),
     [("true", True), ("1", True), (" YES ", True), ("On", True), ("false", False), ("", False)],
 )
-async def test_11_final_header_words(world, story, edited, name, word, frees):
+async def test_final_header_words(world, story, edited, name, word, frees):
     w = world()
     await w.ask(edited.request(session="s"))
 
@@ -100,7 +101,7 @@ async def test_11_final_header_words(world, story, edited, name, word, frees):
 
 
 @pytest.mark.parametrize("door", ["library"], indirect=True)
-async def test_11_final_as_a_library_argument(world, story, edited, wire_format):
+async def test_final_as_a_library_argument(world, story, edited, wire_format):
     w = world()
     await w.ask(edited.request(session="s"))
     headers = {"x-switchyard-session-id": "s"}
@@ -112,7 +113,7 @@ async def test_11_final_as_a_library_argument(world, story, edited, wire_format)
     assert await w.latched() == 0
 
 
-async def test_11_failed_final_request_keeps_its_slot_for_the_retry(world, story, edited):
+async def test_failed_final_request_keeps_its_slot_for_the_retry(world, story, edited):
     w = world(replies=[FakeReply(), FakeReply(status=500, body={"error": {"message": "x"}})])
     await w.ask(edited.request(session="s"))
 
@@ -124,18 +125,18 @@ async def test_11_failed_final_request_keeps_its_slot_for_the_retry(world, story
     assert (retried.phase, await w.latched()) == ("executing", 0)
 
 
-async def test_11_final_handoff_needs_no_slot_and_works_at_capacity(world, edited):
+async def test_final_handoff_needs_no_slot_and_works_at_capacity(world, edited):
     w = world(options=SMALL)
     await w.ask(edited.request(session="first"))
 
     served = await w.ask(edited.request(session="second", final=True))
 
     assert (served.phase, served.reason) == ("executing", "final_handoff")
-    assert PROMPT.encode() in served.raw
+    assert PROMPT.encode() in served.outgoing.body
     assert await w.latched() == 1
 
 
-async def test_11_final_request_of_a_root_frees_its_subagents(world, story, edited):
+async def test_final_request_of_a_root_frees_its_subagents(world, story, edited):
     w = world()
     await w.ask(edited.request(session="s", headers=SUBAGENT))
     await w.ask(edited.request(session="s"))
@@ -145,7 +146,7 @@ async def test_11_final_request_of_a_root_frees_its_subagents(world, story, edit
     assert await w.latched() == 0
 
 
-async def test_11_final_on_a_planning_request_changes_nothing_of_it(world, story, edited):
+async def test_final_on_a_planning_request_changes_nothing_of_it(world, story, edited):
     w = world()
     await w.ask(edited.request(session="other"))
 
@@ -153,14 +154,14 @@ async def test_11_final_on_a_planning_request_changes_nothing_of_it(world, story
     final = await w.ask(story.request(session="s", final=True))
 
     assert (final.phase, final.reason) == ("planning", "no_mutation")
-    assert final.raw == plain.raw
+    assert final.outgoing.body == plain.outgoing.body
     assert await w.latched() == 1
 
 
-# --- 12 ----------------------------------------------------------------------------------
+# --- housekeeping and retries ------------------------------------------------------------------
 
 
-async def test_12_planning_and_nameless_requests_use_no_slot(world, story, edited):
+async def test_planning_and_nameless_requests_use_no_slot(world, story, edited):
     w = world()
 
     await w.ask(story.request(session="s"))
@@ -183,9 +184,7 @@ def as_side_call(wire_format, body):
 
 @pytest.mark.parametrize("latched", [False, True])
 @pytest.mark.parametrize("told", ["plain", "edited"])
-async def test_12a_side_calls_go_where_the_session_is(
-    world, story, edited, wire_format, latched, told
-):
+async def test_side_calls_go_where_the_session_is(world, story, edited, wire_format, latched, told):
     w = world(options=f'handoff_prompt = "{PROMPT}"')
     headers, body = as_side_call(wire_format, (edited if told == "edited" else story).build())
     if latched:
@@ -195,11 +194,11 @@ async def test_12a_side_calls_go_where_the_session_is(
 
     expected = "executor" if latched or told == "edited" else "planner"
     assert (served.target, served.reason) == (expected, "housekeeping")
-    assert served.body == body | {"model": served.body["model"]}
+    assert served.tree == body | {"model": served.tree["model"]}
     assert await w.latched() == (1 if latched else 0)
 
 
-async def test_12a_marks_need_all_their_parts(world, story, wire_format):
+async def test_marks_need_all_their_parts(world, story, wire_format):
     body = {key: value for key, value in story.build().items() if key != "tools"}
 
     served = await world().ask(
@@ -211,10 +210,10 @@ async def test_12a_marks_need_all_their_parts(world, story, wire_format):
     )
 
     assert served.reason == "no_mutation"
-    assert PLANNING_PROMPT.encode() in served.raw
+    assert PLANNING_PROMPT.encode() in served.outgoing.body
 
 
-async def test_12a_policy_may_add_a_condition(world, story):
+async def test_policy_may_add_a_condition(world, story):
     top = '[[housekeeping]]\nheader = "x-purpose"\nequals = "title"'
     w = world(options=top)
 
@@ -224,27 +223,27 @@ async def test_12a_policy_may_add_a_condition(world, story):
     assert [marked.reason, plain.reason] == ["housekeeping", "no_mutation"]
 
 
-async def test_12b_retry_gets_the_same_body(world, story, edited):
+async def test_retry_gets_the_same_body(world, story, edited):
     w = world(options=f'handoff_prompt = "{PROMPT}"')
 
     for told in (story, edited):
         first = await w.ask(told.request(session="s"))
         again = await w.ask(told.request(session="s"))
 
-        assert again.raw == first.raw
-    assert PROMPT.encode() in first.raw
+        assert again.outgoing.body == first.outgoing.body
+    assert PROMPT.encode() in first.outgoing.body
 
 
-async def test_12b_not_streamed_repeat_of_a_broken_stream_gets_the_prompt_again(world, edited):
+async def test_not_streamed_repeat_of_a_broken_stream_gets_the_prompt_again(world, edited):
     w = world(options=f'handoff_prompt = "{PROMPT}"')
 
     await w.ask(edited.request(session="s", stream=True))
     repeated = await w.ask(edited.request(session="s"))
 
-    assert (repeated.phase, PROMPT.encode() in repeated.raw) == ("executing", True)
+    assert (repeated.phase, PROMPT.encode() in repeated.outgoing.body) == ("executing", True)
 
 
-# --- 13 ----------------------------------------------------------------------------------
+# --- continuation by id ------------------------------------------------------------------------
 
 responses_only = pytest.mark.parametrize("wire_format", ["openai_responses"], indirect=True)
 CONTINUED = {
@@ -256,19 +255,19 @@ CONTINUED = {
 
 @responses_only
 @pytest.mark.parametrize("key", ["previous_response_id", "conversation"])
-async def test_13_missing_history_is_planned_with_a_warning(world, wire_format, key):
+async def test_missing_history_is_planned_with_a_warning(world, wire_format, key):
     body = {"model": ROUTE, key: "x", "input": "go on"}
 
     served = await world().ask(Request(wire_format=wire_format, body=body))
 
     assert (served.phase, served.reason) == ("planning", "history_missing")
     assert served.warnings == ("history_missing",)
-    assert served.body[key] == "x"
+    assert served.tree[key] == "x"
 
 
 @responses_only
 @pytest.mark.parametrize("latched", [False, True])
-async def test_13_missing_history_is_rejected_when_the_policy_says_so(
+async def test_missing_history_is_rejected_when_the_policy_says_so(
     world, edited, wire_format, latched
 ):
     w = world(options='on_missing_history = "reject"')
@@ -284,7 +283,7 @@ async def test_13_missing_history_is_rejected_when_the_policy_says_so(
 
 
 @responses_only
-async def test_13_latched_session_stays_with_the_warning(world, edited, wire_format):
+async def test_latched_session_stays_with_the_warning(world, edited, wire_format):
     w = world()
     await w.ask(edited.request(session="s"))
     headers = {"x-switchyard-session-id": "s"}
@@ -324,7 +323,7 @@ async def test_subagents_are_served_by_the_route_that_the_policy_names(world, st
 
 async def test_final_request_of_a_root_frees_subagents_of_another_route(world, story, edited):
     w = world(options=CHEAP)
-    cheap = w.harness.engine.runtimes["cheap"].store
+    cheap = w.engine.runtimes["cheap"].store
     await w.ask(edited.request(session="s", headers=SUBAGENT))
     held = await cheap.count()
 
@@ -333,7 +332,7 @@ async def test_final_request_of_a_root_frees_subagents_of_another_route(world, s
     assert (held, await cheap.count(), await w.latched()) == (1, 0, 0)
 
 
-# --- what reviewers found ----------------------------------------------------------------
+# --- rare cases -------------------------------------------------------------------------------
 
 STREAMS = {
     "openai_chat": (

@@ -14,7 +14,7 @@ import pytest
 
 from switchyard_core import WIRE_FORMATS
 from switchyard_core.testing import ConversationBuilder, RequestBodySnapshot, call, conversation
-from tests.support.world import World
+from tests.support.policies import plan_execute_harness
 
 EDIT = {"path": "src/app.py", "old_string": "a - b", "new_string": "a + b"}
 PATCH = "*** Begin Patch\n*** Update File: src/app.py\n@@\n-a - b\n+a + b\n*** End Patch\n"
@@ -137,7 +137,7 @@ async def test_outgoing_body(snapshot, wire_format, name):
     scenario = SCENARIOS[name]
     bodies = []
     for door in ("library", "http"):
-        world = World(wire_format, door, **scenario.settings)
+        world = plan_execute_harness(wire_format, door, **scenario.settings)
         for tell in scenario.tells:
             told = tell(conversation(wire_format))
             last = tell is scenario.tells[-1]
@@ -148,7 +148,7 @@ async def test_outgoing_body(snapshot, wire_format, name):
                     final=scenario.final and last,
                 )
             )
-        bodies.append(served.raw)
+        bodies.append(served.outgoing.body)
 
     assert bodies[0] == bodies[1]
     assert bodies[0] == snapshot.use_extension(RequestBodySnapshot)

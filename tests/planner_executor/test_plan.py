@@ -1,6 +1,11 @@
+"""A plan as data, and how it is read: either it is a plan, or an error that carries the text."""
+
 from __future__ import annotations
 
+import contextlib
 import json
+from collections.abc import Callable
+from typing import Any
 
 import jsonschema
 import pytest
@@ -8,31 +13,34 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from switchyard_planner_executor import Plan, PlanStep, plan_digest, plan_schema
-from switchyard_planner_executor.visible import is_blank
-
-PLAN = Plan(
-    goal="a gift under $200",
-    steps=[
-        PlanStep(step=1, action="find camera gear", query="camera"),
-        PlanStep(step=2, action="choose one"),
-    ],
+from switchyard_core import ModelReply, SwitchyardError
+from switchyard_planner_executor import Plan, PlanError, PlanStep, read_plan_value
+from switchyard_planner_executor.plan import (
+    NotJsonError,
+    ReadPlan,
+    RepeatedKeyError,
+    is_blank,
+    plan_schema,
+    read_plan,
+    strict_json,
 )
 
+FIRST = {"step": 1, "action": "find camera gear", "query": "camera"}
+SECOND = {"step": 2, "action": "choose one", "query": None}
+GOOD = {"goal": "a gift", "steps": [FIRST, SECOND]}
+PLAN = Plan.model_validate(GOOD)
+TEXT = json.dumps(GOOD)
 
-@pytest.mark.parametrize("text", ["", " \n", "\u200b", "\u202e \x1b"])
-def test_what_nobody_can_see_is_blank(text: str) -> None:
-    with pytest.raises(ValidationError):
-        PlanStep(step=1, action=text)
-    assert PlanStep(step=1, action="look", query=text).query is None
+
+def text_of(*steps: dict[str, Any], **changes: Any) -> str:
+    return json.dumps({"goal": "a gift", "steps": list(steps)} | changes)
 
 
-BOUND = {
-    "route_id": "switchyard/shop",
-    "mode": "plan_then_execute",
-    "tools": ["search_products", "convert"],
-    "executor_target": "executor",
-}
+def numbered(*numbers: int) -> str:
+    return text_of(*({"step": n, "action": "a", "query": None} for n in numbers))
+
+
+# --- the model -------------------------------------------------------------------------------
 
 words = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(
     lambda text: not is_blank(text)
@@ -46,40 +54,18 @@ plans = st.builds(
 )
 
 
-def test_r01_query_is_null_unless_given() -> None:
+def test_blank_query_is_none_and_a_blank_action_an_error() -> None:
     assert PlanStep(step=1, action="think").query is None
+    for text in ("", " \n", "\u200b", "\u202e \x1b"):
+        assert PlanStep(step=1, action="look", query=text).query is None
+        with pytest.raises(ValidationError):
+            PlanStep(step=1, action=text)
 
 
-@pytest.mark.parametrize("left_out", ["step", "action"])
-def test_r01_step_without_number_or_action_is_an_error(left_out: str) -> None:
-    values = {"step": 1, "action": "think"}
-    del values[left_out]
-
-    with pytest.raises(ValidationError) as caught:
-        PlanStep(**values)
-    assert caught.value.errors()[0]["loc"] == (left_out,)
-
-
-@pytest.mark.parametrize(
-    "values",
-    [
-        pytest.param({"action": " \n"}, id="blank action"),
-        pytest.param({"step": "1"}, id="number as text"),
-        pytest.param({"step": True}, id="boolean as number"),
-        pytest.param({"step": 1.0}, id="fraction"),
-        pytest.param({"action": 3}, id="number as action"),
-        pytest.param({"query": ["camera"]}, id="list as query"),
-        pytest.param({"tool": "search"}, id="unknown key"),
-    ],
-)
-def test_r01_step_with_a_wrong_value_is_an_error(values: dict[str, object]) -> None:
-    with pytest.raises(ValidationError):
-        PlanStep(**{"step": 1, "action": "think", **values})
-
-
-@pytest.mark.parametrize("query", ["", "  ", "\n"])
-def test_blank_query_is_null(query: str) -> None:
-    assert PlanStep(step=1, action="think", query=query).query is None
+@given(st.text())
+def test_blank_is_what_shows_nothing(text: str) -> None:
+    if is_blank(text):
+        assert not any(char.isalnum() for char in text)
 
 
 def test_plan_cannot_be_changed() -> None:
@@ -88,7 +74,7 @@ def test_plan_cannot_be_changed() -> None:
     assert isinstance(PLAN.steps, tuple)
 
 
-def test_r02_schema_describes_all_five_fields_in_the_models_words() -> None:
+def test_schema_describes_all_five_fields_in_the_models_words() -> None:
     schema = plan_schema()
     step = schema["properties"]["steps"]["items"]["properties"]
     described = {**schema["properties"], **step}
@@ -99,78 +85,355 @@ def test_r02_schema_describes_all_five_fields_in_the_models_words() -> None:
         assert len(described[name]["description"]) > 20
 
 
-def test_r02_schema_keeps_to_what_every_provider_takes() -> None:
+def test_schema_keeps_to_what_every_provider_accepts() -> None:
     schema = plan_schema()
+    step = schema["properties"]["steps"]["items"]
 
-    def walk(node: object) -> None:
-        if isinstance(node, list):
-            for item in node:
-                walk(item)
-        if not isinstance(node, dict):
-            return
-        if node.get("type") == "object":
-            assert node["additionalProperties"] is False
-            assert node["required"] == list(node["properties"])
-        for value in node.values():
-            walk(value)
-
-    walk(schema)
-    text = json.dumps(schema)
+    for model in (schema, step):
+        assert model["additionalProperties"] is False
+        assert model["required"] == list(model["properties"])
     for word in ("default", "title", "maxItems", "minItems", "minimum", "maximum", "$ref", "$defs"):
-        assert f'"{word}"' not in text
-    step = schema["properties"]["steps"]["items"]["properties"]
-    assert step["query"]["anyOf"] == [{"type": "string"}, {"type": "null"}]
-
-
-def test_schema_is_a_new_one_each_time() -> None:
-    plan_schema()["properties"].clear()
-
+        assert f'"{word}"' not in json.dumps(schema)
+    assert step["properties"]["query"]["anyOf"] == [{"type": "string"}, {"type": "null"}]
+    schema["properties"].clear()
     assert plan_schema()["properties"]
 
 
 @given(plans)
-def test_r03_round_trip_through_json_keeps_a_plan_and_fits_its_schema(plan: Plan) -> None:
+def test_round_trip_through_json_keeps_a_plan_and_fits_its_schema(plan: Plan) -> None:
     text = plan.model_dump_json()
 
     assert Plan.model_validate_json(text) == plan
     jsonschema.validate(json.loads(text), plan_schema())
 
 
-def test_digest_is_hexadecimal_and_the_same_for_an_equal_plan() -> None:
-    again = Plan.model_validate_json(PLAN.model_dump_json())
-    digest = plan_digest(PLAN, **BOUND)
+def test_digest_binds_the_plan_and_what_would_run_it() -> None:
+    bound = {"route": "shop", "mode": "replan", "tools": ["a", "b"], "executor_target": "executor"}
+    digest = PLAN.digest(**bound)
 
     assert len(digest) == 64
     assert int(digest, 16) >= 0
-    assert plan_digest(again, **BOUND) == digest
-    assert plan_digest(PLAN, **BOUND | {"tools": ("convert", "search_products")}) == digest
+    assert Plan.model_validate_json(PLAN.model_dump_json()).digest(**bound) == digest
+    for change in ({"route": "x"}, {"mode": "x"}, {"tools": ["a"]}, {"executor_target": "x"}):
+        assert PLAN.digest(**bound | change) != digest
+    first, second = PLAN.steps
+    for edited in (
+        {"goal": "another"},
+        {"steps": (first,)},
+        {"steps": (second, first)},
+        {"steps": (first.model_copy(update={"query": None}), second)},
+    ):
+        assert PLAN.model_copy(update=edited).digest(**bound) != digest
+
+
+# --- reading ---------------------------------------------------------------------------------
+
+
+def fault(reply: ModelReply | str, **settings: Any) -> PlanError:
+    """Return the error that a reply gives."""
+    reply = ModelReply(text=reply) if isinstance(reply, str) else reply
+    with pytest.raises(PlanError) as caught:
+        read_plan(reply, **{"max_steps": 12, **settings})
+    return caught.value
+
+
+def test_structured_answer_is_a_plan_without_warnings() -> None:
+    read = read_plan(ModelReply(text=TEXT, stop="stop"), max_steps=2)
+
+    assert (read.plan, read.warnings) == (PLAN, ())
+    assert read_plan(ModelReply(text=text_of()), max_steps=12).plan.steps == ()
 
 
 @pytest.mark.parametrize(
-    "change",
+    ("reply", "reason", "detail"),
     [
-        {"route_id": "switchyard/other"},
-        {"mode": "replan"},
-        {"tools": ["search_products"]},
-        {"executor_target": "planner"},
+        (ModelReply(text="", refusal="I will not"), "refused", "refused"),
+        (ModelReply(text=TEXT, stop="content_filter"), "refused", "refused"),
+        (ModelReply(text='{"goal": "x', stop="length"), "truncated", "length"),
+        (ModelReply(text=TEXT, stop="incomplete"), "truncated", "incomplete"),
+        (ModelReply(text=TEXT, stop="max_tokens"), "truncated", "max_tokens"),
+        (ModelReply(text=TEXT, stop="max_output_tokens"), "truncated", "max_output_tokens"),
+        (ModelReply(text=" \n"), "empty", "no text"),
+        (ModelReply(text="a plan"), "not_json", "line 1, column 1"),
+        (ModelReply(text='{"goal": "x"}'), "schema", "`steps` is missing"),
+        (ModelReply(text=numbered(1, 1)), "numbering", "1, 1"),
+        (ModelReply(text=TEXT), "too_many_steps", "2 steps; at most 1"),
     ],
-    ids=lambda change: next(iter(change)),
+    ids=[
+        "refused",
+        "filtered",
+        "length",
+        "incomplete",
+        "max_tokens",
+        "max_output_tokens",
+        "empty",
+        "not_json",
+        "schema",
+        "numbering",
+        "too_many_steps",
+    ],
 )
-def test_digest_binds_what_a_plan_would_be_run_with(change: dict[str, object]) -> None:
-    assert plan_digest(PLAN, **BOUND | change) != plan_digest(PLAN, **BOUND)
+def test_each_fault_has_its_reason_and_carries_the_raw_text(
+    reply: ModelReply, reason: str, detail: str
+) -> None:
+    error = fault(reply, max_steps=1)
+
+    assert isinstance(error, SwitchyardError)
+    assert error.reason == reason
+    assert error.raw_text == (reply.refusal or reply.text)
+    assert detail in error.detail
+    assert reason in str(error)
+    assert repr(error.raw_text)[1:-1] in str(error)
 
 
-@pytest.mark.parametrize(
-    "edited",
-    [
-        PLAN.model_copy(update={"goal": "another"}),
-        PLAN.model_copy(update={"steps": PLAN.steps[:1]}),
-        PLAN.model_copy(update={"steps": PLAN.steps[::-1]}),
-        PLAN.model_copy(
-            update={"steps": (PLAN.steps[0].model_copy(update={"query": None}), PLAN.steps[1])}
-        ),
-    ],
-    ids=["goal", "fewer steps", "order", "query"],
+def test_first_check_that_fails_is_told() -> None:
+    assert fault(ModelReply(refusal="no", stop="length")).reason == "refused"
+    assert fault(ModelReply(text="", stop="length")).reason == "truncated"
+    assert fault(text_of({"step": 9, "action": " ", "query": None})).reason == "schema"
+    assert fault(numbered(0, 1), max_steps=1).reason == "numbering"
+
+
+#: What a plan must not be, and the path of the first fault.
+SHAPES = (
+    ("[]", "must be an object"),
+    ('"plan"', "must be an object"),
+    ("null", "must be an object"),
+    ('{"steps": []}', "`goal` is missing"),
+    (text_of(goal=3), "`goal` must be a string"),
+    (text_of(steps={}), "`steps` must be an array"),
+    (text_of(steps=None), "`steps` must be an array"),
+    (text_of(FIRST, 3), "`steps[1]` must be an object"),
+    (text_of(FIRST, {"step": 2, "query": None}), "`steps[1].action` is missing"),
+    (text_of({**FIRST, "step": "1"}), "`steps[0].step` must be an integer"),
+    (text_of({**FIRST, "step": True}), "`steps[0].step` must be an integer"),
+    (text_of({**FIRST, "step": 1.0}), "`steps[0].step` must be an integer"),
+    (text_of({**FIRST, "action": None}), "`steps[0].action` must be a string"),
+    (text_of({**FIRST, "action": "\t"}), "`steps[0].action` must not be blank"),
+    (text_of({**FIRST, "query": 3}), "`steps[0].query` must be a string"),
+    (text_of({**FIRST, "tool": "x"}), "`steps[0].tool` is not a key"),
+    (text_of(FIRST, why="x"), "`why` is not a key"),
+    ('{"goal": "a", "goal": "b", "steps": []}', "has the key `goal` twice"),
+    (
+        '{"goal": "a", "steps": [{"step": 1, "action": "a", "action": "b", "query": null}]}',
+        "has the key `action` twice",
+    ),
+    ('{"goal": "\\ud800", "steps": []}', "`goal` must be text"),
 )
-def test_digest_of_an_edited_plan_is_another(edited: Plan) -> None:
-    assert plan_digest(edited, **BOUND) != plan_digest(PLAN, **BOUND)
+
+
+def test_wrong_shape_names_the_path_of_the_first_fault() -> None:
+    for text, path in SHAPES:
+        error = fault(text)
+
+        assert (error.reason, path in error.detail) == ("schema", True), (text, error.detail)
+
+
+#: What is not JSON, strictly or at all; a plan in prose is never guessed at.
+NOT_JSON = (
+    "1. search for a camera\n2. choose one",
+    f"Here is the plan: {TEXT}",
+    f"{TEXT}\nTell me if that suits you.",
+    TEXT * 2,
+    TEXT[:-1],
+    '{"goal": "x", "steps": NaN}',
+    '{"goal": "x", "steps": [], "n": Infinity}',
+    '{"goal": "x", "steps": [],}',
+    "{'goal': 'x', 'steps': []}",
+    '{"goal": "x", "steps": [], "n": ' + "9" * 5000 + "}",
+    "[" * 200_000,
+    '{"goal":' * 100_000 + "1" + "}" * 100_000,
+)
+
+
+def test_what_is_not_json_is_an_error_and_never_guessed_at() -> None:
+    for text in NOT_JSON:
+        for lenient in (False, True):
+            error = fault(text, lenient=lenient)
+
+            assert (error.reason, error.raw_text) == ("not_json", text), text[:40]
+
+
+def test_long_text_is_carried_whole_and_shown_cut() -> None:
+    text = "prose " * 100_000
+    error = fault(text)
+
+    assert error.raw_text == text
+    assert len(str(error)) < 1000
+
+
+def test_numbers_with_gaps_repeats_or_another_start_are_errors() -> None:
+    for numbers in ([0, 1], [1, 3], [2, 3], [1, 1], [5, 5], [-1, 1]):
+        error = fault(numbered(*numbers))
+
+        assert error.reason == "numbering"
+        assert "must be 1 to 2" in error.detail
+    huge = fault(f'{{"goal": "x", "steps": [{{"step": {"9" * 4000}, "action": "a"}}]}}')
+    assert (huge.reason, "a huge number" in huge.detail) == ("numbering", True)
+
+
+def test_permuted_steps_are_sorted_with_a_warning() -> None:
+    third = {"step": 3, "action": "write", "query": None}
+    read = read_plan(ModelReply(text=text_of(third, FIRST, SECOND)), max_steps=12)
+
+    assert [step.step for step in read.plan.steps] == [1, 2, 3]
+    assert [step.action for step in read.plan.steps][2] == "write"
+    (warning,) = read.warnings
+    assert warning.code == "plan_reordered"
+    assert "3, 1, 2" in warning.detail
+
+
+def test_plan_for_the_rest_has_the_next_numbers() -> None:
+    read = read_plan(ModelReply(text=numbered(4, 3)), max_steps=12, first=3)
+
+    assert [step.step for step in read.plan.steps] == [3, 4]
+    assert [warning.code for warning in read.warnings] == ["plan_reordered"]
+    assert "must be 3 to 4" in fault(TEXT, first=3).detail
+
+
+def test_plan_of_more_steps_than_allowed_is_refused_and_not_cut() -> None:
+    text = numbered(*range(1, 14))
+
+    assert fault(text).reason == "too_many_steps"
+    assert len(read_plan(ModelReply(text=text), max_steps=13).plan.steps) == 13
+
+
+def test_query_is_an_error_where_there_is_no_tool_for_it() -> None:
+    error = fault(TEXT, searchable=False)
+
+    assert error.reason == "schema"
+    assert "step 1 has a `query`" in error.detail
+
+
+FENCED = f"```json\n{json.dumps(GOOD, indent=2)}\n```"
+
+
+def test_fenced_plan_is_an_error_that_names_the_setting() -> None:
+    error = fault(FENCED)
+
+    assert error.reason == "not_json"
+    assert 'planner_output = "lenient"' in error.detail
+
+
+def test_lenient_reader_removes_one_fence_and_no_more() -> None:
+    for text in (FENCED, f"\n{FENCED}\n", FENCED.replace("json", "", 1), TEXT):
+        assert read_plan(ModelReply(text=text), max_steps=12, lenient=True).plan == PLAN
+    for text in (
+        f"```\n{FENCED}\n```",
+        f"Here it is:\n{FENCED}",
+        f"{FENCED}\nDone.",
+        FENCED.removesuffix("```"),
+        "```",
+        "```\n```",
+    ):
+        assert fault(text, lenient=True).reason == "not_json", text
+
+
+def outcome(read: Callable[[], ReadPlan]) -> ReadPlan | PlanError:
+    try:
+        return read()
+    except PlanError as error:
+        return error
+
+
+@given(st.text() | st.text().map(lambda text: f"```\n{text}\n```"), st.booleans())
+def test_any_text_gives_a_plan_or_the_error(text: str, lenient: bool) -> None:
+    reply = ModelReply(text=text)
+    found = outcome(lambda: read_plan(reply, max_steps=3, lenient=lenient))
+
+    if isinstance(found, PlanError):
+        assert found.raw_text == text
+    else:
+        assert len(found.plan.steps) <= 3
+
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(["goal", "steps", "step", "action", "query", "x"]), inner, max_size=4
+        )
+    ),
+)
+nearly_plans = st.fixed_dictionaries(
+    {"goal": st.text()},
+    optional={
+        "steps": st.lists(
+            st.fixed_dictionaries(
+                {"step": st.integers(0, 4)}, optional={"action": st.text(), "query": values}
+            )
+        )
+    },
+)
+
+
+@given(values | nearly_plans)
+def test_any_value_gives_a_plan_in_order_or_the_error(value: Any) -> None:
+    found = outcome(lambda: read_plan_value(value, max_steps=3))
+
+    if isinstance(found, PlanError):
+        assert found.reason in {"schema", "numbering", "too_many_steps"}
+    else:
+        steps = found.plan.steps
+        assert [step.step for step in steps] == list(range(1, len(steps) + 1))
+        assert all(step.action.strip() for step in steps)
+
+
+def test_callers_plan_is_checked_like_a_models() -> None:
+    assert read_plan_value(GOOD, max_steps=2).plan == PLAN
+    assert read_plan_value(PLAN, max_steps=2).plan == PLAN
+    bad = {"goal": "x", "steps": [{"step": 1}]}
+    with pytest.raises(PlanError) as caught:
+        read_plan_value(bad, max_steps=2)
+    assert (caught.value.reason, caught.value.raw_text) == ("schema", json.dumps(bad))
+    with pytest.raises(PlanError, match="too_many_steps"):
+        read_plan_value(GOOD, max_steps=1)
+    with pytest.raises(PlanError, match="schema"):
+        read_plan_value({"goal": object(), "steps": []}, max_steps=1)
+
+
+# --- JSON as its standard has it -------------------------------------------------------------
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)
+
+
+@given(json_values)
+def test_strict_reader_gives_the_value_of_text_and_bytes(value: object) -> None:
+    text = json.dumps(value)
+
+    assert strict_json(text) == value
+    assert strict_json(text.encode()) == value
+
+
+@given(st.text() | st.binary())
+def test_no_text_brings_the_strict_reader_down(text: str | bytes) -> None:
+    with contextlib.suppress(NotJsonError):
+        json.dumps(strict_json(text), allow_nan=False)
+
+
+def test_strict_reader_names_a_key_that_is_there_twice() -> None:
+    for text in ('{"a": 1, "a": 1}', '[{"b": {"a": 1, "c": 2, "a": 3}}]'):
+        with pytest.raises(RepeatedKeyError, match="one object has the key `a` twice"):
+            strict_json(text)
+
+
+def test_strict_reader_tells_a_fault_in_plain_words() -> None:
+    for text, told in (
+        ("1" * 5000, "an integer of 5000 digits is too long"),
+        ('{"a": [-' + "1" * 5000 + "]}", "an integer of 5000 digits is too long"),
+        ("[" * 100_000, "nested too deeply"),
+        ('{"a":' * 100_000, "nested too deeply"),
+        (b"\xff", "not UTF-8"),
+        ("NaN", "NaN is not a number in JSON"),
+        ("[-Infinity]", "-Infinity is not a number in JSON"),
+        ("1e999", "1e999 is out of range"),
+        ("{", "in line 1, column 2"),
+        ("", "in line 1, column 1"),
+    ):
+        with pytest.raises(NotJsonError) as caught:
+            strict_json(text)
+
+        assert str(caught.value).endswith(told), text[:20]

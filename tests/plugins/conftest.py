@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from functools import partial
 
 import pytest
 
 from switchyard_core import WIRE_FORMATS
-from switchyard_core.testing import conversation
-from tests.support.routes import RouteWorld
+from switchyard_core.testing import Harness, conversation
+from tests.support.policies import one_route_harness
 
 
 @pytest.fixture(params=WIRE_FORMATS)
@@ -21,13 +21,9 @@ def door(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def world(wire_format: str, door: str) -> Callable[..., RouteWorld]:
-    """Make a world: the same test runs in three wire formats and through both doors."""
-
-    def make(**settings: Any) -> RouteWorld:
-        return RouteWorld(wire_format, door, **settings)
-
-    return make
+def world(wire_format: str, door: str) -> Callable[..., Harness]:
+    """Make a harness: the same test runs in three wire formats and through both doors."""
+    return partial(one_route_harness, wire_format, door)
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import switchyard_demo_routers
 from switchyard_core import WIRE_FORMATS, PolicyError, Switchyard
 from switchyard_core.testing import Harness, conversation
 from switchyard_demo_routers import RandomOptions, RandomRouter
+from tests.support.cases import each_of
 
 PLUGINS = (switchyard_demo_routers,)
 PROVIDERS = """\
@@ -78,7 +79,7 @@ targets = ["executor", "planner"]
 
 
 @each_format
-@pytest.mark.parametrize(
+@each_of(
     ("model", "target", "reason"),
     [
         ("planner", "planner", "target_name"),
@@ -270,7 +271,7 @@ async def test_rules_default_target_serves_the_rest(wire_format):
     assert (decision.target, decision.reason.code) == ("executor", "no_rule")
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("condition", "holds"),
     [
         ("path = '$.n', equals = 1", True),
@@ -328,7 +329,7 @@ async def test_rules_pattern_runs_in_linear_time():
     assert decision.target == "executor"
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("condition", "wanted", "message"),
     [
         ("path = '$.[', exists = true", "SY401", "path"),

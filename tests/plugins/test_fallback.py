@@ -13,8 +13,8 @@ from switchyard_core.testing import (
     RouterConformance,
     conversation,
 )
-from tests.support.routes import POLICY, RouteWorld
-from tests.support.world import PLUGINS
+from tests.support.cases import each_of
+from tests.support.policies import PLUGINS, one_route, one_route_harness
 
 ROUTE = 'type = "fallback"\ntargets = ["large", "small", "judge"]\n'
 TOO_LONG = {
@@ -46,10 +46,10 @@ async def test_first_target_serves_while_it_works_and_only_the_model_changes(wor
     served = await w.ask(story.request("main"))
 
     assert (served.target, served.reason, served.warnings) == ("large", "first_target", ())
-    assert served.raw == story.body("provider/large")
+    assert served.outgoing.body == story.body("provider/large")
 
 
-@pytest.mark.parametrize(
+@each_of(
     "failure",
     [
         UpstreamError("refused", kind="connect"),
@@ -60,7 +60,6 @@ async def test_first_target_serves_while_it_works_and_only_the_model_changes(wor
         error(503),
         error(529, type="overloaded_error"),
     ],
-    ids=["connect", "timeout", "408", "429", "500", "503", "529"],
 )
 async def test_next_target_serves_after_a_failure(world, story, failure):
     w = world(route=ROUTE, replies=[failure])
@@ -70,7 +69,7 @@ async def test_next_target_serves_after_a_failure(world, story, failure):
     assert models(served) == ["large", "small"]
     assert (served.status, served.target, served.reason) == (200, "small", "next_target")
     assert served.warnings == ("failed:large",)
-    assert served.raw == story.body("provider/small")
+    assert served.outgoing.body == story.body("provider/small")
 
 
 @pytest.mark.parametrize("status", [400, 413])
@@ -82,10 +81,9 @@ async def test_next_target_serves_a_request_that_is_too_long_for_the_first(
     assert (await w.ask(story.request("main"))).target == "small"
 
 
-@pytest.mark.parametrize(
+@each_of(
     "failure",
     [error(400, message="unknown parameter"), error(401), error(404), error(422)],
-    ids=["400", "401", "404", "422"],
 )
 async def test_callers_own_mistakes_stay_the_callers(world, story, failure):
     w = world(route=ROUTE, replies=[failure])
@@ -110,7 +108,7 @@ async def test_on_lists_the_kinds_that_count(on, failure, listed):
     kinds = {"transport", "rate_limit", "server_error", "context_length"}
     chosen = {on} if listed else kinds - {on}
     route = f"{ROUTE}on = {sorted(chosen)}\n"
-    w = RouteWorld("openai_chat", "http", route=route, replies=[failure])
+    w = one_route_harness("openai_chat", "http", route=route, replies=[failure])
 
     served = await w.ask(conversation("openai_chat").user("go").request("main"))
 
@@ -129,9 +127,11 @@ async def test_every_try_is_told_and_the_last_failure_is_the_callers(world, stor
 
 
 async def test_decision_says_which_try_it_is_and_why():
-    w = RouteWorld("openai_chat", "library", route=ROUTE, replies=[error(429, code="slow_down")])
+    w = one_route_harness(
+        "openai_chat", "library", route=ROUTE, replies=[error(429, code="slow_down")]
+    )
 
-    routed = await w.harness.run(conversation("openai_chat").user("go").request("main"))
+    routed = await w.run(conversation("openai_chat").user("go").request("main"))
 
     reason = routed.decision.reason
     assert reason.detail == "try 2: `small`, since `large` failed: 429 slow_down"
@@ -140,10 +140,10 @@ async def test_decision_says_which_try_it_is_and_why():
 
 async def test_nothing_is_tried_again_after_the_first_byte(wire_format, story):
     cut = FakeReply(chunks=(b"data: {",), cut=True)
-    w = RouteWorld(wire_format, "library", route=ROUTE, replies=[cut])
+    w = one_route_harness(wire_format, "library", route=ROUTE, replies=[cut])
 
     with pytest.raises(UpstreamError):
-        await w.harness.run(story.request("main", stream=True))
+        await w.run(story.request("main", stream=True))
 
     assert len(w.upstream.requests) == 1
 
@@ -198,7 +198,7 @@ async def test_each_try_begins_with_the_callers_own_body(world, story):
     # The third target shares the origin of the first but not of the second.
     assert models(served) == ["large", "small", "judge"]
     assert b"OPAQUE" not in served.sent[2].body
-    assert b"reasoning_dropped" not in served.raw
+    assert b"reasoning_dropped" not in served.outgoing.body
 
 
 async def test_first_target_that_cannot_read_a_history_gets_it_without_reasoning(world, story):
@@ -210,7 +210,7 @@ async def test_first_target_that_cannot_read_a_history_gets_it_without_reasoning
 
     assert models(served) == ["large", "large"]
     assert (served.status, served.reason) == (200, "reasoning_dropped")
-    assert b"OPAQUE" not in served.raw
+    assert b"OPAQUE" not in served.outgoing.body
 
 
 async def test_reasoning_is_dropped_once_and_the_second_refusal_is_the_callers(world, story):
@@ -239,13 +239,15 @@ async def test_refusal_of_a_parameter_is_the_callers(world, story, message):
 
 
 async def test_history_named_by_id_stays_at_its_origin():
-    w = RouteWorld("openai_responses", "http", route=ROUTE, other_origin=True, replies=[error(500)])
+    w = one_route_harness(
+        "openai_responses", "http", route=ROUTE, other_origin=True, replies=[error(500)]
+    )
     told = conversation("openai_responses").user("go on")
 
     served = await w.ask(told.request("main", previous_response_id="resp_1"))
 
     assert models(served) == ["large", "judge"]
-    assert b"resp_1" in served.raw
+    assert b"resp_1" in served.outgoing.body
 
 
 @pytest.mark.parametrize("number", [0, 1], ids=["first", "second"])
@@ -258,7 +260,9 @@ async def test_body(snapshot, wire_format, number):
         .reasoning("hm", encrypted="OPAQUE")
         .edits("edit_file", path="a.py")
     )
-    w = RouteWorld(wire_format, "library", route=ROUTE, other_origin=True, replies=[error(500)])
+    w = one_route_harness(
+        wire_format, "library", route=ROUTE, other_origin=True, replies=[error(500)]
+    )
 
     served = await w.ask(told.request("main"))
 
@@ -280,13 +284,7 @@ async def test_body(snapshot, wire_format, number):
     ids=["one", "twice", "unknown", "on_nothing", "unknown_kind"],
 )
 def test_bad_options_are_policy_errors_at_their_place(route, path):
-    text = POLICY.format(
-        wire_format="openai_chat",
-        route=f'type = "fallback"\n{route}\n',
-        large="",
-        small="",
-        small_client="near",
-    )
+    text = one_route("openai_chat", f'type = "fallback"\n{route}\n')
 
     with pytest.raises(PolicyError) as caught:
         Harness(text, plugins=PLUGINS)

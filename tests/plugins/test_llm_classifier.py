@@ -22,8 +22,8 @@ from switchyard_core.testing import (
     RouterConformance,
     conversation,
 )
-from tests.support.routes import POLICY, RouteWorld, said, verdict
-from tests.support.world import PLUGINS
+from tests.support.cases import each_of
+from tests.support.policies import PLUGINS, one_route, one_route_harness
 
 ROUTE = """\
 type = "llm_classifier"
@@ -46,6 +46,11 @@ weak_target = "weak"
         return ModelReply(text=json.dumps({"strong": len(call.text) % 2 == 0, "why": target}))
 
 
+def verdict(strong: object, why: str = "because") -> FakeReply:
+    """Return a judge's answer."""
+    return FakeReply(text=json.dumps({"strong": strong, "why": why}))
+
+
 def models(served) -> list[str]:
     return [outgoing.model.removeprefix("provider/") for outgoing in served.sent]
 
@@ -61,18 +66,18 @@ def trigger(name: str) -> str:
 async def test_verdict_chooses_the_target_and_only_the_model_changes(
     world, story, wire_format, strong, target
 ):
-    w = world(route=ROUTE, replies=[verdict(wire_format, strong)])
+    w = world(route=ROUTE, replies=[verdict(strong)])
 
     served = await w.ask(story.request("main", session="s"))
 
     assert models(served) == ["judge", target]
     word = "strong" if strong else "weak"
     assert (served.target, served.phase, served.reason) == (target, word, "judged")
-    assert served.raw == story.body(f"provider/{target}")
+    assert served.outgoing.body == story.body(f"provider/{target}")
 
 
 async def test_judge_sees_its_prompt_and_the_users_last_words_only(world, wire_format):
-    w = world(route=ROUTE, replies=[verdict(wire_format, strong=True)])
+    w = world(route=ROUTE, replies=[verdict(strong=True)])
     story = conversation(wire_format).system("secret rules").user("first")
     told = story.reads("read", path="a", result="contents of a file").user("now fix it")
 
@@ -87,7 +92,7 @@ async def test_judge_sees_its_prompt_and_the_users_last_words_only(world, wire_f
 
 async def test_judge_sees_both_ends_of_long_words(world, wire_format):
     route = ROUTE + "judge_max_chars = 20\njudge_prompt = 'Decide.'\n"
-    w = world(route=route, replies=[verdict(wire_format, strong=True)])
+    w = world(route=route, replies=[verdict(strong=True)])
     story = conversation(wire_format).user("a" * 50 + "mid" + "z" * 50)
 
     served = await w.ask(story.request("main"))
@@ -98,14 +103,14 @@ async def test_judge_sees_both_ends_of_long_words(world, wire_format):
 
 
 async def test_reason_says_the_judges_why_in_one_line():
-    w = RouteWorld(
+    w = one_route_harness(
         "openai_chat",
         "library",
         route=ROUTE,
-        replies=[verdict("openai_chat", strong=True, why="many\n files " + "x" * 500)],
+        replies=[verdict(strong=True, why="many\n files " + "x" * 500)],
     )
 
-    decision = await w.harness.decide(conversation("openai_chat").user("go").request("main"))
+    decision = await w.decide(conversation("openai_chat").user("go").request("main"))
 
     assert decision.reason.detail.startswith("strong: many files xxx")
     assert len(decision.reason.detail) == len("strong: ") + 120
@@ -115,9 +120,7 @@ async def test_reason_says_the_judges_why_in_one_line():
 @pytest.mark.parametrize("wire_format", WIRE_FORMATS)
 async def test_body(snapshot, wire_format, number):
     told = conversation(wire_format).system("rules").user("rename x to y in a.py")
-    w = RouteWorld(
-        wire_format, "library", route=ROUTE, replies=[verdict(wire_format, strong=False)]
-    )
+    w = one_route_harness(wire_format, "library", route=ROUTE, replies=[verdict(strong=False)])
 
     served = await w.ask(told.request("main", session="s"))
 
@@ -138,7 +141,7 @@ async def test_trigger_says_which_requests_of_a_session_are_judged(
     looped = story.reads("read", path="a")
     found = []
     for told in (story, looped, looped.says("done").user("now the next one")):
-        w.upstream._replies = [verdict(wire_format, strong=False), FakeReply()]
+        w.upstream.replies = [verdict(strong=False), FakeReply()]
         served = await w.ask(told.request("main", session="s"))
         found.append(models(served).count("judge"))
         assert served.target == "small"
@@ -149,20 +152,20 @@ async def test_trigger_says_which_requests_of_a_session_are_judged(
 
 @pytest.mark.parametrize("name", ["every_request", "user_turn", "new_session"])
 async def test_retry_is_not_judged_again(world, story, wire_format, name):
-    w = world(route=trigger(name), replies=[verdict(wire_format, strong=False)])
+    w = world(route=trigger(name), replies=[verdict(strong=False)])
 
     first = await w.ask(story.request("main", session="s"))
     again = await w.ask(story.request("main", session="s"))
 
     assert (models(first), models(again)) == (["judge", "small"], ["small"])
-    assert (again.reason, again.raw) == ("remembered", first.raw)
+    assert (again.reason, again.outgoing.body) == ("remembered", first.outgoing.body)
 
 
 async def test_new_verdict_of_a_new_turn_moves_the_session(world, story, wire_format):
-    w = world(route=ROUTE, replies=[verdict(wire_format, strong=True), FakeReply()])
+    w = world(route=ROUTE, replies=[verdict(strong=True), FakeReply()])
     await w.ask(story.request("main", session="s"))
     turn = story.says("done").user("rename x")
-    w.upstream._replies = [verdict(wire_format, strong=False)]
+    w.upstream.replies = [verdict(strong=False)]
 
     moved = await w.ask(turn.request("main", session="s"))
     looped = await w.ask(turn.reads("read", path="a").request("main", session="s"))
@@ -175,7 +178,7 @@ async def test_without_a_session_each_request_is_judged_by_the_users_last_words(
     world, story, wire_format
 ):
     looped = story.reads("read", path="a")
-    w = world(route=ROUTE, replies=[verdict(wire_format, strong=False)])
+    w = world(route=ROUTE, replies=[verdict(strong=False)])
 
     served = await w.ask(looped.request("main"))
 
@@ -185,7 +188,7 @@ async def test_without_a_session_each_request_is_judged_by_the_users_last_words(
 
 
 async def test_sub_agent_is_judged_by_itself(world, story, wire_format):
-    replies = [verdict(wire_format, strong=True), FakeReply(), verdict(wire_format, strong=False)]
+    replies = [verdict(strong=True), FakeReply(), verdict(strong=False)]
     w = world(route=ROUTE, replies=replies)
     headers = {"x-switchyard-is-subagent": "true", "x-switchyard-agent-id": "a"}
 
@@ -196,7 +199,7 @@ async def test_sub_agent_is_judged_by_itself(world, story, wire_format):
 
 
 async def test_side_calls_are_never_judged_and_go_where_the_session_is(world, story, wire_format):
-    w = world(route=ROUTE, replies=[FakeReply(), verdict(wire_format, strong=False)])
+    w = world(route=ROUTE, replies=[FakeReply(), verdict(strong=False)])
 
     unknown = await w.ask(_side_call(story, wire_format))
     await w.ask(story.request("main", session="s"))
@@ -228,14 +231,14 @@ def unusable(wire_format: str) -> dict[str, FakeReply | UpstreamError]:
     return {
         "status": FakeReply(status=500, body={"error": {"message": "down"}}),
         "transport": UpstreamError("connection refused"),
-        "no_json": said(wire_format, "strong, I think"),
-        "no_boolean": verdict(wire_format, "yes"),
-        "more_keys": said(wire_format, '{"strong": true, "why": "x", "also": 1}'),
+        "no_json": FakeReply(text="strong, I think"),
+        "no_boolean": verdict("yes"),
+        "more_keys": FakeReply(text='{"strong": true, "why": "x", "also": 1}'),
         "nothing": FakeReply(body=b"{}"),
     }
 
 
-@pytest.mark.parametrize("kind", list(unusable("openai_chat")))
+@each_of("kind", list(unusable("openai_chat")))
 @pytest.mark.parametrize(("on_error", "target"), [("strong", "large"), ("weak", "small")])
 async def test_failing_judge_never_fails_the_request(
     world, story, wire_format, kind, on_error, target
@@ -247,12 +250,12 @@ async def test_failing_judge_never_fails_the_request(
 
     assert (served.status, served.target, served.reason) == (200, target, "judge_failed")
     assert served.warnings == ("judge_failed",)
-    assert served.raw == story.body(f"provider/{target}")
+    assert served.outgoing.body == story.body(f"provider/{target}")
 
 
 async def test_judge_without_a_key_never_fails_the_request(world, story):
     w = world(route=ROUTE + 'on_error = "weak"\n', other_origin=True)
-    del w.harness.engine.environ["NEAR_KEY"]
+    del w.engine.environ["NEAR_KEY"]
 
     served = await w.ask(story.request("main"))
 
@@ -269,7 +272,7 @@ async def test_after_a_failure_the_judge_is_asked_again_at_the_next_chance(
     failure = FakeReply(status=500, body={})
     w = world(route=trigger(name), replies=[failure])
     await w.ask(story.request("main", session="s"))
-    w.upstream._replies = [verdict(wire_format, strong=False)] if judged else []
+    w.upstream.replies = [verdict(strong=False)] if judged else []
 
     served = await w.ask(story.reads("read", path="a").request("main", session="s"))
 
@@ -286,10 +289,10 @@ async def test_history_without_words_of_the_user_is_not_judged(world, wire_forma
 
 
 async def test_explanation_says_whom_it_would_ask(wire_format, story):
-    w = RouteWorld(wire_format, "library", route=ROUTE)
+    w = one_route_harness(wire_format, "library", route=ROUTE)
 
     with pytest.raises(WouldAsk) as caught:
-        await w.harness.decide(story.request("main"), dry_run=True)
+        await w.decide(story.request("main"), dry_run=True)
 
     assert caught.value.target == "judge"
     assert w.upstream.requests == []
@@ -299,7 +302,7 @@ async def test_explanation_says_whom_it_would_ask(wire_format, story):
 
 
 async def test_full_memory_costs_a_question_and_never_refuses(world, story, wire_format):
-    replies = [verdict(wire_format, strong=False), FakeReply()] * 3
+    replies = [verdict(strong=False), FakeReply()] * 3
     w = world(route=ROUTE + "latch_capacity = 1\n", replies=replies)
     await w.ask(story.request("main", session="first"))
 
@@ -312,7 +315,7 @@ async def test_full_memory_costs_a_question_and_never_refuses(world, story, wire
 
 
 async def test_final_request_frees_the_slot(world, story, wire_format):
-    w = world(route=ROUTE, replies=[verdict(wire_format, strong=False)])
+    w = world(route=ROUTE, replies=[verdict(strong=False)])
     await w.ask(story.request("main", session="s"))
     held = await w.latched()
 
@@ -322,7 +325,7 @@ async def test_final_request_frees_the_slot(world, story, wire_format):
 
 
 async def test_final_request_that_is_judged_takes_no_slot(world, story, wire_format):
-    w = world(route=ROUTE, replies=[verdict(wire_format, strong=False)])
+    w = world(route=ROUTE, replies=[verdict(strong=False)])
 
     final = await w.ask(story.request("main", session="s", final=True))
 
@@ -330,14 +333,14 @@ async def test_final_request_that_is_judged_takes_no_slot(world, story, wire_for
 
 
 async def test_record_holds_the_longest_reason_of_any_script(story, wire_format):
-    w = RouteWorld(
+    w = one_route_harness(
         wire_format,
         "library",
         route=ROUTE,
-        replies=[verdict(wire_format, strong=True, why="\u0001\U0001f600" * 300)],
+        replies=[verdict(strong=True, why="\u0001\U0001f600" * 300)],
     )
 
-    routed = await w.harness.run(story.request("main", session="s"))
+    routed = await w.run(story.request("main", session="s"))
 
     assert routed.decision.reason.code == "judged"
     assert await w.latched() == 1
@@ -349,27 +352,25 @@ async def test_record_holds_the_longest_reason_of_any_script(story, wire_format)
 async def test_at_another_origin_only_what_the_other_target_thought_is_dropped(
     world, story, wire_format
 ):
-    w = world(
-        route=ROUTE, other_origin=True, replies=[verdict(wire_format, strong=True), FakeReply()]
-    )
+    w = world(route=ROUTE, other_origin=True, replies=[verdict(strong=True), FakeReply()])
     first = await w.ask(story.request("main", session="s"))
     turn = story.reasoning("hm", encrypted="STRONGS-OWN").reads("read", path="a")
     same = await w.ask(turn.request("main", session="s"))
     asked = turn.says("done").user("rename it")
-    w.upstream._replies = [verdict(wire_format, strong=False)]
+    w.upstream.replies = [verdict(strong=False)]
     moved = await w.ask(asked.request("main", session="s"))
     own = asked.reasoning("hm", encrypted="WEAKS-OWN").reads("read", path="b")
     stays = await w.ask(own.request("main", session="s"))
 
     assert [s.target for s in (first, same, moved, stays)] == ["large", "large", "small", "small"]
-    assert b"STRONGS-OWN" in same.raw
-    assert b"STRONGS-OWN" not in moved.raw
-    assert b"STRONGS-OWN" not in stays.raw
-    assert b"WEAKS-OWN" in stays.raw
+    assert b"STRONGS-OWN" in same.outgoing.body
+    assert b"STRONGS-OWN" not in moved.outgoing.body
+    assert b"STRONGS-OWN" not in stays.outgoing.body
+    assert b"WEAKS-OWN" in stays.outgoing.body
 
 
 async def test_the_same_verdict_again_keeps_what_the_target_thought(world, story, wire_format):
-    replies = [verdict(wire_format, strong=True), FakeReply(), verdict(wire_format, strong=True)]
+    replies = [verdict(strong=True), FakeReply(), verdict(strong=True)]
     w = world(route=trigger("every_request"), other_origin=True, replies=replies)
     await w.ask(story.request("main", session="s"))
     told = story.reasoning("hm", encrypted="STRONGS-OWN").reads("read", path="a")
@@ -377,16 +378,16 @@ async def test_the_same_verdict_again_keeps_what_the_target_thought(world, story
     served = await w.ask(told.request("main", session="s"))
 
     assert (models(served), served.reason) == (["judge", "large"], "judged")
-    assert b"STRONGS-OWN" in served.raw
+    assert b"STRONGS-OWN" in served.outgoing.body
 
 
 async def test_continuation_id_of_the_other_origin_goes_with_the_move_and_its_retry():
-    w = RouteWorld(
+    w = one_route_harness(
         "openai_responses",
         "library",
         route=ROUTE,
         other_origin=True,
-        replies=[verdict("openai_responses", strong=False)],
+        replies=[verdict(strong=False)],
     )
     told = conversation("openai_responses").user("go").says("done").user("rename it")
     looped = told.reads("read", path="a")
@@ -396,18 +397,18 @@ async def test_continuation_id_of_the_other_origin_goes_with_the_move_and_its_re
     ]
     later = await w.ask(looped.request("main", session="s", previous_response_id="its-own"))
 
-    assert "previous_response_id" not in first.body
-    assert again.raw == first.raw
-    assert later.body["previous_response_id"] == "its-own"
+    assert "previous_response_id" not in first.tree
+    assert again.outgoing.body == first.outgoing.body
+    assert later.tree["previous_response_id"] == "its-own"
 
 
 async def test_at_the_same_origin_nothing_is_dropped(world, story, wire_format):
     told = story.reasoning("hm", encrypted="OPAQUE").reads("read", path="a").says("ok").user("go")
-    w = world(route=ROUTE, replies=[verdict(wire_format, strong=False)])
+    w = world(route=ROUTE, replies=[verdict(strong=False)])
 
     served = await w.ask(told.request("main", session="s"))
 
-    assert served.raw == told.body("provider/small")
+    assert served.outgoing.body == told.body("provider/small")
 
 
 # --- options -----------------------------------------------------------------------------
@@ -424,9 +425,7 @@ async def test_at_the_same_origin_nothing_is_dropped(world, story, wire_format):
     ids=["blank_prompt", "no_chars", "unknown_judge", "misspelt"],
 )
 def test_bad_options_are_policy_errors_at_their_place(route, path):
-    text = POLICY.format(
-        wire_format="openai_chat", route=route, large="", small="", small_client="near"
-    )
+    text = one_route("openai_chat", route)
 
     with pytest.raises(PolicyError) as caught:
         Harness(text, plugins=PLUGINS)

@@ -16,9 +16,9 @@ from switchyard_core.testing import (
     RouterConformance,
     conversation,
 )
-from switchyard_demo_routers.failed_results import failed_results
-from tests.support.routes import POLICY, RouteWorld
-from tests.support.world import PLUGINS
+from switchyard_demo_routers.reviews import failed_results
+from tests.support.cases import each_of
+from tests.support.policies import PLUGINS, one_route, one_route_harness
 
 ROUTE = """\
 type = "plan_review"
@@ -71,8 +71,8 @@ async def test_session_plans_until_its_first_edit(world, story, edited):
         ("small", "mutation_in_history"),
         ("small", "latched"),
     ]
-    assert b"PLAN." in planned.raw
-    assert handed.raw == edited.body("provider/small")
+    assert b"PLAN." in planned.outgoing.body
+    assert handed.outgoing.body == edited.body("provider/small")
     assert await w.latched() == 1
 
 
@@ -83,19 +83,19 @@ async def test_side_calls_go_where_the_session_is_and_count_for_nothing(
 
     before = await w.ask(side_call(story, wire_format))
     await w.ask(edited.request("main", session="s"))
-    record = await w.store.get(identity_of(w, edited))
+    record = await w.engine.runtimes["main"].store.get(identity_of(w, edited))
     after = await w.ask(side_call(edited, wire_format))
 
     assert [(s.target, s.reason) for s in (before, after)] == [
         ("large", "housekeeping"),
         ("small", "housekeeping"),
     ]
-    assert b"PLAN." not in before.raw
-    assert await w.store.get(identity_of(w, edited)) == record
+    assert b"PLAN." not in before.outgoing.body
+    assert await w.engine.runtimes["main"].store.get(identity_of(w, edited)) == record
 
 
 def identity_of(w, told):
-    return w.harness.engine.runtimes["main"].sessions.read(told.request("main", session="s"))
+    return w.engine.runtimes["main"].sessions.read(told.request("main", session="s"))
 
 
 def side_call(told, wire_format) -> Request:
@@ -131,10 +131,10 @@ async def test_review_adds_its_prompt_at_the_end_and_nothing_else(world, edited)
     served = await w.ask(told.request("main", session="s"))
 
     assert (served.target, served.reason) == ("large", "review_due")
-    assert b"REVIEW." in served.raw
-    assert b"PLAN." not in served.raw
-    key = "input" if w.wire_format == "openai_responses" else "messages"
-    assert "REVIEW." in json.dumps(served.body[key][-1])
+    assert b"REVIEW." in served.outgoing.body
+    assert b"PLAN." not in served.outgoing.body
+    key = "input" if told.wire_format == "openai_responses" else "messages"
+    assert "REVIEW." in json.dumps(served.tree[key][-1])
 
 
 async def test_executor_does_not_see_the_review_prompt(world, edited):
@@ -143,7 +143,7 @@ async def test_executor_does_not_see_the_review_prompt(world, edited):
 
     served = await w.ask(told.request("main", session="s"))
 
-    assert served.raw == told.body("provider/small")
+    assert served.outgoing.body == told.body("provider/small")
 
 
 async def test_retry_counts_once_and_gets_the_same_body(world, edited):
@@ -151,7 +151,7 @@ async def test_retry_counts_once_and_gets_the_same_body(world, edited):
     told, bodies = edited, []
     for turn in range(5):
         first, again = [await w.ask(told.request("main", session="s")) for _ in range(2)]
-        assert (first.raw, first.phase) == (again.raw, again.phase)
+        assert (first.outgoing.body, first.phase) == (again.outgoing.body, again.phase)
         bodies.append(first.phase)
         told = told.runs(f"make {turn}")
 
@@ -197,7 +197,7 @@ async def test_planner_whose_window_is_too_small_is_not_asked(world, edited):
 async def test_failed_review_is_the_executors_turn(world, edited):
     w = world(route=TURNS)
     _, told = await phases(w, edited, 3)
-    w.upstream._replies = [FakeReply(status=503, body={"error": {"message": "down"}})]
+    w.upstream.replies = [FakeReply(status=503, body={"error": {"message": "down"}})]
 
     served = await w.ask(told.request("main", session="s"))
     again = await w.ask(told.request("main", session="s"))
@@ -205,7 +205,7 @@ async def test_failed_review_is_the_executors_turn(world, edited):
     assert [sent.model for sent in served.sent] == ["provider/large", "provider/small"]
     assert (served.status, served.reason) == (200, "review_failed")
     assert served.warnings == ("review_failed",)
-    assert again.raw == served.raw == told.body("provider/small")
+    assert again.outgoing.body == served.outgoing.body == told.body("provider/small")
 
 
 async def test_failed_executor_turn_is_the_callers(world, edited):
@@ -249,7 +249,7 @@ async def test_failures_of_one_turn_count_each(world, edited):
 
 
 @pytest.mark.parametrize("wire_format", ["openai_chat", "openai_responses"])
-@pytest.mark.parametrize(
+@each_of(
     ("text", "failed"),
     [
         ("Error: no such file", True),
@@ -296,9 +296,7 @@ def test_only_results_since_the_last_turn_are_read(wire_format):
 def read(told) -> Request:
     request = told.request("main")
     engine = Harness(
-        POLICY.format(
-            wire_format=request.wire_format, route=TURNS, large="", small="", small_client="near"
-        ),
+        one_route(request.wire_format, TURNS),
         plugins=PLUGINS,
     ).engine
     engine.runtime_for(request)
@@ -318,9 +316,9 @@ async def test_at_another_origin_each_gets_its_own_reasoning_only(world, story):
     back = await w.ask(told.request("main", session="s"))
 
     assert [s.phase for s in (handed, review, back)] == ["executing", "reviewing", "executing"]
-    assert b"PLANNERS" not in handed.raw
-    assert b"EXECUTORS" not in review.raw
-    assert b"REVIEWERS" not in back.raw
+    assert b"PLANNERS" not in handed.outgoing.body
+    assert b"EXECUTORS" not in review.outgoing.body
+    assert b"REVIEWERS" not in back.outgoing.body
 
 
 async def test_executors_reasoning_after_a_review_is_kept(world, story):
@@ -332,11 +330,11 @@ async def test_executors_reasoning_after_a_review_is_kept(world, story):
 
     served = await w.ask(told.request("main", session="s"))
 
-    assert (served.phase, b"EXECUTORS" in served.raw) == ("executing", True)
+    assert (served.phase, b"EXECUTORS" in served.outgoing.body) == ("executing", True)
 
 
 async def test_continuation_id_of_the_other_origin_goes_at_each_change_of_hands():
-    w = RouteWorld(
+    w = one_route_harness(
         "openai_responses", "library", route=TURNS.replace("= 3", "= 2"), other_origin=True
     )
     told = conversation("openai_responses").user("go").edits("edit_file", path="a")
@@ -344,7 +342,7 @@ async def test_continuation_id_of_the_other_origin_goes_at_each_change_of_hands(
     for turn in range(4):
         request = told.request("main", session="s", previous_response_id=f"r{turn}")
         served = await w.ask(request)
-        found.append((served.phase, "previous_response_id" in served.body))
+        found.append((served.phase, "previous_response_id" in served.tree))
         told = told.runs(f"make {turn}")
 
     assert found == [
@@ -364,7 +362,7 @@ async def test_compacted_history_keeps_the_executors_reasoning(world, story, wir
 
     served = await w.ask(short.request("main", session="s"))
 
-    assert (served.phase, b"EXECUTORS" in served.raw) == ("executing", True)
+    assert (served.phase, b"EXECUTORS" in served.outgoing.body) == ("executing", True)
 
 
 # --- latch -------------------------------------------------------------------------------
@@ -398,7 +396,7 @@ async def test_at_capacity_a_new_handoff_is_refused(world, edited):
 
 
 async def test_history_named_by_id_is_not_reviewed():
-    w = RouteWorld("openai_responses", "library", route=TURNS)
+    w = one_route_harness("openai_responses", "library", route=TURNS)
     told = conversation("openai_responses").user("go").edits("edit_file", path="a")
     await phases(w, told, 3)
     item = {"type": "function_call_output", "call_id": "c", "output": "ok"}
@@ -407,7 +405,7 @@ async def test_history_named_by_id_is_not_reviewed():
 
     served = await w.ask(Request(wire_format="openai_responses", body=body, headers=headers))
 
-    assert (served.phase, served.body["previous_response_id"]) == ("executing", "r")
+    assert (served.phase, served.tree["previous_response_id"]) == ("executing", "r")
 
 
 # --- bodies and options ------------------------------------------------------------------
@@ -419,14 +417,14 @@ async def test_body(snapshot, wire_format, number):
     route = ROUTE.replace('planning_prompt = "PLAN."\n', "").replace(
         'review_prompt = "REVIEW."\n', "review_every = 1\n"
     )
-    w = RouteWorld(wire_format, "library", route=route)
+    w = one_route_harness(wire_format, "library", route=route)
     told = conversation(wire_format).system("rules").user("fix it")
     edited = told.edits("edit_file", path="a.py")
     stories = (told, edited, edited.runs("make"))
 
     served = [await w.ask(each.request("main", session="s")) for each in stories]
 
-    assert served[number].raw == snapshot.use_extension(RequestBodySnapshot)
+    assert served[number].outgoing.body == snapshot.use_extension(RequestBodySnapshot)
 
 
 @pytest.mark.parametrize(
@@ -440,9 +438,7 @@ async def test_body(snapshot, wire_format, number):
     ids=["never", "no_reviews", "blank_prompt", "misspelt"],
 )
 def test_bad_options_are_policy_errors_at_their_place(route, path):
-    text = POLICY.format(
-        wire_format="openai_chat", route=route, large="", small="", small_client="near"
-    )
+    text = one_route("openai_chat", route)
 
     with pytest.raises(PolicyError) as caught:
         Harness(text, plugins=PLUGINS)

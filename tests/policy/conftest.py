@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 
 from switchyard_core.declarations import (
     LabelName,
-    LatchStoreName,
+    LatchOptions,
     LatchStoreType,
     MutationPack,
     Options,
@@ -39,7 +39,7 @@ match = ["edit"]
 """
 
 
-class TwoSides(Options):
+class TwoSides(LatchOptions):
     """Options shaped like those of the route type of the specification."""
 
     capable_target: TargetName
@@ -47,8 +47,6 @@ class TwoSides(Options):
     planning_prompt: Prompt | None = None
     handoff_on: tuple[LabelName, ...] = ("file_edit",)
     mutation_rules: list[RuleSetName] = Field(default_factory=lambda: ["coding_agents"])
-    latch_store: LatchStoreName = "memory"
-    latch_capacity: Annotated[int, Field(ge=1)] = 4096
     on_missing_history: Literal["warn", "reject"] = "warn"
 
 

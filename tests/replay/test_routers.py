@@ -28,7 +28,7 @@ from switchyard_core.testing import Harness, conversation, registry_of
 from switchyard_core.wire import format_of
 from switchyard_core.world import World
 from tests.replay.calls import files, never, script, tree
-from tests.support.world import policy
+from tests.support.policies import plan_execute as policy
 
 formats = pytest.mark.parametrize("wire_format", WIRE_FORMATS)
 streams = pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])

@@ -7,9 +7,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from switchyard_core.scaffold import PluginNames, nearest_name, plugin_names
+from tests.support.cases import each_of
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("name", "names"),
     [
         ("sticky", ("sticky", "switchyard-sticky", "switchyard_sticky", "Sticky")),
@@ -27,7 +28,7 @@ def test_plugin_names_follow_from_the_word(name: str, names: tuple[str, ...]) ->
     assert plugin_names(name) == PluginNames(**dict(zip(keys, names, strict=True)))
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("name", "nearest"),
     [
         ("Sticky", "sticky"),

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from tests.sdk.apis import APIS, TURNS, Api, closed
-from tests.sdk.stand import Port, Stand, listening, provider_of, standing
+from tests.sdk.stand import Stand, provider_of, standing
+from tests.support.listening import Port, listening
 
 
 @pytest.fixture(params=APIS, ids=lambda api: api.wire_format)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import json
-import threading
-from collections.abc import Coroutine, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
-import uvicorn
 
 from switchyard_core import WIRE_FORMATS, Switchyard, WireFormat
 from switchyard_core.scripted import RecordedRequest, ScriptedProviderApp, check_script
 from switchyard_core.world import World
+from tests.support.listening import Port
 
 PLANNER, EXECUTOR = "provider/capable-model", "provider/efficient-model"
 UPSTREAM_KEY = "upstream-key-4Tq8"
@@ -74,51 +72,6 @@ def provider_of(*turns: Mapping[str, Any], **more: Any) -> ScriptedProviderApp:
     assert script is not None, [finding.render() for finding in findings]
     # A fixed time, so that the same request gets the same bytes whenever it comes.
     return ScriptedProviderApp(script, now=lambda: 1_700_000_000.0)
-
-
-class Port:
-    """A port on loopback whose application the tests exchange; starting one each is slow."""
-
-    def __init__(self) -> None:
-        self.url = ""
-        self.app: Any = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] == "lifespan":
-            self._loop = asyncio.get_running_loop()
-            while True:
-                message = await receive()
-                await send({"type": f"{message['type']}.complete"})
-                if message["type"] == "lifespan.shutdown":
-                    return
-        await self.app(scope, receive, send)
-
-    def run(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run a coroutine in the server's loop and wait for it."""
-        assert self._loop is not None
-        asyncio.run_coroutine_threadsafe(work, self._loop).result(10)
-
-
-@contextlib.contextmanager
-def listening() -> Iterator[Port]:
-    """Serve a port from a thread that ends with the block."""
-    port = Port()
-    config = uvicorn.Config(port, host="127.0.0.1", port=0, log_config=None, ws="none")
-    config.timeout_graceful_shutdown = 3
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    try:
-        while not server.started:
-            assert thread.is_alive()
-            thread.join(0.005)
-        port.url = f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
-        yield port
-    finally:
-        server.should_exit = True
-        thread.join(10)
-    assert not thread.is_alive()
 
 
 @dataclass

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-#: 24 characters, the length of one delta of ``tests.clients.fake_answers``: no delta cuts a mark.
+#: 24 characters, the length of one delta of the scripted provider: no delta cuts a mark.
 _MARK = "[mark:%017x]"
 _IN_ANSWER = re.compile(rb"\[mark:([0-9a-f]{17})\]")
 _IN_REQUEST = re.compile(rb"\[mark:([0-9a-f]{17})\] fault:([a-z0-9_]+)")

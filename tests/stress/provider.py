@@ -16,7 +16,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from tests.clients.fake_answers import Turn, wire_format_of
+from switchyard_core import Outgoing
+from switchyard_core.testing import FakeReply, FakeUpstream
+from switchyard_core.wire.endpoints import endpoint_of
 from tests.stress.marks import Mark, read_question
 
 
@@ -288,19 +290,27 @@ class MisbehavingProvider:
             if line.startswith(b"content-length:")
         )
         raw = await reader.readexactly(length)
-        mark, wire_format = read_question(raw), wire_format_of(path)
+        mark, endpoint = read_question(raw), endpoint_of(path)
         assert mark is not None, raw[:200]
-        assert wire_format is not None, path
+        assert endpoint is not None, path
         self.asked[mark.fault] += 1
         self._tries[mark.number] += 1
         body = json.loads(raw)
-        answer = Turn(text=mark.answer).answer(body, mark.number)
         stream = bool(body.get("stream"))
-        if stream:
-            events = answer.events(wire_format)
-            pieces = [_event(name, data) for name, data in events]
-        else:
-            whole = json.dumps(answer.whole(wire_format)).encode()
+        answer = await FakeUpstream(FakeReply(text=mark.answer)).send(
+            Outgoing(
+                wire_format=endpoint[0],
+                path=path,
+                headers=(),
+                body=raw,
+                stream=stream,
+                target="",
+                model=body["model"],
+            )
+        )
+        pieces = [piece async for piece in answer.chunks]
+        if not stream:
+            whole = b"".join(pieces)
             third = len(whole) // 3
             pieces = [whole[:third], whole[third : 2 * third], whole[2 * third :]]
         exchange = Exchange(
@@ -312,8 +322,3 @@ class MisbehavingProvider:
             pieces=pieces,
         )
         return await FAULTS[mark.fault](exchange)
-
-
-def _event(name: str | None, data: Any) -> bytes:
-    text = data if isinstance(data, str) else json.dumps(data)
-    return ((f"event: {name}\n" if name else "") + f"data: {text}\n\n").encode()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import httpx
-
 from switchyard_core import (
     Decision,
     Options,
@@ -16,8 +14,6 @@ from switchyard_core import (
     TextDelta,
     hookimpl,
 )
-from switchyard_core.server.app import SwitchyardApp
-from switchyard_core.wire import format_of
 
 POLICY = """
 schema_version = 1
@@ -79,14 +75,3 @@ def request(wire_format="openai_chat", **more):
     if wire_format != "anthropic_messages":
         del body["max_tokens"]
     return Request(wire_format=wire_format, body=body)
-
-
-async def post(harness, asked):
-    """Send a request to the server in process and return its answer."""
-    transport = httpx.ASGITransport(app=SwitchyardApp(harness.engine))
-    async with httpx.AsyncClient(transport=transport, base_url="http://yard.test") as client:
-        return await client.post(
-            "/v1" + format_of(asked.wire_format).paths["create"],
-            content=asked.body,
-            headers={"content-type": "application/json"},
-        )

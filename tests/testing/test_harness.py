@@ -1,5 +1,7 @@
 """The harness: a policy run without a socket."""
 
+from __future__ import annotations
+
 import types
 from importlib.metadata import EntryPoint, EntryPoints, entry_points
 
@@ -188,3 +190,67 @@ async def test_refused_fails_when_something_was_sent_before_the_refusal():
     ready = harness("openai_chat", upstream=FakeUpstream(before=refuse))
     with pytest.raises(AssertionError, match="something was sent"):
         await ready.refused(conversation("openai_chat").user("a").request())
+
+
+# --- what the caller sees ----------------------------------------------------------------------
+
+
+@each_format
+async def test_served_is_the_same_through_both_doors(wire_format):
+    story = conversation(wire_format).user("fix it")
+    edited = story.edits("edit_file", path="a.py")
+    seen = {}
+    for door in ("library", "http"):
+        ready = harness(wire_format, door=door)
+        planned = await ready.ask(story.request(session="a"))
+        executed = await ready.ask(edited.request(session="a"))
+        refused = await ready.ask(edited.request(session="b"))
+        assert await ready.latched() == 1
+        assert (refused.code, refused.sent) == ("latch_capacity", ())
+        seen[door] = [
+            (each.status, each.target, each.phase, each.reason, each.warnings, each.code)
+            for each in (planned, executed, refused)
+        ] + [planned.tree, executed.outgoing.body]
+
+    assert seen["library"] == seen["http"]
+    assert [row[:4] for row in seen["http"][:2]] == [
+        (200, "planner", "planning", "no_mutation"),
+        (200, "executor", "executing", "mutation_in_history"),
+    ]
+
+
+async def test_served_has_the_warnings_and_the_answer():
+    body = conversation("openai_responses").user("go").request(previous_response_id="resp_1")
+
+    for door in ("library", "http"):
+        served = await harness("openai_responses", door=door).ask(body)
+        assert served.warnings == ("history_missing",)
+        assert b"ok" in served.answer
+
+
+async def test_client_reaches_every_path_of_the_server():
+    async with harness("openai_chat").client() as client:
+        assert "switchyard_latch_capacity" in (await client.get("/metrics")).text
+
+
+async def test_latched_of_a_route_without_a_store_says_so():
+    text = POLICY.replace("{format}", "openai_chat").partition("type =")[0]
+    ready = Harness(text + 'type = "noop"\ntarget = "planner"\n', plugins=[switchyard_demo_routers])
+
+    with pytest.raises(AssertionError, match="`main` has no latch store"):
+        await ready.latched()
+
+
+async def test_clock_of_routers_can_be_moved():
+    ready = harness("openai_chat", now=5.0)
+    context = await ready.engine.runtimes["main"].context(
+        conversation("openai_chat").user("a").request(),
+        housekeeping=False,
+        random=ready.random,
+        clock=ready.engine._clock,
+        ask=None,
+    )
+
+    assert context.clock() == 5.0
+    ready.now += 60
+    assert context.clock() == 65.0

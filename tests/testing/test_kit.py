@@ -9,12 +9,13 @@ import pytest
 
 import switchyard_core.testing as kit
 import switchyard_pytest
+from tests.support.cases import each_of
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "testing.md").read_text()
 
 
-@pytest.mark.parametrize("name", [*kit.__all__, *switchyard_pytest.__all__])
+@each_of("name", [*kit.__all__, *switchyard_pytest.__all__])
 def test_public_name_is_on_the_page(name):
     assert f"`{name}" in PAGE
 

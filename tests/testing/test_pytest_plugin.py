@@ -10,7 +10,7 @@ import pytest
 
 import switchyard_plan_execute
 from switchyard_core.testing import FakeUpstream, conversation
-from tests.support.world import policy
+from tests.support.policies import plan_execute as policy
 
 pytest_plugins = ["pytester"]
 
@@ -49,7 +49,7 @@ async def test_harness_fixture_makes_harnesses(switchyard_harness, fake_upstream
 TEST = """
 import pytest
 import switchyard_plan_execute
-from tests.support.world import policy
+from tests.support.policies import plan_execute as policy
 
 made = []
 

@@ -11,6 +11,7 @@ import pytest
 from switchyard_core import WIRE_FORMATS
 from switchyard_core.testing import assert_valid_for, call, conversation, validity_problems
 from switchyard_core.testing.conformance.samples import sample_requests
+from tests.support.cases import each_of
 
 TESTS = Path(__file__).parents[1]
 SNAPSHOTS = sorted((TESTS / "plan_execute" / "__snapshots__" / "test_snapshots").glob("*.json"))
@@ -42,7 +43,7 @@ def body(wire_format):
 # --- valid ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("path", [pytest.param(p, id=p.stem) for p in SNAPSHOTS])
+@each_of("path", [pytest.param(p, id=p.stem) for p in SNAPSHOTS])
 def test_snapshot_of_plan_execute_is_valid_for_its_provider(path):
     wire_format = path.stem.removeprefix("test_outgoing_body-").partition("-")[0]
 
@@ -53,9 +54,7 @@ def test_every_snapshot_of_plan_execute_is_looked_at():
     assert len(SNAPSHOTS) > 40
 
 
-@pytest.mark.parametrize(
-    "path", [pytest.param(p, id=p.stem) for p in CAPTURES if p.stem != WITHOUT_THOUGHTS]
-)
+@each_of("path", [pytest.param(p, id=p.stem) for p in CAPTURES if p.stem != WITHOUT_THOUGHTS])
 def test_request_of_a_real_client_is_valid(path):
     request = json.loads(path.read_text())["request"]
 
@@ -124,12 +123,12 @@ CHAT = {
     "same_id": ([USER, asks(CALL, CALL), TOOL], "the id `c` is used twice"),
     "long_id": (
         [USER, asks(CALL | {"id": "x" * 41}), TOOL | {"tool_call_id": "x" * 41}],
-        "is no legal id",
+        "is not a legal id",
     ),
     "no_kind": ([USER, asks({"id": "c", "type": "other"}), TOOL], "neither function nor custom"),
     "tool_name": (
         [USER, asks(CALL | {"function": {"name": "a b", "arguments": "{}"}}), TOOL],
-        "is no tool name: 'a b'",
+        "is not a tool name: 'a b'",
     ),
     "arguments": (
         [USER, asks(CALL | {"function": {"name": "f", "arguments": {}}}), TOOL],
@@ -138,7 +137,7 @@ CHAT = {
 }
 
 
-@pytest.mark.parametrize("case", CHAT)
+@each_of("case", CHAT)
 def test_chat_rule(case):
     messages, problem = CHAT[case]
 
@@ -166,7 +165,7 @@ RESPONSES = {
         "output: is missing",
     ),
     "same_id": ([USER, FUNCTION, FUNCTION, OUTPUT], "the id `c` is used twice"),
-    "long_id": ([USER, FUNCTION | {"call_id": "x" * 65}], "is no legal id"),
+    "long_id": ([USER, FUNCTION | {"call_id": "x" * 65}], "is not a legal id"),
     "item_id": ([USER, FUNCTION | {"id": "call_1"}, OUTPUT], "must begin with `fc`: 'call_1'"),
     "arguments": ([USER, FUNCTION | {"arguments": {}}, OUTPUT], "arguments: must be a string"),
     "lone_thought": ([USER, THOUGHT], "input[1]: a reasoning item needs what was made of it"),
@@ -184,7 +183,7 @@ RESPONSES = {
 }
 
 
-@pytest.mark.parametrize("case", RESPONSES)
+@each_of("case", RESPONSES)
 def test_responses_rule(case):
     items, problem = RESPONSES[case]
 
@@ -241,7 +240,7 @@ MESSAGES = {
     ),
     "bad_id": (
         {"messages": [USER, said(USE | {"id": "a.b"}), told(RESULT | {"tool_use_id": "a.b"})]},
-        "is no legal id: 'a.b'",
+        "is not a legal id: 'a.b'",
     ),
     "same_id": (
         {"messages": [USER, said(USE), told(RESULT), said(USE), told(RESULT)]},
@@ -259,11 +258,11 @@ MESSAGES = {
     ),
     "marked_empty": (
         {"messages": [told(TEXT, {"type": "text", "text": ""} | MARK)]},
-        "no cache mark may stand on an empty text",
+        "no cache mark may be on an empty text",
     ),
     "marked_thought": (
         {"messages": [USER, said({"type": "thinking", "thinking": "x", "signature": "s"} | MARK)]},
-        "no cache mark may stand on thinking",
+        "no cache mark may be on thinking",
     ),
     "unsigned": (
         {"messages": [USER, said({"type": "thinking", "thinking": "x"})]},
@@ -277,11 +276,11 @@ MESSAGES = {
         {"messages": [USER, said(USE), told(RESULT | {"content": [{"type": "text", "text": ""}]})]},
         "content[0].content[0].text: must not be empty",
     ),
-    "tool_name": ({"tools": [{"name": "a b"}], "messages": [USER]}, "is no tool name: 'a b'"),
+    "tool_name": ({"tools": [{"name": "a b"}], "messages": [USER]}, "is not a tool name: 'a b'"),
 }
 
 
-@pytest.mark.parametrize("case", MESSAGES)
+@each_of("case", MESSAGES)
 def test_messages_rule(case):
     fields, problem = MESSAGES[case]
 
@@ -312,7 +311,7 @@ def test_model_is_required(wire_format):
 
 
 @pytest.mark.parametrize(
-    ("given", "problem"), [("{", "the body is no JSON: "), ("[]", "the body is no JSON object")]
+    ("given", "problem"), [("{", "the body is not JSON: "), ("[]", "the body is not a JSON object")]
 )
 def test_body_that_is_no_object_is_one_problem(given, problem):
     (found,) = validity_problems("openai_chat", given)
@@ -363,7 +362,7 @@ def test_missing_sdk_is_no_problem_unless_it_is_required(monkeypatch):
     def missing(name):
         raise ModuleNotFoundError(name)
 
-    sdk = "switchyard_core.testing.validity.sdk"
+    sdk = "switchyard_core.testing.validity"
     monkeypatch.setattr(f"{sdk}._adapter", missing)
     wrong = body("openai_chat") | {"metadata": 7}
 

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from pydantic import field_validator
 
 from switchyard_core import Options, RequestedCall, Tool, Toolbox
+from tests.support.cases import each_of
 
 WORD = contextvars.ContextVar("WORD", default="unset")
 
@@ -183,7 +184,7 @@ async def test_output_is_cut_at_a_default():
 # --- arguments and names --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("arguments", "lines"),
     [
         ('{"text": 3}', ["text: Input should be a valid string"]),
@@ -297,7 +298,7 @@ RAISED = [
 ]
 
 
-@pytest.mark.parametrize("error", RAISED, ids=lambda error: type(error).__name__)
+@each_of("error", RAISED)
 @pytest.mark.parametrize("is_async", [False, True])
 async def test_whatever_a_tool_raises_becomes_an_error_with_the_class_alone(
     error, is_async, caplog

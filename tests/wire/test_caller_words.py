@@ -10,6 +10,7 @@ from switchyard_core.declarations import WIRE_FORMATS
 from switchyard_core.errors import BodyError
 from switchyard_core.request import Request
 from switchyard_core.wire import FORMATS
+from tests.support.cases import each_of
 from tests.support.strategies import VALUES
 
 each_format = pytest.mark.parametrize("wire_format", WIRE_FORMATS)
@@ -124,16 +125,15 @@ def test_request_that_only_continues_has_no_user_text():
 
 
 @each_format
-@pytest.mark.parametrize(
+@each_of(
     "history",
     [[], [{"role": "assistant", "content": "hello"}], [{"role": "user", "content": []}], [3]],
-    ids=["empty", "assistant", "no_parts", "no_object"],
 )
 def test_no_user_text_is_an_empty_text(wire_format, history):
     assert read(wire_format, history).user_message == UserMessage(text="")
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("wire_format", "part", "kind"),
     [
         ("openai_chat", {"type": "file", "file": {"file_id": "f"}}, "file"),

@@ -11,6 +11,7 @@ from hypothesis import given
 from switchyard_core.answering import ModelReply, ModelUsage, RequestedCall
 from switchyard_core.declarations import WIRE_FORMATS
 from switchyard_core.wire.compose import read_reply
+from tests.support.cases import each_of
 from tests.support.strategies import VALUES
 
 each_format = pytest.mark.parametrize("wire_format", WIRE_FORMATS)
@@ -54,7 +55,7 @@ def said(wire_format, text="", *, stop="", arguments=None, name="plan") -> bytes
     return messages(*blocks, stop_reason=stop or "end_turn")
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("wire_format", "body"),
     [
         ("openai_chat", b'data: {"choices": []}\n\n'),
@@ -116,7 +117,7 @@ def test_report_of_an_error_is_told_by_its_code_alone(error, told):
 TEXT_PART = {"type": "text", "text": "x"}
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("wire_format", "body", "told"),
     [
         ("openai_chat", b"{}", "`choices` is missing"),
@@ -207,7 +208,7 @@ def test_any_json_is_an_answer_or_refused(wire_format, value):
         assert isinstance(found, ModelReply) or not PYTHON.search(found)
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("wire_format", "stop", "cut"),
     [
         ("openai_chat", "length", True),
@@ -388,7 +389,7 @@ def test_reply_of_responses_wants_what_only_a_client_can_give(kind):
     assert (reply.wants, reply.calls) == ((kind,), ())
 
 
-@pytest.mark.parametrize(
+@each_of(
     "item",
     [
         *(
@@ -409,7 +410,6 @@ def test_reply_of_responses_wants_what_only_a_client_can_give(kind):
         {},
         message_item({"type": "output_text", "text": "x"}),
     ],
-    ids=lambda item: str(item.get("type")),
 )
 def test_reply_of_responses_wants_nothing_that_is_done(item):
     assert read_reply("openai_responses", responses(item)).wants == ()

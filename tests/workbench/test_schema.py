@@ -25,8 +25,8 @@ from switchyard_core import Options, RouteType, TargetName, hookimpl
 from switchyard_core.plugins import PluginRegistry, builtins
 from switchyard_core.policy import check_policy_text
 from switchyard_core.workbench.schema import policy_schema
+from tests.support.policies import PLUGINS
 from tests.support.tool_route import ToolRoutePlugin
-from tests.support.world import PLUGINS
 from tests.test_docs import Block, by_place, policies
 
 ROOT = Path(__file__).parents[2]

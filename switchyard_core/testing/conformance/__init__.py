@@ -2,10 +2,9 @@
 
 from switchyard_core.testing.conformance.answering import AnsweringConformance
 from switchyard_core.testing.conformance.pack import MutationPackConformance
-from switchyard_core.testing.conformance.plan_store import PlanStoreConformance
 from switchyard_core.testing.conformance.rewrite import RewriteConformance
 from switchyard_core.testing.conformance.router import RouterConformance
-from switchyard_core.testing.conformance.store import LatchStoreConformance
+from switchyard_core.testing.conformance.stores import LatchStoreConformance, PlanStoreConformance
 
 __all__ = [
     "AnsweringConformance",

@@ -2,28 +2,78 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Mapping
-from dataclasses import dataclass, fields
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import aclosing, contextmanager
+from dataclasses import fields
+from functools import partial, update_wrapper
 from itertools import count
 from random import Random
-from typing import Any
+from typing import Any, Literal, Protocol, TypeVar
 
-from switchyard_core.answering import ModelCall, ModelReply
+from switchyard_core.answering import AnswerEvent, Ask, AskError, ModelCall, ModelReply
 from switchyard_core.decision import Decision, Failure
-from switchyard_core.declarations import WireFormat
+from switchyard_core.declarations import WIRE_FORMATS, WireFormat
+from switchyard_core.engine.answering import checked_events
 from switchyard_core.engine.housekeeping import housekeeping_mark
-from switchyard_core.engine.routes import RouteRuntime
-from switchyard_core.errors import PluginError, RequestError
+from switchyard_core.errors import PluginError, PolicyError, RequestError, UpstreamError
+from switchyard_core.jsonio.tree import ObjectText, loads
 from switchyard_core.request import Request
-from switchyard_core.router import RetryingRouter, RouteContext
+from switchyard_core.router import AnsweringRouter, RetryingRouter, RouteContext
+from switchyard_core.testing.answers import complete_reply
+from switchyard_core.testing.conformance import samples
 from switchyard_core.testing.conformance.watching import Watch, watched
 from switchyard_core.testing.harness import NOW, Harness
+from switchyard_core.upstream.base import Outgoing
+from switchyard_core.wire import format_of
 from switchyard_core.world import World
 
-__all__ = ["Bench", "Outcome", "Trial", "describe", "require"]
+__all__ = [
+    "Bench",
+    "Interview",
+    "Outcome",
+    "PerFormat",
+    "Trial",
+    "about",
+    "describe",
+    "each_trial",
+    "named_like",
+    "require",
+    "with_bench",
+]
 
 #: What became of a request: where it goes, or why it is refused.
 Outcome = Decision | RequestError
+#: Requests that a router is tried with: those of its suite, the same with odd fields, with next to
+#: nothing in them, with a thousand tool calls, and a client's calls beside its conversation.
+Kind = Literal["usual", "odd", "empty", "huge", "side"]
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+_Check = Callable[[Any, Any], Coroutine[Any, Any, None]]
+_Test = Callable[[Any, WireFormat], None]
+_DOWN = Failure(kind="status", status=503, code="overloaded", body=b"")
+
+
+class _Metafunc(Protocol):
+    fixturenames: Sequence[str]
+
+    def parametrize(self, name: str, values: Sequence[str], /) -> None: ...
+
+
+class PerFormat:
+    """Tests that take a ``wire_format`` run once for each that their subject knows."""
+
+    def wire_formats(self) -> Sequence[WireFormat]:
+        """Return the wire formats of the tests; all unless a suite knows better."""
+        return WIRE_FORMATS
+
+    def pytest_generate_tests(self, metafunc: _Metafunc) -> None:
+        """Run the tests once per wire format; pytest calls this."""
+        if "wire_format" in metafunc.fixturenames:
+            try:
+                found = self.wire_formats()
+            except (AssertionError, PolicyError, PluginError):
+                found = WIRE_FORMATS[:1]  # the tests tell it better
+            metafunc.parametrize("wire_format", found)
 
 
 def require(condition: object, message: str) -> None:
@@ -34,6 +84,45 @@ def require(condition: object, message: str) -> None:
     """
     if not condition:
         raise AssertionError(message)
+
+
+@contextmanager
+def about(what: str) -> Iterator[None]:
+    """End the message of a failure inside with what it is about."""
+    try:
+        yield
+    except AssertionError as error:
+        raise AssertionError(f"{error} ({what})") from error.__cause__
+
+
+def named_like(check: Callable[..., Any], test: _Function) -> _Function:
+    """Give a test the name and the docstring of the check that it runs, but its own arguments."""
+    update_wrapper(test, check)
+    del test.__wrapped__  # type: ignore[attr-defined]  # pytest would take the check's arguments
+    return test
+
+
+def with_bench(check: _Check) -> _Test:
+    """Make a test of a check of a bench; it has an event loop of its own."""
+
+    def test(self: Any, wire_format: WireFormat) -> None:
+        asyncio.run(check(self, self.bench(wire_format)))
+
+    return named_like(check, test)
+
+
+def each_trial(*kinds: Kind) -> Callable[[_Check], _Test]:
+    """Make a test of a check: it runs for every request, whose name ends a failure's message."""
+
+    def decorate(check: _Check) -> _Test:
+        async def run(self: Any, bench: Bench) -> None:
+            for name, trial in bench.trials(*kinds).items():
+                with about(name):
+                    await check(self, trial)
+
+        return with_bench(named_like(check, run))
+
+    return decorate
 
 
 def describe(outcome: Outcome) -> str:
@@ -48,142 +137,188 @@ def describe(outcome: Outcome) -> str:
     return f"Decision({', '.join(parts)})"
 
 
+class _Suite(Protocol):
+    def bench(self, wire_format: WireFormat) -> Bench: ...
+    def reply(self, target: str, call: ModelCall) -> ModelReply: ...
+    def requests(self, wire_format: WireFormat, model: str) -> Mapping[str, Request]: ...
+
+
 class Bench:
-    """Drives one route.
+    """One route of a policy, with an engine of its own.
 
     Args:
-        harness: The policy that has it.
+        suite: The test class.
+        harness: The policy.
         route: Name of the route.
-        reply: Answers what the router asks a model.
+        wire_format: Wire format of the requests.
+
+    Attributes:
+        asked: Targets that ``route`` and ``next`` asked.
     """
 
     def __init__(
-        self, harness: Harness, route: str, reply: Callable[[str, ModelCall], ModelReply]
+        self, suite: _Suite, harness: Harness, route: str, wire_format: WireFormat
     ) -> None:
+        self.suite = suite
         self.harness = harness
-        self.runtime: RouteRuntime = harness.engine.runtimes[route]
-        #: Answers what the router asks a model.
-        self.reply = reply
-        #: Numbers for the ids that it is given.
+        self.wire_format = wire_format
+        self.runtime = harness.engine.runtimes[route]
+        self.targets = self.runtime.route.targets
         self.numbers = count(1)
-        #: Targets that the router asked.
         self.asked: set[str] = set()
 
-    async def ask(self, target: str, call: ModelCall) -> ModelReply:
-        """Answer in place of a model: ``context.ask`` of the router."""
-        self.asked.add(target)
-        return self.reply(target, call)
+    def another(self) -> Bench:
+        """Return the same route on a new engine."""
+        return self.suite.bench(self.wire_format)
+
+    def trials(self, *kinds: Kind) -> dict[str, Trial]:
+        """Return a trial with a new request for each of some kinds, by name."""
+        found: dict[str, Request] = {}
+        for kind in kinds:
+            # The usual and the odd ones are the suite's own.
+            make = getattr(samples, f"{kind}_requests", self.suite.requests)
+            found |= make(self.wire_format, self.runtime.route.id)
+        if kinds == ("odd",):
+            found = {name: samples.odd_request(request) for name, request in found.items()}
+        return {name: Trial(self, request) for name, request in found.items()}
+
+    @property
+    def advice(self) -> str:
+        """What is to be done about a target that the route does not declare."""
+        declared = ", ".join(self.targets) or "none"
+        return f"type such options as `TargetName`; declared here: {declared}"
+
+
+class Trial:
+    """One request to one route.
+
+    Args:
+        bench: The route.
+        request: The request.
+    """
+
+    def __init__(self, bench: Bench, request: Request) -> None:
+        self.bench = bench
+        self.request = request
+
+    def again(self) -> Trial:
+        """Return the same with a request of which nobody has read anything yet."""
+        request = self.request
+        fresh = Request(
+            wire_format=request.wire_format,
+            body=request.body,
+            headers=tuple(request.headers.items_),
+            endpoint=request.endpoint,
+            query=request.query,
+            session_final=request.session_final,
+        )
+        return Trial(self.bench, fresh)
+
+    def changes(self, before: Trial) -> str:
+        """Return which parts of the request are not what they were, ``""`` for none."""
+        request, body = self.request, before.request.body
+        read = format_of(request.wire_format).read
+        same = {
+            "its body": request.body == body,
+            "its headers": request.headers.items_ == before.request.headers.items_,
+            "`request.fields`": request.fields.dump() == body,
+            "`request.tree()`": request.tree() == loads(body),
+            "`request.conversation`": request.conversation == read(ObjectText(body)),
+        }
+        return ", ".join(name for name, is_same in same.items() if not is_same)
 
     async def route(
-        self,
-        request: Request,
-        *,
-        what: str = "a request",
-        housekeeping: bool | None = None,
-        watch: Watch | None = None,
+        self, *, housekeeping: bool | None = None, watch: Watch | None = None
     ) -> Outcome:
         """Ask the router alone, with the same context each time; nothing is latched.
 
         Args:
-            request: The request.
-            what: What it is, for messages.
             housekeeping: Whether it is a side call; ``None`` finds out as the engine does.
             watch: Watches the router's own code.
-
-        Raises:
-            AssertionError: The router raised something that is no refusal, or returned no
-                decision.
         """
-        context = await self._context(request, housekeeping=housekeeping)
-        coroutine = self.runtime.router.route(request, context)
-        decision: Outcome = await _refused_or(
-            watched(coroutine, watch) if watch is not None else coroutine, what
-        )
+        if housekeeping is None:
+            marks = self.bench.harness.policy.housekeeping
+            housekeeping = bool(housekeeping_mark(self.request, marks))
+        context = await self.context(self._ask, housekeeping=housekeeping)
+        deciding = self.bench.runtime.router.route(self.request, context)
+        decision: Outcome = await _refused_or(watched(deciding, watch))
         require(
             isinstance(decision, Decision | RequestError),
-            f"the router returned {type(decision).__name__} for {what}: return a `Decision`",
+            f"the router returned {type(decision).__name__}: return a `Decision`",
         )
         return decision
 
-    async def next(
-        self, request: Request, failed: Decision, failure: Failure, *, what: str
-    ) -> Outcome | None:
-        """Ask a router that has a next try for it.
+    async def decision(self, *, housekeeping: bool | None = None) -> Decision | None:
+        """Return what :meth:`route` does, ``None`` when the router refuses the request."""
+        outcome = await self.route(housekeeping=housekeeping)
+        return outcome if isinstance(outcome, Decision) else None
 
-        Raises:
-            AssertionError: It raised something, or returned no decision.
-        """
-        router = self.runtime.router
+    async def next(self, failed: Decision, failure: Failure) -> Outcome | None:
+        """Ask the router for another try, if it has one."""
+        router = self.bench.runtime.router
         if not isinstance(router, RetryingRouter):
             return None
-        context = await self._context(request, housekeeping=False)
+        context = await self.context(self._ask)
         again: Outcome | None = await _refused_or(
-            router.next(request, failed, failure, context), what
+            router.next(self.request, failed, failure, context)
         )
         require(
             again is None or isinstance(again, Decision | RequestError),
-            f"`next` returned {type(again).__name__} for {what}: return a `Decision` or `None`",
+            f"`next` returned {type(again).__name__}: return a `Decision` or `None`",
         )
         return again
 
-    async def _context(self, request: Request, *, housekeeping: bool | None) -> RouteContext:
-        self.harness.engine.runtime_for(request)
-        if housekeeping is None:
-            housekeeping = bool(housekeeping_mark(request, self.harness.policy.housekeeping))
-        routed = self.runtime.routed(request, "side call" if housekeeping else "")
-        world = World(random=Random(0), clock=lambda: NOW)  # noqa: S311  # no secrets
-        return await self.runtime.context(routed, self.ask, world)
-
-    async def decide(self, request: Request, *, what: str, dry_run: bool = False) -> Outcome:
+    async def decide(self, *, dry_run: bool = False) -> Outcome:
         """Decide as the engine does, effects included, with the same randomness each time."""
-        self.harness.random.seed(0)
-        engine = self.harness.engine
-        outcome: Outcome = await _refused_or(
-            engine.decide(request, dry_run=dry_run, ask=self.ask), what
-        )
+        harness = self.bench.harness
+        harness.random.seed(0)
+        deciding = harness.engine.decide(self.request, dry_run=dry_run, ask=self._ask)
+        outcome: Outcome = await _refused_or(deciding)
         return outcome
 
-    async def sent(self, request: Request, *, what: str) -> tuple[Decision, bytes] | None:
-        """Return the decision and the outgoing body of a request, ``None`` if it is refused."""
-        decision = await self.decide(request, what=what, dry_run=True)
+    async def sent(self) -> tuple[Decision, bytes] | None:
+        """Return the decision and the outgoing body, ``None`` when the request is refused."""
+        decision = await self.decide(dry_run=True)
         if isinstance(decision, RequestError):
             return None
-        return decision, self.rewritten(request, decision, what=what)
+        return decision, self.rewritten(decision)
 
-    def rewritten(self, request: Request, decision: Decision, *, what: str) -> bytes:
-        """Return what a decision makes of a body."""
+    def rewritten(self, decision: Decision) -> bytes:
+        """Return what a decision makes of the body."""
         try:
-            return self.harness.engine.rewrite(request, decision).body
+            return self.bench.harness.engine.rewrite(self.request, decision).body
         except PluginError as error:
-            raise AssertionError(f"{error}, for {what}") from error
+            raise AssertionError(str(error)) from error
 
-    async def latches(self, request: Request) -> tuple[int, Any]:
+    async def latches(self) -> tuple[int, Any]:
         """Return how many identities are latched, and the record of this request's."""
-        store = self.runtime.store
-        if store is None:
+        runtime = self.bench.harness.engine.runtime_for(self.request)
+        if runtime.store is None:
             return 0, None
-        identity = self.runtime.sessions.read(request)
-        return await store.count(), await store.get(identity) if identity is not None else None
+        identity = runtime.sessions.read(self.request)
+        record = await runtime.store.get(identity) if identity is not None else None
+        return await runtime.store.count(), record
+
+    async def context(
+        self, ask: Ask, *, housekeeping: bool = False, setting: int = 0
+    ) -> RouteContext:
+        """Return what the router is given; another setting is another clock and randomness."""
+        self.bench.harness.engine.runtime_for(self.request)
+        world = World(
+            random=Random(setting),  # noqa: S311  # no secrets
+            clock=lambda: NOW + 40_000_000.25 * setting,
+            # Never the same twice on one bench: its plan store may keep what was made before.
+            new_id=lambda prefix: f"{prefix}_{next(self.bench.numbers):024x}",
+        )
+        routed = self.bench.runtime.routed(self.request, "side call" if housekeeping else "")
+        return await self.bench.runtime.context(routed, ask, world)
+
+    async def _ask(self, target: str, call: ModelCall) -> ModelReply:
+        self.bench.asked.add(target)
+        return self.bench.suite.reply(target, call)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
-    """What a check works with.
-
-    Args:
-        wire_format: Wire format of the requests.
-        bench: Returns the route on an engine of its own, a new one each time.
-        requests: Returns new requests for a model id, by name.
-        removes: Types of history items that the router's rewrites may remove.
-    """
-
-    wire_format: WireFormat
-    bench: Callable[[], Bench]
-    requests: Callable[[str], Mapping[str, Request]]
-    removes: Collection[str] = ()
-
-
-async def _refused_or(deciding: Awaitable[Any], what: str) -> Any:
+async def _refused_or(deciding: Awaitable[Any]) -> Any:
     try:
         return await deciding
     except RequestError as error:
@@ -191,7 +326,109 @@ async def _refused_or(deciding: Awaitable[Any], what: str) -> Any:
     except AssertionError:
         raise
     except PluginError as error:
-        raise AssertionError(f"{error}, for {what}") from error
+        raise AssertionError(str(error)) from error
     except Exception as error:
-        message = f"the router raised {type(error).__name__}: {error}, for {what}"
+        message = f"the router raised {type(error).__name__}: {error}"
         raise AssertionError(f"{message}; it must decide, or refuse with a RequestError") from error
+
+
+class Interview:
+    """Asks an answering router for one answer, and answers its questions with the suite's replies.
+
+    Args:
+        trial: Route and request.
+        setting: Another number gives another clock and other randomness; ids are new ones anyway.
+        fail: Number of the call, from 0, that fails as if the provider were overloaded.
+        hold: Number of the call that is never answered; ``held`` is set when it has begun.
+
+    Attributes:
+        events: What the router said.
+        asked: What was sent for its calls, in order; nothing for undeclared targets.
+        strangers: Undeclared targets that it asked.
+        refusal: Why it refused, or which error of a model it let through.
+        open: How many calls have begun and not ended.
+
+    Raises:
+        AssertionError: The route does not answer by itself.
+    """
+
+    def __init__(
+        self,
+        trial: Trial,
+        *,
+        setting: int = 0,
+        fail: int | None = None,
+        hold: int | None = None,
+    ) -> None:
+        self.events: list[AnswerEvent] = []
+        self.asked: list[Outgoing] = []
+        self.strangers: list[str] = []
+        self.refusal: RequestError | UpstreamError | None = None
+        self.open = 0
+        self.held = asyncio.Event()
+        self._trial, self._bench = trial, trial.bench
+        self._setting, self._fail, self._hold = setting, fail, hold
+        self._missing: AssertionError | None = None
+        runtime = trial.bench.runtime
+        require(
+            runtime.answers and isinstance(runtime.router, AnsweringRouter),
+            f'`{runtime.route.type.name}` is not a route type of `kind="answers"`: its contract is '
+            "`RouterConformance`",
+        )
+
+    @property
+    def calls(self) -> list[tuple[str, bytes]]:
+        """Target and outgoing body of each call, in order."""
+        return [(outgoing.target, outgoing.body) for outgoing in self.asked]
+
+    async def run(self, *, watch: Watch | None = None, stop: int | None = None) -> None:
+        """Take the answer to its end, or close it after ``stop`` events."""
+        try:
+            await watched(self._take(stop), watch)
+        except (RequestError, UpstreamError) as error:
+            self.refusal = error
+        except PluginError as error:
+            raise self._missing or AssertionError(str(error)) from error
+        if self._missing is not None:
+            raise self._missing
+        if isinstance(self.refusal, UpstreamError):
+            require(
+                not self.events,
+                f"the router lets `{self.refusal.message}` end an answer that it has begun: catch "
+                "`AskError`, say in the text what went wrong, and finish",
+            )
+
+    async def _take(self, stop: int | None) -> None:
+        router, name = self._bench.runtime.router, self._bench.runtime.route.type.name
+        assert isinstance(router, AnsweringRouter)  # noqa: S101  # see the constructor
+        blame = partial(self._bench.harness.engine.registry.fault, "route_type", name)
+        context = await self._trial.context(self._ask, setting=self._setting)
+        async with aclosing(checked_events(router, self._trial.request, context, blame)) as events:
+            async for event in events:
+                self.events.append(event)
+                if len(self.events) == stop:
+                    return
+
+    async def _ask(self, target: str, call: ModelCall) -> ModelReply:
+        if target not in self._bench.targets:
+            self.strangers.append(target)
+            msg = f"asked the target `{target}`, which the route does not declare"
+            raise PluginError(msg)
+        outgoing = self._bench.harness.asked.outgoing(self._trial.request, target, call)
+        number = len(self.asked)
+        self.asked.append(outgoing)
+        self.open += 1
+        try:
+            # A real call takes a while: others run meanwhile.
+            await asyncio.sleep(0)
+            if number == self._hold:
+                self.held.set()
+                await asyncio.Event().wait()
+            if number == self._fail:
+                raise AskError(f"asking `{target}` gave status 503", _DOWN)
+            return complete_reply(self._bench.suite.reply(target, call), outgoing)
+        except AssertionError as error:
+            self._missing = error
+            raise
+        finally:
+            self.open -= 1

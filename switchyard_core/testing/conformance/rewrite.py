@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from pydantic import BaseModel
 
@@ -18,11 +18,12 @@ from switchyard_core.errors import PluginError
 from switchyard_core.jsonio.tree import ObjectText
 from switchyard_core.request import Request
 from switchyard_core.rewrites import RewriteReport, apply_rewrites
-from switchyard_core.testing.conformance.bench import require
-from switchyard_core.testing.conformance.bodies import require_key_order, require_unknown_fields
+from switchyard_core.testing.conformance.bench import PerFormat, about, named_like, require
 from switchyard_core.testing.conformance.samples import (
     empty_requests,
     odd_request,
+    require_key_order,
+    require_unknown_fields,
     sample_requests,
 )
 from switchyard_core.testing.conformance.watching import Watch, reads_clock, reads_randomness
@@ -34,13 +35,18 @@ __all__ = ["RewriteConformance"]
 _MODEL = "provider/model"
 
 
-class _Metafunc(Protocol):
-    fixturenames: Sequence[str]
+def _each_request(check: Callable[[Any, Request], None]) -> Callable[[Any, WireFormat], None]:
+    """Make a test of a check: it runs for every request, whose name ends a failure's message."""
 
-    def parametrize(self, name: str, values: Sequence[str], /) -> None: ...
+    def test(self: Any, wire_format: WireFormat) -> None:
+        for name, request in self.requests(wire_format).items():
+            with about(name):
+                check(self, request)
+
+    return named_like(check, test)
 
 
-class RewriteConformance:
+class RewriteConformance(PerFormat):
     """Inherit it in a test module, name a rewrite, and pytest runs the contract's tests.
 
     The tests run for each wire format that the rewrite knows.
@@ -68,15 +74,10 @@ class RewriteConformance:
         """
         return sample_requests(wire_format, _MODEL)
 
-    def pytest_generate_tests(self, metafunc: _Metafunc) -> None:
-        """Run the tests once per wire format that the rewrite knows; pytest calls this."""
-        if "wire_format" in metafunc.fixturenames:
-            try:
-                known = self._type().functions
-            except (AssertionError, PluginError):
-                known = {}  # the tests tell it better
-            found = [name for name in WIRE_FORMATS if name in known]
-            metafunc.parametrize("wire_format", found or WIRE_FORMATS[:1])
+    def wire_formats(self) -> Sequence[WireFormat]:
+        """Return those that the rewrite knows."""
+        functions = self._type().functions
+        return [name for name in WIRE_FORMATS if name in functions]
 
     def test_rewrite_refuses_unknown_parameters(self) -> None:
         """A misspelt parameter is an error where the decision is carried out."""
@@ -87,92 +88,73 @@ class RewriteConformance:
             '`extra="forbid"`',
         )
 
-    def test_rewrite_is_idempotent(self, wire_format: WireFormat) -> None:
+    @_each_request
+    def test_rewrite_is_idempotent(self, request: Request) -> None:
         """Running again on its own result changes nothing and tells no change."""
-        apply = self._applying()
-        for name, request in self.requests(wire_format).items():
-            once, _ = apply(wire_format, request.body)
-            twice, report = apply(wire_format, once)
-            require(twice == once, f"`{self.rewrite}` changes its own result ({name})")
-            told = "; ".join(report.changes)
-            require(not told, f"`{self.rewrite}` changes nothing, and tells: {told} ({name})")
+        once, _ = self._rewritten(request)
+        twice, report = self._rewritten(Request(wire_format=request.wire_format, body=once))
+        require(twice == once, f"`{self.rewrite}` changes its own result")
+        told = "; ".join(report.changes)
+        require(not told, f"`{self.rewrite}` changes nothing, and tells: {told}")
 
-    def test_rewrite_tells_what_it_changed(self, wire_format: WireFormat) -> None:
+    @_each_request
+    def test_rewrite_tells_what_it_changed(self, request: Request) -> None:
         """There are changes in the report just when there are some in the body."""
-        apply = self._applying()
-        for name, request in self.requests(wire_format).items():
-            body, report = apply(wire_format, request.body)
-            require(
-                bool(report.changes) == (body != request.body),
-                f"`{self.rewrite}` tells {list(report.changes)}, and the body "
-                f"{'changed' if body != request.body else 'did not change'} ({name})",
-            )
+        body, report = self._rewritten(request)
+        changed = "did not change" if body == request.body else "changed"
+        problem = f"`{self.rewrite}` tells {list(report.changes)}, and the body {changed}"
+        require(bool(report.changes) == (body != request.body), problem)
 
-    def test_rewrite_keeps_unknown_fields(self, wire_format: WireFormat) -> None:
+    @_each_request
+    def test_rewrite_keeps_unknown_fields(self, request: Request) -> None:
         """What it does not know stays, to the byte."""
-        apply = self._applying()
-        for name, request in self.requests(wire_format).items():
-            odd = odd_request(request)
-            body, _ = apply(wire_format, odd.body)
-            who = f"`{self.rewrite}`"
-            require_unknown_fields(odd, body, what=name, who=who, removes=self.removes)
+        odd = odd_request(request)
+        who = f"`{self.rewrite}`"
+        require_unknown_fields(odd, self._rewritten(odd)[0], who, self.removes)
 
-    def test_rewrite_keeps_the_key_order(self, wire_format: WireFormat) -> None:
-        """The caller's keys that are left stand in the caller's order."""
-        apply = self._applying()
-        for name, request in self.requests(wire_format).items():
-            odd = odd_request(request)
-            body, _ = apply(wire_format, odd.body)
-            require_key_order(odd, body, what=name, who=f"`{self.rewrite}`")
+    @_each_request
+    def test_rewrite_keeps_the_key_order(self, request: Request) -> None:
+        """The caller's keys that are left have the caller's order."""
+        odd = odd_request(request)
+        require_key_order(odd, self._rewritten(odd)[0], f"`{self.rewrite}`")
 
     def test_rewrite_survives_an_empty_history(self, wire_format: WireFormat) -> None:
         """There may be no message, and no text in one."""
-        apply = self._applying()
         for name, request in empty_requests(wire_format, _MODEL).items():
             try:
-                apply(wire_format, request.body)
+                self._rewritten(request)
             except PluginError as error:
                 raise AssertionError(f"{error} ({name})") from error
 
-    def test_rewrite_keeps_a_valid_body_valid(self, wire_format: WireFormat) -> None:
+    @_each_request
+    def test_rewrite_keeps_a_valid_body_valid(self, request: Request) -> None:
         """A body that the provider accepts stays one; see ``assert_valid_for``."""
-        apply = self._applying()
-        for name, request in self.requests(wire_format).items():
-            if not validity_problems(wire_format, request.body):
-                body, _ = apply(wire_format, request.body)
-                problems = "; ".join(validity_problems(wire_format, body))
-                require(not problems, f"`{self.rewrite}` makes a body invalid: {problems} ({name})")
+        if not validity_problems(request.wire_format, request.body):
+            body, _ = self._rewritten(request)
+            problems = "; ".join(validity_problems(request.wire_format, body))
+            require(not problems, f"`{self.rewrite}` makes a body invalid: {problems}")
 
-    def test_rewrite_reads_no_clock_and_no_chance(self, wire_format: WireFormat) -> None:
+    @_each_request
+    def test_rewrite_reads_no_clock_and_no_chance(self, request: Request) -> None:
         """A body is a function of the decision, so that it can be replayed."""
-        kind, parameters = self._type(), self._parameters()
-        for name, request in self.requests(wire_format).items():
-            fields = ObjectText(request.body)
-            scope = RewriteScope(wire_format=wire_format)
-            with Watch(lambda f: reads_clock(f) or reads_randomness(f)) as watch:
-                kind.functions[wire_format](fields, parameters, scope)
-            require(
-                not watch.seen,
-                f"`{self.rewrite}` calls {'; '.join(watch.seen)} ({name}): put what varies "
-                "into its parameters",
-            )
+        kind = self._type()
+        model = kind.parameters
+        parameters = model.model_validate(dict(self.parameters)) if model is not None else None
+        fields, scope = ObjectText(request.body), RewriteScope(wire_format=request.wire_format)
+        with Watch(lambda function: reads_clock(function) or reads_randomness(function)) as watch:
+            kind.functions[request.wire_format](fields, parameters, scope)
+        calls = "; ".join(watch.seen)
+        problem = f"`{self.rewrite}` calls {calls}: put what varies into its parameters"
+        require(not calls, problem)
 
     def _type(self) -> RewriteType:
         types = registry_of(self.plugins).rewrites
-        known = ", ".join(sorted(types))
-        require(self.rewrite in types, f"no given plugin has `{self.rewrite}`; known: {known}")
+        names = ", ".join(sorted(types))
+        require(self.rewrite in types, f"no given plugin has `{self.rewrite}`; known: {names}")
         return types[self.rewrite]
 
-    def _parameters(self) -> BaseModel | None:
-        model = self._type().parameters
-        return model.model_validate(dict(self.parameters)) if model is not None else None
-
-    def _applying(self) -> Callable[[WireFormat, bytes], tuple[bytes, RewriteReport]]:
+    def _rewritten(self, request: Request) -> tuple[bytes, RewriteReport]:
         rewrite = Rewrite(name=self.rewrite, parameters=self.parameters)
-        types = {self.rewrite: self._type()}
-
-        def apply(wire_format: WireFormat, body: bytes) -> tuple[bytes, RewriteReport]:
-            rewritten, (report,) = apply_rewrites(ObjectText(body), [rewrite], types, wire_format)
-            return rewritten, report
-
-        return apply
+        types, fields = {self.rewrite: self._type()}, ObjectText(request.body)
+        body, (report,) = apply_rewrites(fields, [rewrite], types, request.wire_format)
+        return body, report

@@ -1,8 +1,11 @@
-"""Requests that a router is tried with: what agents send, and what no agent should."""
+"""Requests that a router is tried with: what agents send, and what no agent should.
+
+Beside the odd ones stands what must be left of them in the body that is sent on.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from switchyard_core.declarations import WireFormat
@@ -12,12 +15,21 @@ from switchyard_core.testing.conversation import ConversationBuilder, conversati
 from switchyard_core.testing.story import call
 from switchyard_core.wire import format_of
 
-__all__ = ["empty_requests", "huge_request", "odd_request", "sample_requests", "side_calls"]
+__all__ = [
+    "empty_requests",
+    "huge_requests",
+    "odd_request",
+    "require_key_order",
+    "require_unknown_fields",
+    "sample_requests",
+    "side_requests",
+]
 
 _EDIT: Mapping[str, Any] = {"path": "src/app.py", "old_string": "a", "new_string": "b"}
 _SUBAGENT = {"x-switchyard-is-subagent": "true", "x-switchyard-agent-id": "worker"}
 #: Text that a decoder would print differently, and a key that it would lose.
 _ODD = b'{"b":1.10,"a":null,"n":1e400,"a":[1.0,12345678901234567890123],"t":"\\u00e9\\/"}'
+_ODD_FIELDS = ("x-first", "x-middle", "x-last")
 _HUGE_TURNS, _HUGE_CALLS, _HUGE_RESULT = 20, 50, 2000
 
 
@@ -57,7 +69,7 @@ def sample_requests(wire_format: WireFormat, model: str) -> dict[str, Request]:
     return {name: story.request(model, **more) for name, (story, more) in told.items()}
 
 
-def side_calls(wire_format: WireFormat, model: str) -> dict[str, Request]:
+def side_requests(wire_format: WireFormat, model: str) -> dict[str, Request]:
     """Return requests that clients make beside a conversation which edited a file, by name."""
     edited = conversation(wire_format).user("fix it").edits("edit_file", **_EDIT)
     body = edited.body(model)
@@ -83,24 +95,25 @@ def empty_requests(wire_format: WireFormat, model: str) -> dict[str, Request]:
     ]
     if wire_format == "openai_responses":
         histories += ["", "hello"]
-    sessions: tuple[Mapping[str, str], ...] = ({}, {"x-switchyard-session-id": "empty"})
-    return {
-        f"{key} = {encode(history).decode()}{' and a session' if headers else ''}": Request(
-            wire_format=wire_format, body={"model": model, key: history}, headers=headers
-        )
-        for history in histories
-        for headers in sessions
-    }
+    found = {}
+    for history in histories:
+        body = {"model": model, key: history}
+        name = f"a request with {key} = {encode(history).decode()}"
+        found[name] = Request(wire_format=wire_format, body=body)
+        headers = {"x-switchyard-session-id": "empty"}
+        request = Request(wire_format=wire_format, body=body, headers=headers)
+        found[f"{name} and a session"] = request
+    return found
 
 
-def huge_request(wire_format: WireFormat, model: str) -> Request:
-    """Return a valid request of a thousand tool calls, about two megabytes."""
+def huge_requests(wire_format: WireFormat, model: str) -> dict[str, Request]:
+    """Return one valid request of a thousand tool calls, about two megabytes."""
     story = conversation(wire_format).system("You are a coding agent.").user("fix it")
     result = "x" * _HUGE_RESULT
     for turn in range(_HUGE_TURNS):
         calls = [call("read_file", path=f"src/{turn}/{number}.py") for number in range(_HUGE_CALLS)]
         story = story.parallel(*calls).user(result * _HUGE_CALLS)
-    return story.request(model, session="huge")
+    return {"a request with a thousand tool calls": story.request(model, session="huge")}
 
 
 def odd_request(request: Request) -> Request:
@@ -113,8 +126,68 @@ def odd_request(request: Request) -> Request:
     fields.insert(0, "x-first", _ODD)
     fields.insert(len(fields) // 2, "x-middle", _ODD)
     fields.insert(len(fields), "x-last", _ODD)
-    history = fields.array(format_of(request.wire_format).history_key)
-    if history is not None:
-        for number, item in history.objects():
-            item.insert(1, "x-item", b'{"item":%d,"odd":%s}' % (number, _ODD))
+    for number, item in enumerate(_items(fields, request)):
+        item.insert(1, "x-item", b'{"item":%d,"odd":%s}' % (number, _ODD))
     return Request(wire_format=request.wire_format, body=fields.dump(), headers=request.headers)
+
+
+def require_unknown_fields(
+    request: Request, body: bytes, who: str, removes: Collection[str] = ()
+) -> None:
+    """Fail unless every field of an :func:`odd_request` is in a body, with the very same bytes.
+
+    Args:
+        request: What the caller sent.
+        body: What is sent on.
+        who: Who changed the body, for the message.
+        removes: Types of history items that may be gone.
+
+    Raises:
+        AssertionError: Names the field.
+    """
+    before, after = ObjectText(request.body), ObjectText(body)
+    places = [(f"`{key}` of the body", before.raw(key), after.raw(key)) for key in _ODD_FIELDS]
+    found = {item.raw("x-item") for item in _items(after, request)}
+    for number, item in enumerate(_items(before, request)):
+        raw = item.raw("x-item")
+        if item.text("type") not in removes:
+            place = f"`x-item` of item {number} of the history"
+            places.append((place, raw, raw if raw in found else None))
+    for place, raw, now in places:
+        if raw is not None and now != raw:
+            told = "is lost" if now is None else f"became {now.decode(errors='replace')}"
+            msg = (
+                f"{who}: {place} {told}: change the caller's body by `set`, `insert` and "
+                "`delete` of the `ObjectText` that a rewrite is given, and do not build a new one"
+            )
+            raise AssertionError(msg)
+
+
+def require_key_order(request: Request, body: bytes, who: str) -> None:
+    """Fail unless the keys of an :func:`odd_request` that are left have the caller's order.
+
+    Raises:
+        AssertionError: Names the object and both orders.
+    """
+    before, after = ObjectText(request.body), ObjectText(body)
+    twins = {item.raw("x-item"): item for item in _items(after, request)}
+    pairs: list[tuple[str, ObjectText, ObjectText | None]] = [("the body", before, after)]
+    pairs += [
+        (f"item {number} of the history", item, twins.get(item.raw("x-item")))
+        for number, item in enumerate(_items(before, request))
+    ]
+    for place, one, other in pairs:
+        kept = [key for key in one.keys() if other and key in other]  # noqa: SIM118  # no mapping
+        found = [key for key in other.keys() if key in one] if other else []  # noqa: SIM118
+        if kept != found:
+            msg = (
+                f"{who}: the keys of {place} are in another order: {found}, sent as "
+                f"{kept}; change a member in its place (`set`), do not delete and add it"
+            )
+            raise AssertionError(msg)
+
+
+def _items(body: ObjectText, request: Request) -> Iterator[ObjectText]:
+    history = body.array(format_of(request.wire_format).history_key)
+    for _, item in history.objects() if history is not None else ():
+        yield item

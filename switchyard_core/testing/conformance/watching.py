@@ -1,17 +1,20 @@
-"""Sees calls that a router or a rewrite must not make: to a clock, or to chance of its own."""
+"""Sees what a router or a rewrite must not do: look at a clock, draw by chance, or block."""
 
 from __future__ import annotations
 
 import gc
 import os
 import random
+import socket
 import sys
-from collections.abc import Callable, Collection, Coroutine, Generator
+import sysconfig
+import time
+from collections.abc import Awaitable, Callable, Collection, Generator
 from datetime import date
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any, Self
 
-__all__ = ["Watch", "reads_clock", "reads_randomness", "watched"]
+__all__ = ["Watch", "blocks_loop", "reads_clock", "reads_randomness", "watched"]
 
 _CLOCKS = frozenset(
     f"{name}{unit}"
@@ -19,8 +22,21 @@ _CLOCKS = frozenset(
     for unit in ("", "_ns")
 )
 _DATES = frozenset({"now", "utcnow", "today"})
-#: What these do for a router is not the router's own look at the clock.
+#: Functions that wait for somebody else, by module; the methods of sockets are looked at apart.
+_WAITS = {
+    "time": {"sleep"},
+    "select": {"select"},
+    "_socket": {"getaddrinfo", "gethostbyaddr", "gethostbyname", "gethostbyname_ex"},
+    "posix": {"system", "wait", "waitid", "waitpid"},
+    "builtins": {"input"},
+    "_posixsubprocess": {"fork_exec"},
+}
+_ON_SOCKETS = frozenset(
+    {"accept", "connect", "recv", "recv_into", "recvfrom", "send", "sendall", "sendto"}
+)
+#: What these do for a router is not its own look at the clock.
 _INFRASTRUCTURE = frozenset({"asyncio", "logging", "threading"})
+_STDLIB = sysconfig.get_path("stdlib")
 
 
 def reads_clock(function: Any) -> str:
@@ -46,6 +62,18 @@ def reads_randomness(function: Any) -> str:
     return ""
 
 
+def blocks_loop(function: Any) -> str:
+    """Return the name of a built-in that waits and lets nobody else run, ``""`` for any other."""
+    name, owner = getattr(function, "__name__", ""), getattr(function, "__self__", None)
+    if isinstance(owner, socket.socket):
+        waits = name in _ON_SOCKETS and owner.gettimeout() != 0
+        return f"socket.{name}" if waits else ""
+    module = getattr(function, "__module__", None) or ""
+    if name in _WAITS.get(module, ()):
+        return "subprocess" if name == "fork_exec" else f"{module.lstrip('_')}.{name}"
+    return ""
+
+
 class Watch:
     """Notes calls of built-ins while it is entered, under whatever name they were imported.
 
@@ -54,33 +82,35 @@ class Watch:
     Args:
         name: Returns what to call a built-in in a message, ``""`` if it may be called.
         spared: Packages whose own calls do not matter, beside asyncio, logging and threading.
+
+    Attributes:
+        seen: Every forbidden call with its place: where the standard library was called.
+        longest_s: Seconds of the longest time for which it was entered.
     """
 
     def __init__(self, name: Callable[[Any], str], spared: Collection[str] = ()) -> None:
+        self.seen: list[str] = []
+        self.longest_s = 0.0
         self._name = name
         self._spared = _INFRASTRUCTURE | set(spared)
         self._outer: Any = None
         self._collects = False
-        #: Every forbidden call with its place.
-        self.seen: list[str] = []
+        self._begun = 0.0
 
     def __enter__(self) -> Self:
         """Begin to watch this thread."""
         # Whoever is told of collections, as hypothesis is, may look at the clock for it.
         self._collects = gc.isenabled()
         gc.disable()
+        self._begun = time.perf_counter()
         self._outer = sys.getprofile()
         sys.setprofile(self._note)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exc_info: object) -> None:
         """Watch no longer."""
         sys.setprofile(self._outer)
+        self.longest_s = max(self.longest_s, time.perf_counter() - self._begun)
         if self._collects:
             gc.enable()
 
@@ -90,27 +120,40 @@ class Watch:
         name = self._name(function)
         module = str(frame.f_globals.get("__name__", ""))
         if name and module.partition(".")[0] not in self._spared:
-            self.seen.append(f"{name} at {frame.f_code.co_filename}:{frame.f_lineno}")
+            self.seen.append(f"{name} at {_place(frame)}")
+
+
+def _place(frame: FrameType) -> str:
+    """Return file and line of a call, of its caller's where the standard library makes it."""
+    own: FrameType | None = frame
+    while own is not None and _is_library(own.f_code.co_filename):
+        own = own.f_back
+    own = own or frame
+    return f"{own.f_code.co_filename}:{own.f_lineno}"
+
+
+def _is_library(file: str) -> bool:
+    inside = file.startswith((_STDLIB, "<frozen "))
+    return inside and "site-packages" not in file
 
 
 class _Stepped:
-    """Awaits a coroutine and watches only while its own code runs, not the event loop's."""
+    """Awaits something and watches only while its own code runs, not the event loop's."""
 
-    def __init__(self, coroutine: Coroutine[Any, Any, Any], watch: Watch) -> None:
-        self._coroutine = coroutine
+    def __init__(self, awaitable: Awaitable[Any], watch: Watch) -> None:
+        self._steps = awaitable.__await__()
         self._watch = watch
 
     def __await__(self) -> Generator[Any, Any, Any]:
-        sent: Any = None
         while True:
             try:
                 with self._watch:
-                    waits_for = self._coroutine.send(sent)
+                    waits_for = next(self._steps)
             except StopIteration as end:
                 return end.value
-            sent = yield waits_for
+            yield waits_for
 
 
-async def watched(coroutine: Coroutine[Any, Any, Any], watch: Watch) -> Any:
-    """Await a coroutine under a watch and return its result."""
-    return await _Stepped(coroutine, watch)
+async def watched(awaitable: Awaitable[Any], watch: Watch | None) -> Any:
+    """Await something under a watch, if there is one, and return its result."""
+    return await (awaitable if watch is None else _Stepped(awaitable, watch))

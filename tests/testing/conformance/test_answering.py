@@ -8,8 +8,8 @@ import pytest
 
 from switchyard_core import WIRE_FORMATS
 from switchyard_core.testing import AnsweringConformance
-from switchyard_core.testing.conformance import answers, asking
-from switchyard_core.testing.conformance.suite import RouteSuite
+from switchyard_core.testing.conformance import answering
+from switchyard_core.testing.conformance.router import RouteSuite
 from tests.testing.conformance import wrong_answers as wrong
 from tests.testing.conformance.wrong_routers import RightSuite as SendingSuite
 
@@ -68,6 +68,7 @@ WRONG = [
     (wrong.own_clock, "answer_takes_time_from_its_context", r"calls time\.time at", True),
     (wrong.own_chance, "answer_takes_randomness_from_its_context", r"random\.random at", True),
     (wrong.own_id, "answer_takes_randomness_from_its_context", r"`context\.new_id`", True),
+    (wrong.sleeps, "answer_does_not_block_the_event_loop", r"answer calls time\.sleep at", True),
     (wrong.changes_request, "answer_does_not_change_the_request", r"request\.tree\(\)", True),
     (wrong.leaves_task, "answer_that_is_closed_early_ends_its_calls", "in call 1", True),
     (wrong.begins_late, "answer_that_is_closed_early_ends_its_calls", "after 4 events", False),
@@ -86,16 +87,16 @@ def test_wrong_router_is_caught_by_the_test_named_for_its_fault(answer, test, me
 
 
 def test_stream_that_says_something_else_is_caught(monkeypatch):
-    monkeypatch.setattr(answers, "streamed_text", lambda *_: "another text")
+    monkeypatch.setattr(answering, "streamed_text", lambda *_: "another text")
 
-    with pytest.raises(AssertionError, match=r"the texts of openai_chat differ .*'another text'"):
+    with pytest.raises(AssertionError, match=r"the texts of openai_chat differ: .*'another text'"):
         wrong.RightSuite().test_answer_is_written_in_every_wire_format("openai_chat")
 
 
 def test_answer_that_does_not_end_when_it_is_closed_is_given_up(monkeypatch):
-    monkeypatch.setattr(asking, "_PATIENCE_S", 0.01)
+    monkeypatch.setattr(answering, "_PATIENCE_S", 0.01)
 
-    with pytest.raises(AssertionError, match=r"in call 1\): let `CancelledError` pass"):
+    with pytest.raises(AssertionError, match="in call 1: let `CancelledError` pass"):
         wrong.suite(wrong.holds_on).test_answer_that_is_closed_early_ends_its_calls("openai_chat")
 
 

@@ -40,7 +40,7 @@ def failures(made):
     [
         (RIGHT.replace("write", "save"), EDIT, "labels_its_examples", "is `read_only`"),
         (RIGHT, {}, "labels_its_examples", "give `examples`"),
-        (RIGHT, {"edit": EDIT["file_edit"]}, "labels_its_examples", "`edit` is no label"),
+        (RIGHT, {"edit": EDIT["file_edit"]}, "labels_its_examples", "`edit` is not a label"),
         (RIGHT + 'path = "$["\n', EDIT, "is_a_clean_rule_set", "SY4"),
         ("label = 3", EDIT, "is_a_clean_rule_set", "that is no rule set"),
     ],

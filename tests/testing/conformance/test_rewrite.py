@@ -109,7 +109,7 @@ def failures(made, wire_format="openai_chat"):
         (boastful, "is_idempotent", "changes nothing, and tells: nothing at all"),
         (boastful, "tells_what_it_changed", "and the body did not change"),
         (dropping, "keeps_unknown_fields", "`x-middle` of the body is lost"),
-        (moving, "keeps_the_key_order", "stand in another order"),
+        (moving, "keeps_the_key_order", "are in another order"),
         (history_needed, "survives_an_empty_history", "IndexError"),
         (emptying, "keeps_a_valid_body_valid", "must not be empty"),
         (timed, "reads_no_clock_and_no_chance", "calls time.time at"),

@@ -9,6 +9,7 @@ import pytest
 
 from switchyard_core import WIRE_FORMATS, AskError, Failure, ModelReply, PluginError, RefusedError
 from switchyard_core.testing import RouterConformance
+from switchyard_core.testing.conformance import router, watching
 from tests.testing.conformance import wrong_routers as wrong
 
 pytest_plugins = ["pytester"]
@@ -32,38 +33,57 @@ def failures(suite, wire_format="openai_chat", *, but=(PROCESSES,)):
     return found
 
 
-#: The router, its options, the one test that must catch it, and what its message says.
-WRONG = [
-    (wrong.changes_fields, "does_not_change_the_request", "changed `request.fields`"),
-    (wrong.changes_tree, "does_not_change_the_request", r"changed `request.tree\(\)`"),
-    (lambda *_: wrong.rewriting("drop_unknown"), "keeps_unknown_fields", "`x-first` .* is lost"),
-    (lambda *_: wrong.rewriting("rounded"), "keeps_unknown_fields", "`x-last` .* became"),
-    (lambda *_: wrong.rewriting("sort_keys"), "keeps_the_key_order", "stand in another order"),
-    (lambda *_: wrong.rewriting("count_up"), "rewrites_are_idempotent", "already rewritten"),
-    (wrong.global_random, "takes_randomness_from_its_context", r"calls random\.\w+ at .*\.py:\d+"),
-    (wrong.own_random, "takes_randomness_from_its_context", "draws by chance"),
-    (wrong.clock, "takes_time_from_its_context", r"calls time\.time at .*ask `context.clock\(\)`"),
-    (wrong.calendar, "takes_time_from_its_context", r"calls datetime\.now at"),
-    (wrong.undeclared, "chooses_only_declared_targets", "`strongest`.*declared here: strong, weak"),
-    (wrong.needs_history, "survives_an_empty_history", "raised IndexError"),
-    (wrong.needs_few, "survives_a_huge_history", "MemoryError: too much"),
-    (wrong.remembers, "decides_the_same_for_the_same_request", "keep nothing between requests"),
-    (wrong.latches_always, "never_latches_for_housekeeping", "`context.housekeeping`"),
-    (wrong.latches_another, "effects_concern_the_requests_own_identity", "session='else'"),
-    (wrong.sentence, "gives_a_reason", "'Because of the edit.' is no word"),
-]
+#: The router, the test that must catch it, and what its message says.
+WRONG = {
+    "changes_fields": ("does_not_change_the_request", "changed `request.fields`"),
+    "changes_tree": ("does_not_change_the_request", r"changed `request.tree\(\)`"),
+    "drops_unknown_fields": ("keeps_unknown_fields", "`x-first` .* is lost"),
+    "rounds_numbers": ("keeps_unknown_fields", "`x-last` .* became"),
+    "sorts_keys": ("keeps_the_key_order", "are in another order"),
+    "counts_up": ("rewrites_are_idempotent", "already rewritten"),
+    "global_random": ("takes_randomness_from_its_context", r"calls random\.\w+ at .*\.py:\d+"),
+    "own_random": ("takes_randomness_from_its_context", "draws by chance"),
+    "clock": ("takes_time_from_its_context", r"calls time\.time at .*ask `context.clock\(\)`"),
+    "calendar": ("takes_time_from_its_context", r"calls datetime\.now at"),
+    "sleeps": ("does_not_block_the_event_loop", r"time\.sleep at .*wrong_routers.py:\d+: no other"),
+    "connects": ("does_not_block_the_event_loop", r"socket\.connect at .*wrong_routers.py:\d+"),
+    "starts_a_process": ("does_not_block_the_event_loop", r"subprocess at .*wrong_routers.py:\d+"),
+    "undeclared": ("chooses_only_declared_targets", "`strongest`.*declared here: strong, weak"),
+    "needs_history": ("survives_an_empty_history", "raised IndexError"),
+    "needs_few": ("survives_a_huge_history", "MemoryError: too much"),
+    "remembers": ("decides_the_same_for_the_same_request", "keep nothing between requests"),
+    "latches_always": ("never_latches_for_housekeeping", "`context.housekeeping`"),
+    "latches_another": ("effects_concern_the_requests_own_identity", "session='else'"),
+    "latches_in_vain": ("effects_have_a_latch_store", "`Latch` needs .*`switchyard_core.LatchOpt"),
+    "remembers_in_vain": ("effects_have_a_latch_store", "`Remember` needs a latch store"),
+    "sentence": ("gives_a_reason", "'Because of the edit.' is not a word"),
+}
 
 
-@pytest.mark.parametrize(
-    ("decide", "test", "message"),
-    WRONG,
-    ids=[f"{number}_{test}" for number, (_, test, _) in enumerate(WRONG)],
-)
-def test_wrong_router_is_caught_by_the_test_named_for_its_fault(decide, test, message):
-    found = failures(wrong.suite(decide))
+@pytest.mark.parametrize("fault", WRONG)
+def test_wrong_router_is_caught_by_the_test_named_for_its_fault(fault):
+    test, message = WRONG[fault]
+    suite = wrong.suite(getattr(wrong, fault))
 
-    assert test in found
-    assert_matches(message, found[test])
+    with pytest.raises(AssertionError, match=message):
+        getattr(suite, f"test_router_{test}")("openai_chat")
+
+
+def test_router_that_computes_for_too_long_is_caught(monkeypatch):
+    monkeypatch.setattr(router, "LONGEST_STEP_S", 0.0)
+
+    found = failures(wrong.suite(wrong.right))
+
+    assert list(found) == ["does_not_block_the_event_loop"]
+    message = found["does_not_block_the_event_loop"]
+    assert_matches(r"holds the event loop for 0\.\d s: .*`asyncio.to_thread` \(", message)
+
+
+def test_one_slow_step_alone_is_the_machines(monkeypatch):
+    times = iter([0.0, 9.0])
+    monkeypatch.setattr(watching.time, "perf_counter", lambda: next(times, 9.0))
+
+    wrong.suite(wrong.right).test_router_does_not_block_the_event_loop("openai_chat")
 
 
 def assert_matches(pattern, text):
@@ -206,8 +226,8 @@ def test_policy_file_is_read(tmp_path):
 @pytest.mark.parametrize(
     ("again", "message"),
     [
-        (lambda: wrong.to("strongest"), "`strongest`, which its options do not name .*, after"),
-        (lambda: "weak", "`next` returned str for first turn, after connect"),
+        (lambda: wrong.to("strongest"), r"`strongest`, which its options do not name.*\(after "),
+        (lambda: "weak", r"`next` returned str: .* \(after connect\) \(first turn\)"),
         (lambda: 1 / 0, "raised ZeroDivisionError"),
     ],
     ids=["undeclared", "no_decision", "raises"],
@@ -246,7 +266,7 @@ def retrying_suite(again):
 def test_router_that_returns_no_decision_is_told_to():
     found = failures(wrong.suite(lambda *_: "strong"))
 
-    assert "returned str for first turn: return a `Decision`" in found["gives_a_reason"]
+    assert "returned str: return a `Decision` (first turn)" in found["gives_a_reason"]
 
 
 def test_router_that_refuses_some_requests_passes():
@@ -287,6 +307,7 @@ def test_broken_policy_is_told_by_the_tests_and_not_while_they_are_collected():
 
 MODULE = """
 from switchyard_core.testing import RouterConformance
+from switchyard_core.testing.conformance import router, watching
 from tests.testing.conformance import wrong_routers as wrong
 from wrong_routers import plugin, undeclared
 

@@ -262,6 +262,12 @@ async def own_clock(*_given):
         yield event
 
 
+async def sleeps(*_given):
+    time.sleep(0.0001)  # noqa: ASYNC251  # what is wrong with it
+    async for event in told("text"):
+        yield event
+
+
 async def own_chance(*_given):
     async for event in told(f"drew {random.random()}"):
         yield event

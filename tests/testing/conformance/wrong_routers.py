@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
+import socket
+import subprocess
 import time
 from collections.abc import Callable
 from datetime import datetime
@@ -16,6 +19,7 @@ from switchyard_core import (
     LatchRecord,
     Options,
     Reason,
+    Remember,
     Rewrite,
     RewriteType,
     RouteType,
@@ -125,8 +129,20 @@ def to(target: str = "strong", code: str = "test", **more: Any) -> Decision:
     return Decision(target=target, reason=Reason(code=code), **more)
 
 
-def rewriting(name: str) -> Decision:
-    return to(rewrites=(Rewrite(name=name),))
+def drops_unknown_fields(_router, _request, _context):
+    return to(rewrites=(Rewrite(name="drop_unknown"),))
+
+
+def rounds_numbers(_router, _request, _context):
+    return to(rewrites=(Rewrite(name="rounded"),))
+
+
+def sorts_keys(_router, _request, _context):
+    return to(rewrites=(Rewrite(name="sort_keys"),))
+
+
+def counts_up(_router, _request, _context):
+    return to(rewrites=(Rewrite(name="count_up"),))
 
 
 def right(_router, request, context):
@@ -165,6 +181,22 @@ def calendar(_router, _request, _context):
     return to("weak" if datetime.now().hour > 24 else "strong")  # noqa: DTZ005
 
 
+def sleeps(_router, _request, _context):
+    time.sleep(0.0001)
+    return to()
+
+
+def connects(_router, _request, _context):
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", 9), timeout=1):
+        pass
+    return to()
+
+
+def starts_a_process(_router, _request, _context):
+    subprocess.run(["true"], check=True)
+    return to()
+
+
 def undeclared(_router, _request, _context):
     return to("strongest")
 
@@ -186,6 +218,21 @@ def by_hash(_router, request, _context):
 def remembers(router, request, _context):
     router.memory.append(request.body)
     return to("weak" if len(router.memory) % 2 else "strong")
+
+
+def latches_in_vain(_router, _request, context):
+    return latches_own(context, Latch)
+
+
+def remembers_in_vain(_router, _request, context):
+    return latches_own(context, Remember)
+
+
+def latches_own(context, effect):
+    identity = context.session.identity
+    if identity is None or context.housekeeping:
+        return to()
+    return to(effects=(effect(identity, LatchRecord()),))
 
 
 def latches_always(_router, _request, context):

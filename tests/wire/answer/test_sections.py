@@ -16,6 +16,7 @@ from switchyard_core import (
     Usage,
 )
 from switchyard_core.wire.answer.sections import Closed, More, Opened, Sections
+from tests.support.cases import each_of
 
 PLAN = SectionStarted(kind="plan")
 END = SectionFinished()
@@ -27,7 +28,7 @@ def taken(*events):
     return sections, [piece for event in events for piece in sections.take(event)]
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("events", "message"),
     [
         ([TextDelta("x")], "`TextDelta` outside of a section"),
@@ -42,7 +43,6 @@ def taken(*events):
         ([PLAN, "text"], "`str` is no event of an answer"),
         ([Extension({"when": object()})], "`Extension` is no JSON object"),
     ],
-    ids=lambda value: value[:40] if isinstance(value, str) else "",
 )
 def test_event_out_of_order_is_refused_and_named(events, message):
     sections, _ = taken(*events[:-1])
@@ -51,7 +51,7 @@ def test_event_out_of_order_is_refused_and_named(events, message):
         sections.take(events[-1])
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("deltas", "text"),
     [
         (["Plan"], "Plan\n\n"),

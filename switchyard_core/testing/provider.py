@@ -1,0 +1,225 @@
+"""A provider for tests: keeps what was sent, and plays replies or a script, without a socket."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, MutableMapping
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+from switchyard_core.errors import UpstreamError
+from switchyard_core.jsonio.tree import JsonTextError, encode, loads
+from switchyard_core.scripted import check_script
+from switchyard_core.scripted.player import Player
+from switchyard_core.upstream.base import Outgoing, UpstreamResponse
+from switchyard_core.wire.endpoints import endpoint_of
+
+__all__ = ["FakeReply", "FakeUpstream"]
+
+#: Set by the client or the server that frames the body.
+_FRAMING = frozenset({"host", "content-length", "transfer-encoding", "connection"})
+_Message = MutableMapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FakeReply:
+    """An answer to play.
+
+    Args:
+        status: HTTP status.
+        text: What a model says: a whole valid answer of the request's wire format is played.
+        body: Otherwise the body: bytes, or a tree that is written as JSON.
+        chunks: The body in pieces, in place of ``body``.
+        headers: Names in lower case and values.
+        cut: Whether the connection breaks after the last piece.
+    """
+
+    status: int = 200
+    text: str | None = None
+    body: bytes | Mapping[str, Any] = b"{}"
+    chunks: tuple[bytes, ...] = ()
+    headers: tuple[tuple[str, str], ...] = (("content-type", "application/json"),)
+    cut: bool = False
+
+    def pieces(self) -> tuple[bytes, ...]:
+        """Return the body in the pieces in which it arrives."""
+        if self.chunks:
+            return self.chunks
+        return (self.body if isinstance(self.body, bytes) else encode(dict(self.body)),)
+
+
+class FakeUpstream:
+    """Stands in for a provider behind :class:`~switchyard_core.Upstream`; no socket.
+
+    Args:
+        replies: Played in order, an error is raised. When none is left, the script is played.
+        script: A script of docs/scripted_provider.md as a tree; its delays are left out. By
+            default every request gets a valid answer that says "ok", as a stream if one was
+            asked for.
+        before: Awaited with each request before it is answered, to hold it back. A reply or an
+            error that it returns is played in place of the next one.
+
+    Attributes:
+        requests: Everything that was sent, in order.
+        replies: Those that are left.
+        closed: Whether the connections were closed.
+
+    Raises:
+        ValueError: The script has errors; all of them are in it.
+    """
+
+    def __init__(
+        self,
+        *replies: FakeReply | UpstreamError,
+        script: Mapping[str, Any] | None = None,
+        before: Callable[[Outgoing], Awaitable[FakeReply | UpstreamError | None]] | None = None,
+    ) -> None:
+        self.requests: list[Outgoing] = []
+        self.closed = False
+        self.replies = list(replies)
+        self._before = before
+        self._player = _saying("ok") if script is None else _player(script)
+
+    async def send(self, outgoing: Outgoing) -> UpstreamResponse:
+        """Keep a request and play the next reply.
+
+        Raises:
+            UpstreamError: The next reply is one.
+        """
+        self.requests.append(outgoing)
+        reply = await self._before(outgoing) if self._before is not None else None
+        if reply is None and self.replies:
+            reply = self.replies.pop(0)
+        if isinstance(reply, UpstreamError):
+            raise reply
+        if reply is None:
+            return _played(self._player, outgoing)
+        if reply.text is not None:
+            return _played(_saying(reply.text), outgoing)
+        return UpstreamResponse(reply.status, reply.headers, _play(reply.pieces(), cut=reply.cut))
+
+    def transport(self) -> httpx.AsyncBaseTransport:
+        """Return this provider as a transport for ``httpx.AsyncClient``.
+
+        It raises what httpx raises: ``ConnectError``, ``ReadTimeout``, and ``ReadError`` for a cut.
+        """
+
+        async def answer(request: httpx.Request) -> httpx.Response:
+            query = request.url.query.decode("latin-1")
+            head = (request.method, request.url.path, query, request.headers.multi_items())
+            try:
+                answer = await self.send(_outgoing(*head, await request.aread()))
+            except UpstreamError as error:
+                kind = httpx.ReadTimeout if error.kind == "timeout" else httpx.ConnectError
+                raise kind(error.message, request=request) from error
+            stream = _Pieces(answer, request)
+            return httpx.Response(answer.status, headers=list(answer.headers), stream=stream)
+
+        return httpx.MockTransport(answer)
+
+    def app(self) -> Callable[..., Awaitable[None]]:
+        """Return this provider as an ASGI application.
+
+        What the provider raises is raised to the server, which breaks the connection.
+        """
+        return self._serve
+
+    async def aclose(self) -> None:
+        """Note that the connections were closed."""
+        self.closed = True
+
+    async def _serve(
+        self,
+        scope: _Message,
+        receive: Callable[[], Awaitable[_Message]],
+        send: Callable[[_Message], Awaitable[None]],
+    ) -> None:
+        if scope["type"] == "lifespan":
+            while (kind := (await receive())["type"]) != "lifespan.shutdown":
+                await send({"type": f"{kind}.complete"})
+            await send({"type": f"{kind}.complete"})
+            return
+        body, more = b"", True
+        while more:
+            message = await receive()
+            body += message.get("body", b"")
+            more = message.get("more_body", False)
+        headers = [(n.decode("latin-1"), v.decode("latin-1")) for n, v in scope["headers"]]
+        query = scope["query_string"].decode("latin-1")
+        answer = await self.send(_outgoing(scope["method"], scope["path"], query, headers, body))
+        pairs = [(name.encode("latin-1"), text.encode("latin-1")) for name, text in answer.headers]
+        await send({"type": "http.response.start", "status": answer.status, "headers": pairs})
+        async for piece in answer.chunks:
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+def _saying(text: str) -> Player:
+    return _player({"version": 1, "scripts": [{"turns": [{"text": text}]}]})
+
+
+def _player(script: Mapping[str, Any]) -> Player:
+    checked, findings = check_script(json.dumps(dict(script)))
+    if checked is None:
+        raise ValueError("\n".join(finding.render() for finding in findings))
+    return Player(checked, lambda: 0.0)
+
+
+def _played(player: Player, outgoing: Outgoing) -> UpstreamResponse:
+    reply = player.play(
+        outgoing.method, outgoing.path, outgoing.headers, outgoing.body, outgoing.wire_format
+    )
+    if reply.ending == "drop":
+        message = "the provider closed the connection before it answered"
+        raise UpstreamError(message, kind="closed")
+    cut = reply.ending == "cut"
+    return UpstreamResponse(reply.status, reply.headers, _play(reply.chunks, cut=cut))
+
+
+async def _play(chunks: tuple[bytes, ...], *, cut: bool) -> AsyncIterator[bytes]:
+    for chunk in chunks:
+        yield chunk
+    if cut:
+        message = "the connection broke off inside the answer"
+        raise UpstreamError(message, kind="cut")
+
+
+class _Pieces(httpx.AsyncByteStream):
+    def __init__(self, answer: UpstreamResponse, request: httpx.Request) -> None:
+        self._answer = answer
+        self._request = request
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        try:
+            async for piece in self._answer.chunks:
+                yield piece
+        except UpstreamError as error:
+            raise httpx.ReadError(error.message, request=self._request) from error
+
+    async def aclose(self) -> None:
+        await self._answer.aclose()
+
+
+def _outgoing(
+    method: str, path: str, query: str, headers: Iterable[tuple[str, str]], body: bytes
+) -> Outgoing:
+    found = endpoint_of(path)
+    try:
+        tree = loads(body)
+    except JsonTextError:
+        tree = None
+    fields: dict[str, Any] = tree if isinstance(tree, dict) else {}
+    model = fields.get("model")
+    return Outgoing(
+        wire_format=found[0] if found is not None else "openai_chat",
+        path=path,
+        headers=tuple((name.lower(), text) for name, text in headers if name not in _FRAMING),
+        body=body,
+        stream=fields.get("stream") is True,
+        target="",
+        model=model if isinstance(model, str) else "",
+        method=method,
+        query=query,
+    )

@@ -1,0 +1,142 @@
+"""The policies of the tests: one plan_execute route, and one route of any type on three targets.
+
+Each has a harness with all plugins of the repository; settings are those of the policy's text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import switchyard_demo_catalog
+import switchyard_demo_routers
+import switchyard_plan_execute
+import switchyard_planner_executor
+from switchyard_core import UpstreamError, WireFormat
+from switchyard_core.testing import FakeReply, FakeUpstream, Harness
+
+PLANNER, EXECUTOR = "provider/capable-model", "provider/efficient-model"
+ROUTE = "switchyard/plan-execute"
+PLANNING_PROMPT = "PLAN FIRST."
+#: What these policies need; nothing else is loaded, whatever is installed.
+PLUGINS = (
+    switchyard_plan_execute,
+    switchyard_planner_executor,
+    switchyard_demo_routers,
+    switchyard_demo_catalog,
+)
+
+
+def plan_execute(
+    wire_format: WireFormat,
+    *,
+    options: str = "",
+    planner: str = "",
+    executor: str = "",
+    top: str = "",
+    other_origin: bool = False,
+) -> str:
+    """Return a plan_execute policy for one wire format; the texts are further lines of a table."""
+    client = "other" if other_origin else "provider"
+    return f"""
+schema_version = 1
+{top}
+
+[llm_clients.provider]
+format = "{wire_format}"
+base_url = "https://provider.test/v1"
+api_key_env = "PROVIDER_KEY"
+
+[llm_clients.other]
+format = "{wire_format}"
+base_url = "https://other.test/v1"
+api_key_env = "OTHER_KEY"
+
+[targets.planner]
+id = "{PLANNER}"
+llm_client = "provider"
+{planner}
+
+[targets.executor]
+id = "{EXECUTOR}"
+llm_client = "{client}"
+{executor}
+
+[routes.plan_execute]
+id = "{ROUTE}"
+type = "plan_execute"
+capable_target = "planner"
+efficient_target = "executor"
+planning_prompt = "{PLANNING_PROMPT}"
+{options}
+"""
+
+
+def one_route(
+    wire_format: WireFormat,
+    route: str,
+    *,
+    large: str = "",
+    small: str = "",
+    other_origin: bool = False,
+) -> str:
+    """Return a policy with the route `main`; two clients, so that targets may have two origins."""
+    small_client = "far" if other_origin else "near"
+    return f"""\
+schema_version = 1
+
+[llm_clients.near]
+format = "{wire_format}"
+base_url = "https://near.test/v1"
+api_key_env = "NEAR_KEY"
+max_retries = 0
+
+[llm_clients.far]
+format = "{wire_format}"
+base_url = "https://far.test/v1"
+api_key_env = "FAR_KEY"
+max_retries = 0
+
+[targets.large]
+id = "provider/large"
+llm_client = "near"
+{large}
+
+[targets.small]
+id = "provider/small"
+llm_client = "{small_client}"
+{small}
+
+[targets.judge]
+id = "provider/judge"
+llm_client = "near"
+
+[routes.main]
+id = "main"
+{route}
+"""
+
+
+def plan_execute_harness(
+    wire_format: WireFormat,
+    door: Literal["library", "http"] = "library",
+    *,
+    replies: Sequence[FakeReply | UpstreamError] = (),
+    upstream: FakeUpstream | None = None,
+    plugins: Sequence[object] = PLUGINS,
+    **settings: Any,
+) -> Harness:
+    text = plan_execute(wire_format, **settings)
+    return Harness(text, plugins=plugins, replies=replies, upstream=upstream, door=door)
+
+
+def one_route_harness(
+    wire_format: WireFormat,
+    door: Literal["library", "http"] = "library",
+    *,
+    route: str,
+    replies: Sequence[FakeReply | UpstreamError] = (),
+    **settings: Any,
+) -> Harness:
+    text = one_route(wire_format, route, **settings)
+    return Harness(text, plugins=PLUGINS, replies=replies, door=door)
