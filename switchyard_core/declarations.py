@@ -35,6 +35,7 @@ __all__ = [
     "PlanStoreType",
     "Prompt",
     "Reference",
+    "ReferenceKind",
     "Rewrite",
     "RewriteFunction",
     "RewriteScope",
@@ -53,6 +54,20 @@ WireFormat = Literal["openai_chat", "openai_responses", "anthropic_messages"]
 #: The three wire formats, in the order in which documents list them.
 WIRE_FORMATS: tuple[WireFormat, ...] = ("openai_chat", "openai_responses", "anthropic_messages")
 
+#: What an option can name.
+ReferenceKind = Literal[
+    "target",
+    "client",
+    "route",
+    "route_type",
+    "rule_set",
+    "latch_store",
+    "label",
+    "tool",
+    "plan_store",
+    "rewrite",
+]
+
 
 @dataclass(frozen=True, slots=True)
 class Reference:
@@ -61,11 +76,10 @@ class Reference:
     The policy check resolves it and reports an unknown name with the nearest known one.
 
     Args:
-        kind: ``target``, ``route``, ``rule_set``, ``latch_store``, ``label``, ``tool`` or
-            ``plan_store``.
+        kind: What it names, such as ``target`` or ``tool``.
     """
 
-    kind: Literal["target", "route", "rule_set", "latch_store", "label", "tool", "plan_store"]
+    kind: ReferenceKind
 
     def __get_pydantic_json_schema__(
         self, schema: CoreSchema, handler: GetJsonSchemaHandler

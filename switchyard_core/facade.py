@@ -9,6 +9,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Self
 
 from switchyard_core.answers import AnswerEvent
+from switchyard_core.cases import CaseResult, read_cases, run_cases
 from switchyard_core.decision import Decision
 from switchyard_core.engine import Engine, Response, Upstreams, connect, script_findings
 from switchyard_core.engine.explanation import Explanation, explain
@@ -18,8 +19,6 @@ from switchyard_core.policy import Client, Policy, load_policy, load_policy_text
 from switchyard_core.replay import Replay
 from switchyard_core.request import Request
 from switchyard_core.upstream.base import Outgoing, Upstream
-from switchyard_core.workbench.case_file import read_cases
-from switchyard_core.workbench.cases import CaseResult, run_cases
 
 if TYPE_CHECKING:
     from switchyard_core.server.app import SwitchyardApp

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import date
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
 
 __all__ = ["Price"]
 
+_Dollars = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Price:
-    """What a model costs, in US dollars per million tokens.
+
+class Price(BaseModel):
+    """``[prices."<target id>"]``: US dollars per million tokens, dated by whoever wrote them.
 
     Args:
         as_of: Day of the prices.
         input: Fresh input.
         output: Output.
-        cached_input: Input read from a cache, ``None`` when not given.
-        cache_write: Input written to a cache, ``None`` when not given.
+        cached_input: Input read from a cache.
+        cache_write: Input written to a cache.
     """
 
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
     as_of: date
-    input: float
-    output: float
-    cached_input: float | None
-    cache_write: float | None
+    input: _Dollars
+    output: _Dollars
+    cached_input: _Dollars | None = None
+    cache_write: _Dollars | None = None

@@ -83,34 +83,46 @@ class AnsweringRouter(Router, Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TargetView:
-    """What a router may know of a target.
+class TargetView(Protocol):
+    """What a router may know of a target; read only."""
 
-    Args:
-        name: Its name in the policy.
-        id: The provider's model id.
-        wire_format: Wire format that its provider speaks.
-        origin: Equal for targets behind the same address with the same key: only then can
-            one read the other's opaque reasoning.
-        context_window: Tokens, ``None`` when it is not declared.
-        on_overflow: What to do with a request that does not fit.
-        price: What it costs, ``None`` when the policy does not say.
-        structured_output: How it is made to answer in JSON.
-    """
+    @property
+    def name(self) -> str:
+        """Its name in the policy."""
 
-    name: str
-    id: str
-    wire_format: WireFormat
-    origin: object
-    context_window: int | None = None
-    on_overflow: Literal["send", "stay", "reject"] = "send"
-    price: Price | None = None
-    structured_output: Literal["json_schema", "forced_tool", "prompt"] = "json_schema"
+    @property
+    def id(self) -> str:
+        """The provider's model id."""
+
+    @property
+    def wire_format(self) -> WireFormat:
+        """Wire format that its provider speaks."""
+
+    @property
+    def origin(self) -> object:
+        """Equal for targets behind the same address with the same key.
+
+        Only then can one read the other's opaque reasoning.
+        """
+
+    @property
+    def context_window(self) -> int | None:
+        """Tokens, ``None`` when it is not declared."""
+
+    @property
+    def on_overflow(self) -> Literal["send", "stay", "reject"]:
+        """What to do with a request that does not fit."""
+
+    @property
+    def price(self) -> Price | None:
+        """What it costs, ``None`` when the policy does not say."""
+
+    @property
+    def structured_output(self) -> Literal["json_schema", "forced_tool", "prompt"]:
+        """How it is made to answer in JSON."""
 
     def fits(self, request: Request) -> bool:
         """Return whether a request's estimated size is within the declared window."""
-        return self.context_window is None or estimate_tokens(request) <= self.context_window
 
 
 def estimate_tokens(request: Request) -> int:

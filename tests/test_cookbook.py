@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from switchyard_core.cases import run_file
 from switchyard_core.cli import cli
 from switchyard_core.plugins import PluginRegistry
-from switchyard_core.workbench.cases import run_file
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE = (DOCS / "cookbook.md").read_text("utf-8")

@@ -8,11 +8,10 @@ from click.testing import CliRunner
 
 from scripts.make_recordings import REQUESTS, record
 from switchyard_core import Switchyard
+from switchyard_core.cases import SUFFIX, case_file_of, run_file
 from switchyard_core.cli import cli
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.testing import FakeReply, Harness, conversation
-from switchyard_core.workbench.case_file import SUFFIX, case_file_of
-from switchyard_core.workbench.cases import run_file
 from tests.support.world import PLUGINS
 
 ROOT = Path(__file__).parents[1]

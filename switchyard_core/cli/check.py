@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import click
 
+from switchyard_core.cases import SUFFIX, check_cases
 from switchyard_core.cli import installed_registry
 from switchyard_core.cli.rule import code_pages
 from switchyard_core.cli.sarif import sarif_log
@@ -18,7 +19,6 @@ from switchyard_core.errors import Finding
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.policy import CheckResult, check_policy
 from switchyard_core.replay import holds_recordings, recording_findings
-from switchyard_core.workbench.case_file import SUFFIX, check_cases
 
 __all__ = ["command"]
 

@@ -14,7 +14,7 @@ from switchyard_core.engine.response import succeeded
 from switchyard_core.errors import PluginError, ReplayError, UpstreamError
 from switchyard_core.identity import Headers
 from switchyard_core.jsonio.tree import ObjectText
-from switchyard_core.policy.model import Client, Route, Target
+from switchyard_core.policy.models import Client, Route, Target
 from switchyard_core.request import Request
 from switchyard_core.rewrites import apply_rewrites
 from switchyard_core.upstream.base import Outgoing, UpstreamResponse

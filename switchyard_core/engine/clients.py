@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Self
 
 from switchyard_core.errors import Finding, PolicyError
-from switchyard_core.policy.model import Client, Policy
+from switchyard_core.policy.models import Client, Policy
 from switchyard_core.replay import Replay
 from switchyard_core.scripted import ScriptedUpstream, load_script
 from switchyard_core.upstream.base import Outgoing, Upstream, UpstreamResponse
@@ -25,7 +25,8 @@ def connect(client: Client) -> Upstream:
         return ScriptedUpstream(
             load_script(client.script), client.format, max_retries=client.max_retries
         )
-    return HttpUpstream(client.base_url, timeout_s=client.timeout_s, max_retries=client.max_retries)
+    url = client.base_url or ""
+    return HttpUpstream(url, timeout_s=client.timeout_s, max_retries=client.max_retries)
 
 
 def script_findings(policy: Policy) -> tuple[Finding, ...]:

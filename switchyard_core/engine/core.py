@@ -32,7 +32,7 @@ from switchyard_core.engine.runtime import RouteRuntime
 from switchyard_core.errors import RefusedError, ReplayError, UpstreamError
 from switchyard_core.identity import Headers, Identity
 from switchyard_core.plugins import PluginRegistry
-from switchyard_core.policy.model import Client, Policy
+from switchyard_core.policy.models import Client, Policy
 from switchyard_core.request import Request
 from switchyard_core.rewrites import RewriteReport, apply_rewrites
 from switchyard_core.router import RetryingRouter, fresh_id

@@ -34,7 +34,7 @@ from switchyard_core.errors import (
     UpstreamError,
 )
 from switchyard_core.plugins import PluginRegistry
-from switchyard_core.policy.model import Policy
+from switchyard_core.policy.models import Policy
 from switchyard_core.request import Request
 from switchyard_core.router import RetryingRouter, RouteContext, estimate_tokens, fresh_id
 from switchyard_core.stores import LatchStore, capacity_error

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from switchyard_core.declarations import WireFormat
 from switchyard_core.errors import RequestError
 from switchyard_core.identity import Headers
-from switchyard_core.policy.model import Client
+from switchyard_core.policy.models import Client
 from switchyard_core.version import VERSION
 
 __all__ = ["CREDENTIAL_HEADERS", "credential", "error_code", "forwarded_headers"]
@@ -54,7 +54,7 @@ def forwarded_headers(headers: Headers, client: Client) -> tuple[tuple[str, str]
         values.setdefault("anthropic-version", _DEFAULT_VERSION)
     agent = headers.get("user-agent", "")
     values["user-agent"] = f"{agent} {_PRODUCT}".strip()
-    for name, value in client.extra_headers:
+    for name, value in client.extra_headers.items():
         values[name.lower()] = value
     return tuple(values.items())
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from switchyard_core.plugins import PluginRegistry
-from switchyard_core.policy.model import Route
+from switchyard_core.policy.models import Route
 from switchyard_core.stores import LatchStore, PlanStore
 
 __all__ = ["Kept", "latch_store", "plan_store", "resize"]

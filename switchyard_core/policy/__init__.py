@@ -14,8 +14,9 @@ from pathlib import Path
 
 from switchyard_core.errors import PolicyError
 from switchyard_core.plugins import PluginRegistry
+from switchyard_core.policy.check import check_document, check_workers
 from switchyard_core.policy.document import parse_document, read_document
-from switchyard_core.policy.model import (
+from switchyard_core.policy.models import (
     CheckResult,
     Client,
     Housekeeping,
@@ -25,7 +26,6 @@ from switchyard_core.policy.model import (
     Route,
     Target,
 )
-from switchyard_core.policy.resolve import resolve
 
 __all__ = [
     "CheckResult",
@@ -38,6 +38,7 @@ __all__ = [
     "Target",
     "check_policy",
     "check_policy_text",
+    "check_workers",
     "load_policy",
     "load_policy_text",
 ]
@@ -62,7 +63,7 @@ def check_policy(
         document = read_document(source)
     except PolicyError as error:
         return CheckResult(policy=None, findings=error.findings)
-    return resolve(document, registry, environ=environ, base=path.parent, path=path)
+    return check_document(document, registry, environ=environ, base=path.parent, path=path)
 
 
 def check_policy_text(
@@ -86,7 +87,7 @@ def check_policy_text(
         document = parse_document(text, name)
     except PolicyError as error:
         return CheckResult(policy=None, findings=error.findings)
-    return resolve(document, registry, environ=environ, base=Path(base_dir), path=None)
+    return check_document(document, registry, environ=environ, base=Path(base_dir), path=None)
 
 
 def load_policy(

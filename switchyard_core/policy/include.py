@@ -1,8 +1,8 @@
 """Reads the files that a policy includes and puts their rule sets beside its own.
 
 An included file holds ``[mutation_rules.<name>]`` tables and further includes, nothing else, so
-that a policy's clients, targets and routes always stand in one file. Every finding about
-something included names the file that it stands in.
+that a policy's clients, targets and routes are always in one file. Every finding about something
+included names its own file.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import Any
 
 from switchyard_core.errors import Finding, PolicyError
 from switchyard_core.policy.document import MAX_BYTES, Document, read_document
-from switchyard_core.policy.positions import Location
-from switchyard_core.policy.schema import IncludedModel
+from switchyard_core.policy.models import IncludedFile
+from switchyard_core.policy.places import Location
 from switchyard_core.policy.secrets import shown
 from switchyard_core.policy.validation import validate
 from switchyard_core.policy.wording import suggestion
@@ -101,7 +101,7 @@ class _Reading:
         findings: Findings so far.
         files: Included files, in order.
         rule_sets: Values of included rule sets by name.
-        homes: Documents that rule sets stand in, by name.
+        homes: Documents that have the rule sets, by name.
         places: Where each file was first included, by its real path.
         entries: How many includes were looked at.
         size: Bytes of the included files.
@@ -150,37 +150,34 @@ class _Reading:
     ) -> Path | None:
         """Return the real path of an include, ``None`` after reporting why it cannot be used."""
         text = str(holder.values["include"][location[1]])
+        inside = bool(text.strip()) and not _is_elsewhere(text)
+        real = _resolved(self.root / folder / text) if inside else None
+        notes: tuple[str, ...] = ()
         if not text.strip():
-            self._report(holder, "SY108", "must not be blank", location, fix=_INSIDE)
-            self.complete = False
-            return None
-        if _is_elsewhere(text):
+            code, message, fix = "SY108", "must not be blank", _INSIDE
+        elif not inside:
             message = f"`{shown(text)}` is not a relative path inside the policy's folder"
-            self._report(holder, "SY111", message, location, fix=_INSIDE)
-            self.complete = False
-            return None
-        real = _resolved(self.root / folder / text)
-        if real is not None and not real.is_relative_to(self.root):
+            code, fix = "SY111", _INSIDE
+        elif real is not None and not real.is_relative_to(self.root):
             message = f"`{shown(text)}` leads out of the policy's folder"
-            fix = "replace the symbolic link by the file"
-            self._report(holder, "SY111", message, location, fix=fix)
+            code, fix = "SY111", "replace the symbolic link by the file"
         elif real is None or not _is_file(real):
-            fix = suggestion(text, self._near(folder), "check the path, or write the file")
             message = f"unknown include `{shown(text)}`: there is no such file"
-            self._report(holder, "SY110", message, location, fix=fix)
+            otherwise = "check the path, or write the file"
+            code, fix = "SY110", suggestion(text, self._near(folder), otherwise)
         elif real in chain:
-            message = f"`{shown(text)}` includes itself"
             first = self.places.get(real)
             notes = (f"first included at {first}",) if first else ("it is the policy itself",)
-            fix = "remove this include"
-            self._report(holder, "SY112", message, location, notes=notes, fix=fix)
+            message, fix = f"`{shown(text)}` includes itself", "remove this include"
+            code = "SY112"
         elif real in self.places:
-            message = f"`{shown(text)}` is included twice"
             notes = (f"first included at {self.places[real]}",)
+            message = f"`{shown(text)}` is included twice"
             fix = "remove one of the two; what is included is known to all of the policy"
-            self._report(holder, "SY112", message, location, notes=notes, fix=fix)
+            code = "SY112"
         else:
             return real
+        self._report(holder, code, message, location, notes=notes, fix=fix)
         # Of a file that is read already nothing is missing.
         self.complete = self.complete and real in (*chain, *self.places)
         return None
@@ -218,7 +215,7 @@ class _Reading:
         raw = part.values.get("mutation_rules")
         # Only the shape at the top; each rule set is validated by its own model.
         shape = {k: {} if isinstance(v, dict) else v for k, v in part.values.items()}
-        self.findings += validate(part, (), IncludedModel, shape)[1]
+        self.findings += validate(part, (), IncludedFile, shape)[1]
         for name, rule_set in raw.items() if isinstance(raw, dict) else ():
             first = self.homes.setdefault(name, part)
             if first is part:

@@ -11,10 +11,10 @@ from typing import Any
 import tomli
 
 from switchyard_core.policy.draft import Draft
-from switchyard_core.policy.model import ReplaySettings
-from switchyard_core.policy.positions import Location
-from switchyard_core.policy.schema import KEY_FIELD, ReplayModel
+from switchyard_core.policy.models import ReplaySettings
+from switchyard_core.policy.places import Location
 from switchyard_core.policy.secrets import shown
+from switchyard_core.policy.values import KEY_FIELD
 
 __all__ = ["default_key_fields", "resolve_replay"]
 
@@ -38,7 +38,7 @@ def resolve_replay(draft: Draft) -> ReplaySettings:
     raw = draft.document.values.get("replay")
     if not isinstance(raw, dict):
         return ReplaySettings()
-    model = draft.validated(("replay",), ReplayModel, raw)
+    model = draft.validated(("replay",), ReplaySettings, raw)
     fields = raw.get("key_fields")
     if not isinstance(fields, list):
         return ReplaySettings()
@@ -53,7 +53,7 @@ def resolve_replay(draft: Draft) -> ReplaySettings:
     for index, name in enumerate(fields):
         if isinstance(name, str):
             _check_field(draft, (*location, index), name, fields[:index])
-    return ReplaySettings(key_fields=model.key_fields if model is not None else None)
+    return model if model is not None else ReplaySettings()
 
 
 def _check_field(draft: Draft, location: Location, name: str, before: list[Any]) -> None:

@@ -10,8 +10,8 @@ from types import MappingProxyType
 from switchyard_core.mutation import RuleProblem, check_rule_set
 from switchyard_core.mutation.schema import ConditionModel, RuleModel, RuleSetModel
 from switchyard_core.policy.draft import Draft
-from switchyard_core.policy.model import Route
-from switchyard_core.policy.positions import Location
+from switchyard_core.policy.models import Route
+from switchyard_core.policy.places import Location
 from switchyard_core.policy.shapes import allowed_keys
 from switchyard_core.policy.validation import Salvaged, salvage
 
@@ -97,7 +97,7 @@ def _is_consequence(problem: RuleProblem, rest: Salvaged[RuleSetModel]) -> bool:
     causes = _CAUSES.get(problem.code)
     if causes is None:
         return False
-    # A rule's problem may stand at the rule or at one of its keys, a condition's at the condition.
+    # A rule's problem is at the rule or at one of its keys, a condition's at the condition.
     table = rest.original(problem.location)[: 4 if problem.code == "SY414" else 2]
     keys = {str(path[len(table)]) for path in rest.left_out if _is_inside(path, table)}
     # An unknown key may be the missing one, misspelt.

@@ -16,6 +16,7 @@ from switchyard_core.decision import Decision
 from switchyard_core.engine import Engine, Upstreams
 from switchyard_core.engine.asking import Asker
 from switchyard_core.errors import PolicyError, RequestError, UpstreamError
+from switchyard_core.explain import Explanation, explain
 from switchyard_core.hookspecs import PROJECT
 from switchyard_core.plugins import PluginRegistry, builtins
 from switchyard_core.policy import Client, Policy, load_policy, load_policy_text
@@ -26,7 +27,6 @@ from switchyard_core.testing.answered import Answered
 from switchyard_core.testing.canned import CannedAnswers, Questions
 from switchyard_core.testing.upstream import FakeReply, FakeUpstream
 from switchyard_core.upstream.base import Outgoing, UpstreamResponse
-from switchyard_core.workbench import Explanation, explain
 
 __all__ = ["Harness", "Routed", "registry_of"]
 

@@ -6,7 +6,7 @@ import pytest
 
 from switchyard_core import Finding
 from switchyard_core.policy.document import parse_document
-from switchyard_core.policy.references import references
+from switchyard_core.policy.shapes import references
 from switchyard_core.policy.validation import validate
 from switchyard_planner_executor import MODES, PlannerExecutorOptions
 

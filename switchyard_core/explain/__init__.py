@@ -1,0 +1,22 @@
+"""Why a request goes where it goes: for one request, a file of them, or a conversation."""
+
+from switchyard_core.engine.explanation import Explanation, explain, explanation
+from switchyard_core.engine.questions import Question, explain_or_ask
+from switchyard_core.explain.requests import guess_format, read_requests, turns_of
+from switchyard_core.explain.timeline import Entry, Rehearsal, Rehearsed, Timeline, entry_of
+
+__all__ = [
+    "Entry",
+    "Explanation",
+    "Question",
+    "Rehearsal",
+    "Rehearsed",
+    "Timeline",
+    "entry_of",
+    "explain",
+    "explain_or_ask",
+    "explanation",
+    "guess_format",
+    "read_requests",
+    "turns_of",
+]

@@ -1,0 +1,71 @@
+"""Lint rules: warnings about a policy that works but may not do what its author meant."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterable
+
+from switchyard_core.declarations import LintRule
+from switchyard_core.errors import Finding
+from switchyard_core.policy.lint import mutation, tables
+from switchyard_core.policy.lint.base import Rule
+from switchyard_core.policy.lint.suppressions import Lint, without_suppressed
+from switchyard_core.policy.models import Policy
+from switchyard_core.policy.secrets import one_line
+
+__all__ = ["RULES", "Rule", "lint"]
+
+#: Every lint rule of switchyard, by code.
+RULES: tuple[Rule, ...] = (*tables.RULES, *mutation.RULES)
+
+_LOG = logging.getLogger(__name__)
+
+_OURS = "report this to the authors of switchyard"
+_THEIRS = "report this to the author of the plugin"
+
+
+def lint(
+    policy: Policy,
+    plugin_rules: Iterable[LintRule],
+    problems: Collection[Finding],
+    rules: Iterable[Rule] = RULES,
+) -> list[Finding]:
+    """Return the warnings of the lint rules that no comment of the policy suppresses.
+
+    A policy with errors has only its resolved parts; then the rules whose answer could depend
+    on the other parts, and the rules of plugins, are left out.
+
+    Args:
+        policy: The policy, as far as it could be resolved.
+        plugin_rules: Rules of the registry.
+        problems: Errors of the policy.
+        rules: The built-in rules.
+    """
+    codes = {problem.code for problem in problems}
+    lints: list[Lint] = []
+    found: list[Finding] = []
+    for own in rules:
+        ran = codes.isdisjoint(own.needs)
+        lints.append(Lint(name=own.name, code=own.code, ran=ran))
+        if ran:
+            found += _guarded(own.check, policy, f"lint rule `{own.name}`", _OURS)
+    for rule in plugin_rules:
+        lints.append(Lint(name=rule.name, code=rule.code, ran=not problems))
+        if not problems:
+            found += _guarded(rule.check, policy, f"lint rule `{rule.code}`", _THEIRS)
+    return without_suppressed(policy.document, found, lints)
+
+
+def _guarded(
+    check: Callable[[Policy], Iterable[Finding]], policy: Policy, name: str, fix: str
+) -> list[Finding]:
+    """Run a check; what it raises is one finding and never stops the other checks."""
+    try:
+        found = list(check(policy))
+    except Exception as error:  # noqa: BLE001 - a rule may raise anything
+        _LOG.debug("%s failed", name, exc_info=True)
+        message = f"{name} failed: {one_line(error)}"
+        return [
+            Finding(code="SY901", message=message, file=policy.name, severity="warning", fix=fix)
+        ]
+    return [finding for finding in found if isinstance(finding, Finding)]
