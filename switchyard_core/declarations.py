@@ -76,7 +76,8 @@ class Reference:
     The policy check resolves it and reports an unknown name with the nearest known one.
 
     Args:
-        kind: What it names, such as ``target`` or ``tool``.
+        kind: ``target``, ``client``, ``route``, ``route_type``, ``rule_set``, ``latch_store``,
+            ``label``, ``tool``, ``plan_store`` or ``rewrite``.
     """
 
     kind: ReferenceKind

@@ -10,9 +10,12 @@ from __future__ import annotations
 import secrets
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from itertools import chain
 from random import Random
 from typing import Literal, Protocol, runtime_checkable
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from switchyard_core.answers import AnswerEvent
 from switchyard_core.asking import Ask, ModelCall, ModelReply, WouldAsk
@@ -20,7 +23,6 @@ from switchyard_core.decision import Decision, Failure, LatchRecord
 from switchyard_core.declarations import WireFormat
 from switchyard_core.identity import Identity
 from switchyard_core.mutation import MutationRules, Verdict
-from switchyard_core.pricing import Price
 from switchyard_core.request import Request
 from switchyard_core.stores import PlanStore
 from switchyard_core.tools import Toolbox
@@ -29,6 +31,7 @@ __all__ = [
     "AnsweringRouter",
     "FirstMutation",
     "Mutations",
+    "Price",
     "RouteContext",
     "Router",
     "SessionView",
@@ -81,6 +84,26 @@ class AnsweringRouter(Router, Protocol):
             RequestError: The request is refused; only before the first event.
         """
         ...
+
+
+class Price(BaseModel):
+    """``[prices."<target id>"]``: US dollars per million tokens, dated by whoever wrote them.
+
+    Args:
+        as_of: Day of the prices.
+        input: Fresh input.
+        output: Output.
+        cached_input: Input read from a cache.
+        cache_write: Input written to a cache.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    as_of: date
+    input: float = Field(ge=0, allow_inf_nan=False)
+    output: float = Field(ge=0, allow_inf_nan=False)
+    cached_input: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    cache_write: float | None = Field(default=None, ge=0, allow_inf_nan=False)
 
 
 class TargetView(Protocol):

@@ -50,9 +50,8 @@ from switchyard_core.policy.values import (
     Word,
     bearer,
 )
-from switchyard_core.pricing import Price
 from switchyard_core.request import Request
-from switchyard_core.router import estimate_tokens
+from switchyard_core.router import Price, estimate_tokens
 
 __all__ = [
     "CheckResult",

@@ -14,7 +14,7 @@ CANARY = "canary-secret"
 def client(**changes) -> Client:
     settings = {
         "name": "p",
-        "format": "openai_responses",
+        "format": changes.pop("format", "openai_responses"),
         "base_url": "https://example.com",
         "api_key_env": "KEY",
     }
