@@ -45,16 +45,14 @@ def command(
     offline: bool,  # noqa: FBT001 - click passes options by name
     strict: bool,  # noqa: FBT001
 ) -> None:
-    r"""Check policies and report every problem with file, line and column.
+    """Check policies and report every problem with file, line and column.
 
     A folder with recordings in it is checked too.
 
     Exits 0 when there is no error, 1 when there is one (with --strict also for a warning), and
     2 when a file could not be read. `switchyard rule CODE` explains a finding.
 
-    \b
-    Example:
-      switchyard check policies/*.toml --offline --strict
+    Example: switchyard check policies/*.toml --offline --strict
     """
     registry = installed_registry(ctx)
     environ = None if offline else os.environ

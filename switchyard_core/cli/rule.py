@@ -26,14 +26,11 @@ _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 @click.argument("code", required=False)
 @click.pass_context
 def command(ctx: click.Context, code: str | None) -> None:
-    r"""Explain a finding by its code or, for a lint rule, its name.
+    """Explain a finding by its code or, for a lint rule, its name.
 
     Without CODE all of them are listed. An unknown one exits 2.
 
-    \b
-    Example:
-      switchyard rule SY201
-      switchyard rule unused-target
+    Example: switchyard rule SY201, or switchyard rule unused-target
     """
     plugin_rules = installed_registry(ctx).lint_rules
     pages = code_pages(plugin_rules)

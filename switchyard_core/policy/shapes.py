@@ -17,7 +17,15 @@ from pydantic_core import core_schema, to_jsonable_python
 from switchyard_core.declarations import ReferenceKind
 from switchyard_core.policy.places import Location
 
-__all__ = ["Named", "TolerantSchema", "allowed_keys", "keys_at", "references", "word_at"]
+__all__ = [
+    "Named",
+    "TolerantSchema",
+    "allowed_keys",
+    "keys_at",
+    "references",
+    "takes_date",
+    "word_at",
+]
 
 #: What a value of a JSON Schema type is called.
 _WORDS: Mapping[str, str] = {
@@ -63,6 +71,12 @@ def word_at(model: type[BaseModel], inner: Location) -> str:
     places = [place for place in _places(model, inner) if place.get("type") != "null"]
     words = {_WORDS.get(str(place.get("type", "")), "") for place in places}
     return words.pop() if len(words) == 1 else ""
+
+
+def takes_date(model: type[BaseModel], inner: Location) -> bool:
+    """Return whether a place may hold a date or time; one that does not exist may."""
+    places = _places(model, inner)
+    return not places or any(p.get("format", "").startswith(("date", "time")) for p in places)
 
 
 def references(

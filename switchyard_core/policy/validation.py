@@ -14,6 +14,7 @@ from switchyard_core.errors import Finding
 from switchyard_core.policy.document import Document
 from switchyard_core.policy.places import Location
 from switchyard_core.policy.secrets import one_line
+from switchyard_core.policy.shapes import takes_date
 from switchyard_core.policy.wording import is_date, misspelt, place_of, problem
 
 __all__ = ["MOST_FINDINGS", "UNRESOLVED", "Salvaged", "salvage", "validate"]
@@ -134,57 +135,35 @@ def _parsed(
 ) -> tuple[ModelT | None, list[ErrorDetails]]:
     """Return the instance, or everything that is wrong.
 
-    JSON has no dates. Each is passed as ``true``, so that it is never text; where pydantic then
-    asks for a date, it gets one.
+    JSON has no dates, and as text they would pass for any string: only a place whose schema asks
+    for one takes it.
     """
-    dates = set(_dates(raw, ()))
-    instance, details = _parsed_json(model, _with_dates(raw, (), frozenset()), context)
-    if not dates:
-        return instance, details
-    asked = {place for each in details if (place := place_of(raw, each)) in dates and _asks(each)}
-    if asked:
-        instance, details = _parsed_json(model, _with_dates(raw, (), asked), context)
-    seen = {place_of(raw, each) for each in details if each["type"] != "missing"}
+    details: list[ErrorDetails] = []
+    instance = None
+    try:
+        instance = model.model_validate_json(to_json(raw), context=context)
+    except ValidationError as error:
+        details = error.errors(include_url=False, include_context=True)
+    stray = {place for place in _dates(raw, ()) if not takes_date(model, place)}
+    details = [
+        each for each in details if place_of(raw, each) not in stray or each["loc"][-1] == "[key]"
+    ]
+    wrong = {place_of(raw, each) for each in details if each["type"] != "missing"}
     details += [
-        ErrorDetails(type="bool_type", loc=place, msg="", input=True)
-        for place in dates - asked
-        if not any(place[:length] in seen for length in range(len(place) + 1))
+        ErrorDetails(type="misplaced", loc=place, msg="", input=None)
+        for place in sorted(stray, key=str)
+        if not any(place[:length] in wrong for length in range(len(place)))
     ]
     return (None if details else instance), details
 
 
-def _parsed_json(
-    model: type[ModelT], raw: Any, context: object
-) -> tuple[ModelT | None, list[ErrorDetails]]:
-    try:
-        return model.model_validate_json(to_json(raw), context=context), []
-    except ValidationError as error:
-        return None, error.errors(include_url=False, include_context=True)
-
-
-def _asks(detail: ErrorDetails) -> bool:
-    return detail["type"].startswith(("date_", "time_", "datetime_", "timezone_"))
-
-
 def _dates(value: Any, location: Location) -> Iterator[Location]:
     """Yield the place of every date and time in a value."""
-    if isinstance(value, dict):
-        for key, item in value.items():
+    if isinstance(value, dict | list):
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
             yield from _dates(item, (*location, key))
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _dates(item, (*location, index))
     elif is_date(value):
         yield location
-
-
-def _with_dates(value: Any, location: Location, asked: AbstractSet[Location]) -> Any:
-    """Return a value with ``true`` in place of each date that nobody asked for."""
-    if isinstance(value, dict):
-        return {key: _with_dates(item, (*location, key), asked) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_with_dates(item, (*location, i), asked) for i, item in enumerate(value)]
-    return True if is_date(value) and location not in asked else value
 
 
 def _crashed(
