@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Unpack
 
 from pydantic import AfterValidator, Field
 
@@ -16,7 +16,7 @@ from switchyard_core.explain import read_requests
 from switchyard_core.jsonio.path import PathError, compile_path
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.policy import Policy, check_policy
-from switchyard_core.policy.document import Document, read_document
+from switchyard_core.policy.document import Document, Parts, read_document
 from switchyard_core.policy.places import Location
 from switchyard_core.policy.secrets import shown
 from switchyard_core.policy.validation import validate
@@ -138,47 +138,29 @@ class CaseFileModel(Options):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One request of a case, ready to be decided.
-
-    Args:
-        request: The request.
-        replies: Texts of replies by target.
-    """
+    """One request of a case, ready to be decided."""
 
     request: Request
-    replies: dict[str, list[str]]
+    replies: dict[str, list[str]]  # texts of replies by target
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One case, ready to run.
-
-    Args:
-        name: Its name.
-        location: Its place in the document.
-        before: Earlier requests.
-        step: The request that is looked at.
-        expect: What must come of it.
-    """
+    """One case, ready to run."""
 
     name: str
-    location: Location
-    before: tuple[Step, ...]
-    step: Step
-    expect: ExpectModel
+    location: Location  # its place in the document
+    before: tuple[Step, ...]  # earlier requests
+    step: Step  # the request that is looked at
+    expect: ExpectModel  # what must come of it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseFile:
-    """A test file without mistakes.
+    """A test file without mistakes."""
 
-    Args:
-        document: Its text, for places.
-        cases: In the order of the file.
-    """
-
-    document: Document
-    cases: tuple[Case, ...]
+    document: Document  # its text, for places
+    cases: tuple[Case, ...]  # in the order of the file
 
     def where(self, location: Location) -> str:
         """Return ``file:line:column`` of a key."""
@@ -196,12 +178,7 @@ def policy_of(tests: Path) -> Path:
 
 
 def check_cases(path: Path, registry: PluginRegistry) -> tuple[Finding, ...]:
-    """Return what is wrong with a test file; what is wrong with its policy is not repeated.
-
-    Args:
-        path: The test file.
-        registry: Installed plugins.
-    """
+    """Return what is wrong with a test file; what is wrong with its policy is not repeated."""
     if not policy_of(path).exists():
         return (lost(path),)
     policy = check_policy(policy_of(path), registry).policy
@@ -228,11 +205,6 @@ def lost(path: Path) -> Finding:
 
 def read_cases(path: Path, policy: Policy, registry: PluginRegistry) -> CaseFile:
     """Read the test file of a policy.
-
-    Args:
-        path: The test file.
-        policy: The policy, whose targets and routes the cases name.
-        registry: The plugins that it was checked with.
 
     Raises:
         PolicyError: There are mistakes in the test file; carries all of them.
@@ -385,22 +357,14 @@ class _Reader:
         if name in known:
             return
         names = sorted(known)
-        self.findings.append(
-            self._document.finding(
-                "SY604",
-                f"unknown {word} `{shown(name)}`",
-                location,
-                at_key=at_key,
-                notes=(f"{word}s: {', '.join(names) if names else 'none'}",),
-                fix=suggestion(name, names, f"name one of these {word}s"),
-            )
-        )
+        fix = suggestion(name, names, f"name one of these {word}s")
+        notes = (f"{word}s: {', '.join(names) or 'none'}",)
+        message = f"unknown {word} `{shown(name)}`"
+        self._report("SY604", message, location, at_key=at_key, fix=fix, notes=notes)
 
-    def _report(
-        self, code: str, message: str, location: Location, *, fix: str, notes: tuple[str, ...] = ()
-    ) -> None:
-        found = self._document.finding(code, message, location, at_key=True, fix=fix, notes=notes)
-        self.findings.append(found)
+    def _report(self, code: str, message: str, location: Location, **parts: Unpack[Parts]) -> None:
+        where: Parts = {"at_key": True, **parts}
+        self.findings.append(self._document.finding(code, message, location, **where))
 
 
 def _lower(own: dict[str, str], others: dict[str, str]) -> dict[str, Any]:

@@ -98,17 +98,11 @@ class CaseResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Uncovered:
-    """A part of a policy that no case exercised.
+    """A part of a policy that no case exercised."""
 
-    Args:
-        kind: ``route`` or ``rule``.
-        name: Name of the route; rule set and rule with a slash between.
-        where: ``file:line:column`` of it.
-    """
-
-    kind: Literal["route", "rule"]
-    name: str
-    where: str
+    kind: Literal["route", "rule"]  # ``route`` or ``rule``
+    name: str  # name of the route; rule set and rule with a slash between
+    where: str  # ``file:line:column`` of it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,21 +129,14 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileResult:
-    """What came of a test file.
+    """What came of a test file."""
 
-    Args:
-        file: The test file as the user gave it.
-        policy: The policy that it is about.
-        findings: Mistakes in the policy or in the test file; no case was run then.
-        cases: One result per case, in the order of the file.
-        coverage: What the cases exercised, ``None`` when none was run.
-    """
-
-    file: str
-    policy: str
+    file: str  # the test file as the user gave it
+    policy: str  # the policy that it is about
+    #: mistakes in the policy or in the test file; no case was run then
     findings: tuple[Finding, ...] = ()
-    cases: tuple[CaseResult, ...] = ()
-    coverage: Coverage | None = None
+    cases: tuple[CaseResult, ...] = ()  # one result per case, in the order of the file
+    coverage: Coverage | None = None  # what the cases exercised, ``None`` when none was run
 
     def count(self, state: State) -> int:
         """Return how many cases ended in a state; a file with mistakes is one ``ERROR``."""
@@ -158,12 +145,7 @@ class FileResult:
 
 
 def run_file(tests: Path, registry: PluginRegistry) -> FileResult:
-    """Run the test file of a policy; never raises for what is wrong with one of them.
-
-    Args:
-        tests: The test file, ``<name>.test.toml``; its policy ``<name>.toml`` is beside it.
-        registry: Installed plugins.
-    """
+    """Run the test file of a policy; never raises for what is wrong with one of them."""
     policy_path = policy_of(tests)
     file, name = str(tests), str(policy_path)
     if not policy_path.exists():
@@ -184,13 +166,7 @@ def run_file(tests: Path, registry: PluginRegistry) -> FileResult:
 async def run_cases(
     cases: CaseFile, policy: Policy, registry: PluginRegistry
 ) -> tuple[tuple[CaseResult, ...], Coverage]:
-    """Run cases, each on an engine of its own, so that none sees what another latched.
-
-    Args:
-        cases: The cases.
-        policy: The policy that they were read for.
-        registry: The plugins that it was checked with.
-    """
+    """Run cases, each on an engine of its own, so that none sees what another latched."""
     exercised = _Exercised()
     engine = partial(_engine, policy, registry)
     results = tuple([await _run(case, cases, engine, exercised) for case in cases.cases])

@@ -21,18 +21,13 @@ __all__ = ["Entry", "Rehearsal", "Rehearsed", "Timeline", "entry_of"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rehearsed:
-    """What became of one request.
+    """What became of one request."""
 
-    Args:
-        found: Its explanation, or the question at which it ends; ``None`` when it is refused
-            before there is one.
-        error: Why a server would refuse it, ``None`` when it would not.
-        released: Whether it frees its session's slot when it succeeds.
-    """
-
+    #: its explanation, or the question at which it ends; ``None`` when it is refused before there
+    #: is one
     found: Explanation | Question | None
-    error: RequestError | None = None
-    released: bool = False
+    error: RequestError | None = None  # why a server would refuse it, ``None`` when it would not
+    released: bool = False  # whether it frees its session's slot when it succeeds
 
 
 class Rehearsal:
@@ -100,45 +95,25 @@ class Rehearsal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One request of a timeline.
+    """One request of a timeline."""
 
-    Args:
-        number: Its place in the conversation, from 1.
-        route: Name of its route, ``""`` when it was refused before it had one.
-        session: Session id, ``None`` when it has none.
-        agent: Agent id of a sub-agent.
-        phase: The router's word; ``refused`` and ``would ask`` when there is no answer.
-        target: Name of the target, ``""`` for a refused request.
-        reason: Code of the reason, or of the error.
-        detail: What decided, for people.
-        call: Wire path of the call that decided, ``""`` when none did.
-        tool: Its tool.
-        label: Its label.
-        rule_set: Rule set that labelled it.
-        rule: Rule that labelled it.
-        word: What decided inside its arguments.
-        latch: ``set``, ``held``, ``freed``, or ``""`` when the session is not latched.
-        latched_before: Whether the session was latched before the request.
-        latched_after: Whether it is after it.
-    """
-
-    number: int
-    route: str = ""
+    number: int  # its place in the conversation, from 1
+    route: str = ""  # name of its route, ``""`` when it was refused before it had one
     session: str | None = None
-    agent: str | None = None
-    phase: str = ""
-    target: str = ""
-    reason: str = ""
-    detail: str = ""
-    call: str = ""
+    agent: str | None = None  # id of a sub-agent
+    phase: str = ""  # the router's word; `refused` and ``would ask`` when there is no answer
+    target: str = ""  # name of the target, ``""`` for a refused request
+    reason: str = ""  # code of the reason, or of the error
+    detail: str = ""  # what decided, for people
+    call: str = ""  # wire path of the call that decided, ``""`` when none did
     tool: str = ""
     label: str = ""
-    rule_set: str = ""
-    rule: str = ""
-    word: str = ""
-    latch: str = ""
-    latched_before: bool = False
-    latched_after: bool = False
+    rule_set: str = ""  # rule set that labelled it
+    rule: str = ""  # rule that labelled it
+    word: str = ""  # what decided inside its arguments
+    latch: str = ""  # ``set``, ``held``, ``freed``, or ``""`` when the session is not latched
+    latched_before: bool = False  # whether the session was latched before the request
+    latched_after: bool = False  # whether it is after it
 
 
 #: Facts of a reason that say which call decided.
@@ -146,12 +121,7 @@ _FACTS = ("call", "tool", "label", "rule_set", "rule", "word")
 
 
 def entry_of(number: int, played: Rehearsed) -> Entry:
-    """Return the entry of a request that was played.
-
-    Args:
-        number: Its place in the conversation, from 1.
-        played: What became of it.
-    """
+    """Return the entry of a request that was played."""
     found, error = played.found, played.error
     if isinstance(found, Question):
         return Entry(

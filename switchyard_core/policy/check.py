@@ -49,15 +49,7 @@ def check_document(
     base: Path,
     path: Path | None,
 ) -> CheckResult:
-    """Check a document and resolve every name in it.
-
-    Args:
-        document: The policy's text and values.
-        registry: Installed plugins.
-        environ: Environment variables, ``None`` when the environment must not be read.
-        base: Folder that relative paths start from.
-        path: File of the policy, if it comes from one.
-    """
+    """Check a document and resolve every name in it; arguments as for ``check_policy_text``."""
     included = with_included(document, base, path)
     draft = Draft(document=included.document, registry=registry, environ=environ, base=base)
     # A file that could not be read may well declare the rule set that is not there.
@@ -77,13 +69,7 @@ def check_document(
 
 
 def check_workers(policy: Policy, registry: PluginRegistry, workers: int) -> list[Finding]:
-    """Return what is wrong with serving a policy by several processes that share nothing.
-
-    Args:
-        policy: The policy.
-        registry: The plugins that it was checked with.
-        workers: How many processes serve it.
-    """
+    """Return what is wrong with serving a policy by several processes that share nothing."""
     found = []
     for route in policy.routes.values() if workers > 1 else ():
         where = ("routes", route.name)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import tomli
 
@@ -15,7 +15,15 @@ from switchyard_core.errors import Finding, PolicyError, Severity
 from switchyard_core.policy.places import Lines, Location, Outline, Place, Positions
 from switchyard_core.policy.secrets import looks_like_credential, shown
 
-__all__ = ["MAX_BYTES", "MAX_DEPTH", "Document", "dotted", "parse_document", "read_document"]
+__all__ = [
+    "MAX_BYTES",
+    "MAX_DEPTH",
+    "Document",
+    "Parts",
+    "dotted",
+    "parse_document",
+    "read_document",
+]
 
 #: The largest policy that is read, in bytes.
 MAX_BYTES = 256 * 1024
@@ -49,6 +57,16 @@ def dotted(location: Location) -> str:
 
 def _quoted(key: str) -> str:
     return '"' + "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in key) + '"'
+
+
+class Parts(TypedDict, total=False):
+    """What a finding may say beside its code, its message and its place; see Document.finding."""
+
+    at_key: bool
+    offset: int | None
+    fix: str
+    notes: tuple[str, ...]
+    severity: Severity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,11 +163,7 @@ def read_document(path: str | os.PathLike[str]) -> Document:
 
 
 def parse_document(source: str | bytes, name: str) -> Document:
-    """Parse the text of a policy.
-
-    Args:
-        source: TOML, as text or as UTF-8 with or without a byte order mark.
-        name: Name for findings.
+    """Parse the text of a policy; bytes are UTF-8 and may begin with a byte order mark.
 
     Raises:
         PolicyError: One finding, as for :func:`read_document`.

@@ -6,15 +6,15 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, Unpack
 
 from pydantic import BaseModel
 
 from switchyard_core.declarations import ReferenceKind
-from switchyard_core.errors import Finding, Severity
+from switchyard_core.errors import Finding
 from switchyard_core.mutation import LABELS
 from switchyard_core.plugins import Kind, PluginRegistry
-from switchyard_core.policy.document import Document
+from switchyard_core.policy.document import Document, Parts
 from switchyard_core.policy.models import Table
 from switchyard_core.policy.places import Location
 from switchyard_core.policy.secrets import shown
@@ -32,27 +32,17 @@ class TooManyFindings(Exception):  # noqa: N818 - ends a check, says nothing
     """A policy has more findings than are reported."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class _Names:
-    """Where the names of one kind come from, and how an unknown one is reported.
-
-    Args:
-        code: Code of the finding.
-        word: What a name is the name of.
-        listed_as: Heading of the list of the names that exist.
-        table: The policy's table that declares them, ``""`` for none.
-        plugins: Attribute of the registry that has them, ``""`` for none.
-        kind: What plugins call it; adds conflicts and broken plugins to the notes.
-        words: Names that are always there.
-    """
+    """Where the names of one kind come from, and how an unknown one is reported."""
 
     code: str
-    word: str
-    listed_as: str
-    table: str = ""
-    plugins: str = ""
-    kind: Kind | None = None
-    words: tuple[str, ...] = ()
+    word: str  # what a name is the name of
+    listed_as: str  # heading of the list of the names that exist
+    plugins: str = ""  # attribute of the registry that has them
+    kind: Kind | None = None  # what plugins call it; adds conflicts and broken plugins to the notes
+    table: str = ""  # the policy's table that declares them
+    words: tuple[str, ...] = ()  # names that are always there
 
     @property
     def otherwise(self) -> str:
@@ -66,116 +56,52 @@ class _Names:
 
 _NAMES: Mapping[ReferenceKind, _Names] = MappingProxyType(
     {
-        "target": _Names(
-            code="SY201", word="target", listed_as="declared targets", table="targets"
-        ),
-        "client": _Names(
-            code="SY202", word="client", listed_as="declared clients", table="llm_clients"
-        ),
-        "route": _Names(code="SY306", word="route", listed_as="declared routes", table="routes"),
+        "target": _Names("SY201", "target", "declared targets", table="targets"),
+        "client": _Names("SY202", "client", "declared clients", table="llm_clients"),
+        "route": _Names("SY306", "route", "declared routes", table="routes"),
         "route_type": _Names(
-            code="SY301",
-            word="route type",
-            listed_as="installed route types",
-            plugins="route_types",
-            kind="route_type",
+            "SY301", "route type", "installed route types", "route_types", "route_type"
         ),
         "rule_set": _Names(
-            code="SY404",
-            word="rule set",
-            listed_as="known rule sets",
-            table="mutation_rules",
-            plugins="rule_sets",
-            kind="mutation_pack",
+            "SY404", "rule set", "known rule sets", "rule_sets", "mutation_pack", "mutation_rules"
         ),
         "latch_store": _Names(
-            code="SY304",
-            word="latch store",
-            listed_as="installed latch stores",
-            plugins="latch_stores",
-            kind="latch_store",
+            "SY304", "latch store", "installed latch stores", "latch_stores", "latch_store"
         ),
         "plan_store": _Names(
-            code="SY309",
-            word="plan store",
-            listed_as="installed plan stores",
-            plugins="plan_stores",
-            kind="plan_store",
+            "SY309", "plan store", "installed plan stores", "plan_stores", "plan_store"
         ),
-        "tool": _Names(
-            code="SY308",
-            word="tool",
-            listed_as="tools of installed plugins",
-            plugins="tools",
-            kind="tool",
-        ),
+        "tool": _Names("SY308", "tool", "tools of installed plugins", "tools", "tool"),
         "rewrite": _Names(
-            code="SY207",
-            word="rewrite",
-            listed_as="rewrites that can be switched off",
-            plugins="rewrites",
-            kind="rewrite",
+            "SY207", "rewrite", "rewrites that can be switched off", "rewrites", "rewrite"
         ),
-        "label": _Names(code="SY305", word="label", listed_as="labels", words=LABELS),
+        "label": _Names("SY305", "label", "labels", words=LABELS),
     }
 )
 
 
 @dataclass(slots=True, kw_only=True)
 class Draft:
-    """Collects findings while the parts of a policy are resolved.
-
-    Args:
-        document: What is checked.
-        registry: Installed plugins.
-        environ: Environment variables, ``None`` when the environment must not be read.
-        base: Folder that relative paths start from.
-        findings: What was found so far, in any order.
-        bearers: What bears the names that a table's model replaces: clients, route types.
-    """
+    """Collects findings while the parts of a policy are resolved."""
 
     document: Document
     registry: PluginRegistry
-    environ: Mapping[str, str] | None
-    base: Path
+    environ: Mapping[str, str] | None  # ``None`` when the environment must not be read
+    base: Path  # where relative paths start from
     findings: list[Finding] = field(default_factory=list)
+    #: What bears the names that a table's model replaces: clients, route types.
     bearers: dict[ReferenceKind, Mapping[str, Any]] = field(default_factory=dict)
     _known: dict[ReferenceKind, frozenset[str]] = field(default_factory=dict)
 
     def add(self, findings: Iterable[Finding]) -> None:
-        """Add findings.
-
-        Raises:
-            TooManyFindings: There are so many that the rest of the policy is not worth a look.
-        """
+        """Add findings; raises TooManyFindings when the rest of the policy is not worth a look."""
         self.findings.extend(findings)
         if len(self.findings) > MOST_FINDINGS:
             raise TooManyFindings
 
-    def report(
-        self,
-        code: str,
-        message: str,
-        location: Location,
-        *,
-        at_key: bool = False,
-        offset: int | None = None,
-        fix: str = "",
-        notes: tuple[str, ...] = (),
-        severity: Severity = "error",
-    ) -> None:
+    def report(self, code: str, message: str, location: Location, **parts: Unpack[Parts]) -> None:
         """Add a finding at a place of the document; arguments as for ``Document.finding``."""
-        finding = self.document.finding(
-            code,
-            message,
-            location,
-            at_key=at_key,
-            offset=offset,
-            fix=fix,
-            notes=notes,
-            severity=severity,
-        )
-        self.add([finding])
+        self.add([self.document.finding(code, message, location, **parts)])
 
     def tables(self, name: str) -> Mapping[str, Any]:
         """Return the tables under a top-level key of the document."""
@@ -192,12 +118,8 @@ class Draft:
     ) -> ModelT | None:
         """Validate a table with the names in it, add what is wrong, and return it if nothing is.
 
-        Args:
-            location: Where it is.
-            model: What it must be.
-            raw: The value.
-            also: Further keys that the table may have.
-            note: Says what is known of a key that the table does not have.
+        ``also`` are further keys that it may have; ``note`` says what is known of a key that it
+        may not have.
         """
         before = len(self.findings)
         if isinstance(raw, dict) and issubclass(model, Table):

@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import Any
+from typing import Any, Unpack
 
 from switchyard_core.errors import Finding, PolicyError
-from switchyard_core.policy.document import MAX_BYTES, Document, read_document
+from switchyard_core.policy.document import MAX_BYTES, Document, Parts, read_document
 from switchyard_core.policy.models import IncludedFile
 from switchyard_core.policy.places import Location
 from switchyard_core.policy.secrets import shown
@@ -36,28 +36,17 @@ _INSIDE = "write a path below the folder of this file, such as `rules/mine.toml`
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Included:
-    """A policy's document together with what it includes.
+    """A policy's document together with what it includes."""
 
-    Args:
-        document: The document; its values hold the included rule sets too.
-        findings: What is wrong with the includes and the included files as such.
-        complete: Whether every included file could be read, so that a name that is still
-            unknown is indeed wrong.
-    """
-
-    document: Document
-    findings: tuple[Finding, ...]
+    document: Document  # the document; its values hold the included rule sets too
+    findings: tuple[Finding, ...]  # what is wrong with the includes and the included files as such
+    #: whether every included file could be read, so that a name that is still unknown is indeed
+    #: wrong
     complete: bool
 
 
 def with_included(document: Document, base: Path, path: Path | None = None) -> Included:
-    """Return a document with the rule sets of the files that it includes.
-
-    Args:
-        document: The policy.
-        base: Its folder; nothing outside of it is read.
-        path: Its file, ``None`` when it comes from none.
-    """
+    """Return a document with the rule sets of what it includes; nothing outside of base is read."""
     if not _entries(document):
         return Included(document=document, findings=(), complete=True)
     own = document.values.get("mutation_rules", {})
@@ -92,42 +81,22 @@ def _resolved(path: Path) -> Path | None:
 
 @dataclass(slots=True, kw_only=True)
 class _Reading:
-    """What was read so far.
+    """What was read so far."""
 
-    Args:
-        base: The policy's folder as it was given, for names of files.
-        root: The same folder without symbolic links.
-        complete: As for :class:`Included`.
-        findings: Findings so far.
-        files: Included files, in order.
-        rule_sets: Values of included rule sets by name.
-        homes: Documents that have the rule sets, by name.
-        places: Where each file was first included, by its real path.
-        entries: How many includes were looked at.
-        size: Bytes of the included files.
-        names: TOML files below a folder, by the folder.
-    """
-
-    base: Path
-    root: Path
+    base: Path  # the policy's folder as it was given, for names of files
+    root: Path  # the same folder without symbolic links
     complete: bool = True
     findings: list[Finding] = field(default_factory=list)
     files: list[Document] = field(default_factory=list)
     rule_sets: dict[str, Any] = field(default_factory=dict)
-    homes: dict[str, Document] = field(default_factory=dict)
-    places: dict[Path, str] = field(default_factory=dict)
+    homes: dict[str, Document] = field(default_factory=dict)  # by rule set
+    places: dict[Path, str] = field(default_factory=dict)  # where each file was first included
     entries: int = 0
-    size: int = 0
-    names: dict[PurePosixPath, list[str]] = field(default_factory=dict)
+    size: int = 0  # in bytes
+    names: dict[PurePosixPath, list[str]] = field(default_factory=dict)  # TOML files by folder
 
     def follow(self, holder: Document, folder: PurePosixPath, chain: tuple[Path, ...]) -> None:
-        """Read what a document includes.
-
-        Args:
-            holder: The document.
-            folder: Its folder, relative to the policy's.
-            chain: Real paths of the policy and of the files that led to the document.
-        """
+        """Read what a document includes."""
         for index, text in _entries(holder):
             location = ("include", index)
             if self.entries >= MAX_FILES:
@@ -243,16 +212,9 @@ class _Reading:
         return self.names[folder]
 
     def _report(
-        self,
-        holder: Document,
-        code: str,
-        message: str,
-        location: Location,
-        *,
-        fix: str,
-        notes: tuple[str, ...] = (),
+        self, holder: Document, code: str, message: str, location: Location, **parts: Unpack[Parts]
     ) -> None:
-        self.findings.append(holder.finding(code, message, location, fix=fix, notes=notes))
+        self.findings.append(holder.finding(code, message, location, **parts))
 
 
 def _toml_files(folder: Path) -> Iterator[Path]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import tomli
 
@@ -20,6 +20,8 @@ __all__ = ["STRING", "Lines", "Location", "Node", "Outline", "Place", "Positions
 #: Path in a document: table keys and array indexes.
 Location = tuple[str | int, ...]
 
+#: How a key is given: by ``key = value``, by a header, as the first part of a dotted key, or only
+#: through headers of its children.
 _Kind = Literal["value", "table", "dotted", "implied"]
 
 _GAP = re.compile(r"(?:[ \t\n]+|#[^\n]*)*")
@@ -41,24 +43,14 @@ _PIECE = re.compile(r"(?P<nothing>\\[ \t]*\n[ \t\n]*)|\\u.{4}|\\U.{8}|\\x.{2}|\\
 
 @dataclass(slots=True)
 class Node:
-    """One key or array element.
-
-    Args:
-        path: Where it is in the document.
-        key: Offset at which the key or element begins, -1 when unknown.
-        value: Offset at which its value begins; a table begins at its header's key.
-        kind: How it was given: by ``key = value``, by a header, as the first part of a dotted
-            key, or only through headers of its children.
-        children: Its keys or elements.
-        is_table_array: Whether headers in double brackets make its elements.
-    """
+    """One key or array element."""
 
     path: Location
-    key: int = -1
-    value: int = -1
+    key: int = -1  # offset at which the key or element begins, -1 when unknown
+    value: int = -1  # offset at which its value begins; a table begins at its header's key
     kind: _Kind = "implied"
     children: dict[str | int, Node] = field(default_factory=dict)
-    is_table_array: bool = False
+    is_table_array: bool = False  # headers in double brackets make its elements
 
     def child(self, name: str | int, offset: int) -> Node:
         """Return the child of a name, made at an offset if it is new."""
@@ -68,20 +60,12 @@ class Node:
         return node
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Repeat:
-    """A key or table that was given before.
-
-    Args:
-        path: The key.
-        offset: Where it is given again.
-        first: Where it was given first.
-        kind: What it was there.
-    """
+class Repeat(NamedTuple):
+    """A key or table that was given before, with what it was then."""
 
     path: Location
-    offset: int
-    first: int
+    offset: int  # where it is given again
+    first: int  # where it was given first
     kind: _Kind
 
 
@@ -106,21 +90,14 @@ class Outline:
         max_depth: Keys and indexes after which reading stops, ``None`` for no limit.
     """
 
-    #: The top-level table.
-    root: Node
-    #: Where the value begins that is nested too deeply, -1 when none is.
-    deep: int
-    #: Where the string begins that is not closed, -1 when none is.
-    open_string: int
-    #: Where the innermost array or inline table begins that is not closed, -1 when none is.
-    open_bracket: int
-    #: The first key that was given before.
-    repeat: Repeat | None
-
     def __init__(self, text: str, max_depth: int | None = None) -> None:
+        #: The top-level table.
         self.root = Node(())
+        #: Where the value begins that is nested too deeply, the string that is not closed, and the
+        #: innermost array or inline table that is not closed; -1 when there is none.
         self.deep = self.open_string = self.open_bracket = -1
-        self.repeat = None
+        #: The first key that was given before.
+        self.repeat: Repeat | None = None
         self._text = text
         self._at = 0
         self._max_depth = max_depth
@@ -152,7 +129,7 @@ class Outline:
 
     def _repeated(self, node: Node, offset: int) -> None:
         if self.repeat is None:
-            self.repeat = Repeat(path=node.path, offset=offset, first=node.key, kind=node.kind)
+            self.repeat = Repeat(node.path, offset, node.key, node.kind)
 
     def _header(self, *, is_array: bool) -> Node:
         node = self.root

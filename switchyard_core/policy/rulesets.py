@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from types import MappingProxyType
 
 from switchyard_core.mutation import RuleProblem, check_rule_set
@@ -30,7 +28,6 @@ _CAUSES: Mapping[str, frozenset[str]] = MappingProxyType(
     }
 )
 _KNOWN_KEYS = frozenset(allowed_keys(RuleModel)) | frozenset(allowed_keys(ConditionModel))
-_OPEN_BRACKET = re.compile(r" at column (\d+)")
 
 
 def resolve_rule_sets(draft: Draft) -> dict[str, RuleSetModel]:
@@ -111,7 +108,6 @@ def _is_inside(path: Location, table: Location) -> bool:
 def _report(
     draft: Draft, location: Location, rest: Salvaged[RuleSetModel], problem: RuleProblem
 ) -> None:
-    problem = _without_column(problem)
     draft.report(
         problem.code,
         problem.message,
@@ -121,15 +117,6 @@ def _report(
         fix=problem.fix,
         notes=problem.notes,
     )
-
-
-def _without_column(problem: RuleProblem) -> RuleProblem:
-    """Turn a column that the message of a glob names into the place of the finding."""
-    found = _OPEN_BRACKET.search(problem.message) if problem.code == "SY403" else None
-    if found is None:
-        return problem
-    message = problem.message.replace(found.group(), "")
-    return replace(problem, message=message, column=(problem.column or 0) + int(found.group(1)))
 
 
 def check_used_packs(

@@ -55,15 +55,13 @@ _TABLES: tuple[tuple[str, str, str, type[BaseModel]], ...] = (
     ("replay", "", "replay", ReplaySettings),
     ("housekeeping", "items", "housekeeping", Housekeeping),
 )
-_ARGUMENT = re.compile(r"(?P<name>\w+): (?P<text>.*)")
-_SECTION = re.compile(r"^(?:Args|Returns|Raises|Guarantees|Example|Source):$", re.MULTILINE)
+#: The arguments in a docstring: all of them, and the name and the text of each.
+_ARGUMENTS = re.compile(r"^Args:\n((?: .*\n?|\n(?= ))*)", re.MULTILINE)
+_ARGUMENT = re.compile(r"^    (\w+): (.*(?:\n {5,}.*)*)", re.MULTILINE)
 
 
 def policy_schema(registry: PluginRegistry) -> dict[str, Any]:
     """Return the JSON Schema (2020-12) of a policy, with what is installed.
-
-    Args:
-        registry: Installed plugins.
 
     Returns:
         A new object; equal for equal plugins, keys in the order of the documentation.
@@ -185,29 +183,9 @@ class _Described(TolerantSchema):
 def _documented(model: type[BaseModel]) -> tuple[str, Mapping[str, str]]:
     """Return the first sentence of a model's docstring, and what it says about its keys."""
     text = inspect.cleandoc(model.__doc__ or "")
-    summary = _plain(text.partition("\n\n")[0]) if not text.startswith("Args:") else ""
-    parts = _SECTION.split(text)
-    headings = _SECTION.findall(text)
-    arguments: dict[str, str] = {}
-    for heading, part in zip(headings, parts[1:], strict=True):
-        if heading == "Args:":
-            arguments |= _arguments(part)
-    return summary, arguments
-
-
-def _arguments(text: str) -> dict[str, str]:
-    found: dict[str, str] = {}
-    name = ""
-    for line in inspect.cleandoc(text).splitlines():
-        match = _ARGUMENT.fullmatch(line)
-        if match is not None:
-            name = match["name"]
-            found[name] = match["text"]
-        elif name and line.startswith(" "):
-            found[name] += f" {line.strip()}"
-        else:
-            name = ""
-    return {name: _plain(text) for name, text in found.items()}
+    summary = "" if text.startswith("Args:") else _plain(text.partition("\n\n")[0])
+    keys = _ARGUMENT.findall("".join(_ARGUMENTS.findall(text)))
+    return summary, {name: _plain(said) for name, said in keys}
 
 
 def _plain(text: str) -> str:

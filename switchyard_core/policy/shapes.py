@@ -40,19 +40,12 @@ _WORDS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Named:
-    """A name in a table.
+    """A name in a table."""
 
-    Args:
-        kind: What it should be the name of.
-        name: The name.
-        location: Where it is; for a default the key that would hold it.
-        is_key: Whether it is the key of a table.
-    """
-
-    kind: ReferenceKind
+    kind: ReferenceKind  # what it should be the name of
     name: str
-    location: Location
-    is_key: bool = False
+    location: Location  # where it is; for a default the key that would hold it
+    is_key: bool = False  # whether it is the key of a table
 
 
 def allowed_keys(model: type[BaseModel]) -> tuple[str, ...]:

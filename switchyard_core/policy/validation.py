@@ -77,15 +77,11 @@ class Salvaged(Generic[ModelT]):
     """What remains of a table when everything is left out that is wrong in itself.
 
     It can be checked further, so that one wrong value does not hide other problems.
-
-    Args:
-        model: The rest.
-        left_out: Places of the wrong parts, in the table as it was.
-        indexes: Per array with such parts, the original index of each element that is left.
     """
 
-    model: ModelT
-    left_out: tuple[Location, ...]
+    model: ModelT  # the rest
+    left_out: tuple[Location, ...]  # places of the wrong parts, in the table as it was
+    #: per array with such parts, the original index of each element that is left
     indexes: Mapping[Location, tuple[int, ...]]
 
     def original(self, location: Location) -> Location:

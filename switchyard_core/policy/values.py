@@ -81,15 +81,11 @@ _SESSION_HEADERS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class _As:
-    """Replaces the text of a key by what it stands for; Python code gives the thing itself.
+    """Replaces the text of a key by what it stands for; Python code gives the thing itself."""
 
-    Args:
-        make: Returns the thing; ``info.context`` is the :class:`.Draft` of the policy.
-        pattern: What the JSON Schema says about the text, ``""`` for nothing.
-    """
-
+    #: returns the thing; ``info.context`` is the :class:`.Draft` of the policy
     make: Callable[[str, ValidationInfo], Any]
-    pattern: str = ""
+    pattern: str = ""  # what the JSON Schema says about the text, ``""`` for nothing
 
     def __get_pydantic_core_schema__(
         self, source: Any, _handler: GetCoreSchemaHandler

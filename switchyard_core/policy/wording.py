@@ -72,14 +72,7 @@ def suggestion(name: str, known: Iterable[str], otherwise: str) -> str:
 def unknown_key(
     document: Document, location: Location, allowed: Iterable[str], note: str = ""
 ) -> Finding:
-    """Return the finding for a key that its table does not have.
-
-    Args:
-        document: The document.
-        location: The key.
-        allowed: The keys that the table has.
-        note: What else is known about the key.
-    """
+    """Return the finding for a key that its table does not have."""
     key, names = str(location[-1]), sorted(allowed)
     notes = [f"allowed keys: {', '.join(names)}"] if names else []
     return document.finding(
@@ -105,14 +98,7 @@ def place_of(raw: Any, detail: ErrorDetails) -> Location:
 def misspelt(
     model: type[BaseModel], raw: Any, details: Sequence[ErrorDetails], also: tuple[str, ...]
 ) -> list[ErrorDetails]:
-    """Return the problems without missing keys that unknown keys beside them are likely to mean.
-
-    Args:
-        model: What the value should be.
-        raw: The value.
-        details: Its problems.
-        also: Further keys that the table may have.
-    """
+    """Return the problems without missing keys that unknown keys beside them are likely to mean."""
     unknown = [place_of(raw, each) for each in details if each["type"] == "extra_forbidden"]
     tables = {_absent(raw, each)[:-1] for each in details if each["type"] == "missing"}
     meant = {
@@ -134,32 +120,29 @@ def problem(
     also: Iterable[str] = (),
     note: Callable[[str], str] = lambda _key: "",
 ) -> Finding:
-    """Return the finding for one problem that pydantic has with a value.
-
-    Args:
-        document: The document.
-        location: Where the value is.
-        model: What it should be.
-        raw: The value.
-        detail: The problem.
-        also: Further keys that the table may have.
-        note: Says what is known of a key that the table does not have.
-    """
+    """Return the finding for one problem that pydantic has with a value; see ``validate``."""
     kind, context = detail["type"], detail.get("ctx", {})
     inner, value = _existing(raw, detail)
     where = (*location, *inner)
-    bad_date = next((words for prefix, words in _DATES.items() if kind.startswith(prefix)), None)
     if kind == "extra_forbidden":
         more = note(str(inner[-1])) if len(inner) == 1 else ""
         return unknown_key(document, where, _allowed(model, inner, also), more)
     if kind == "missing":
-        return _missing(document, where, model, inner, str(detail["loc"][-1]))
-    if bad_date is not None:
-        return _bad_date(document, where, *bad_date, value)
+        key = str(detail["loc"][-1])
+        fix = f"add `{key} = ...` to this table"
+        if word_at(model, (*inner, key)) == "a table":
+            fix = f"add a table `[{dotted((*where, key))}]`"
+        return document.finding("SY105", f"missing key `{key}`", where, at_key=True, fix=fix)
+    wanted = _TYPES.get(kind)
+    for word, example in (words for prefix, words in _DATES.items() if kind.startswith(prefix)):
+        wanted = word
+        if isinstance(value, str) or is_date(value):
+            message, fix = f"must be {word} such as {example}", f"write {example}, without quotes"
+            return document.finding("SY107", message, where, fix=fix)
     if is_date(value):
-        return _wrong_type(document, where, word_at(model, inner), value)
-    if kind in _TYPES:
-        return _wrong_type(document, where, _TYPES[kind], value)
+        wanted = word_at(model, inner)
+    if wanted is not None:
+        return _wrong_type(document, where, wanted, value)
     if kind in {"literal_error", "enum"}:
         return _not_allowed(document, where, value, _literals(context.get("expected", "")))
     raised = context.get("error")
@@ -198,24 +181,6 @@ def _has(value: Any, part: int | str) -> bool:
 def _absent(raw: Any, detail: ErrorDetails) -> Location:
     """Return the place that a missing key would have."""
     return (*place_of(raw, detail), str(detail["loc"][-1]))
-
-
-def _missing(
-    document: Document, where: Location, model: type[BaseModel], inner: Location, key: str
-) -> Finding:
-    fix = f"add `{key} = ...` to this table"
-    if word_at(model, (*inner, key)) == "a table":
-        fix = f"add a table `[{dotted((*where, key))}]`"
-    return document.finding("SY105", f"missing key `{key}`", where, at_key=True, fix=fix)
-
-
-def _bad_date(
-    document: Document, where: Location, word: str, example: str, value: object
-) -> Finding:
-    if not isinstance(value, str) and not is_date(value):
-        return _wrong_type(document, where, word, value)
-    message, fix = f"must be {word} such as {example}", f"write {example}, without quotes"
-    return document.finding("SY107", message, where, fix=fix)
 
 
 def _refused(document: Document, where: Location, error: ValueError, *, at_key: bool) -> Finding:

@@ -9,7 +9,7 @@ from switchyard_core.declarations import LintRule
 from switchyard_core.errors import Finding
 from switchyard_core.policy.lint import mutation, tables
 from switchyard_core.policy.lint.base import Rule
-from switchyard_core.policy.lint.suppressions import Lint, without_suppressed
+from switchyard_core.policy.lint.suppressions import without_suppressed
 from switchyard_core.policy.models import Policy
 from switchyard_core.policy.secrets import one_line
 
@@ -34,26 +34,18 @@ def lint(
 
     A policy with errors has only its resolved parts; then the rules whose answer could depend
     on the other parts, and the rules of plugins, are left out.
-
-    Args:
-        policy: The policy, as far as it could be resolved.
-        plugin_rules: Rules of the registry.
-        problems: Errors of the policy.
-        rules: The built-in rules.
     """
     codes = {problem.code for problem in problems}
-    lints: list[Lint] = []
+    own, theirs = tuple(rules), tuple(plugin_rules)
+    ran = [rule for rule in own if codes.isdisjoint(rule.needs)]
+    names = {rule.name for rule in ran}
     found: list[Finding] = []
-    for own in rules:
-        ran = codes.isdisjoint(own.needs)
-        lints.append(Lint(name=own.name, code=own.code, ran=ran))
-        if ran:
-            found += _guarded(own.check, policy, f"lint rule `{own.name}`", _OURS)
-    for rule in plugin_rules:
-        lints.append(Lint(name=rule.name, code=rule.code, ran=not problems))
-        if not problems:
-            found += _guarded(rule.check, policy, f"lint rule `{rule.code}`", _THEIRS)
-    return without_suppressed(policy.document, found, lints)
+    for rule in ran:
+        found += _guarded(rule.check, policy, f"lint rule `{rule.name}`", _OURS)
+    for other in () if problems else theirs:
+        names.add(other.name)
+        found += _guarded(other.check, policy, f"lint rule `{other.code}`", _THEIRS)
+    return without_suppressed(policy.document, found, (*own, *theirs), names)
 
 
 def _guarded(

@@ -14,19 +14,14 @@ __all__ = ["Rule"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """A warning about a policy that works but may not do what its author meant.
+    """A warning about a policy that works but may not do what its author meant."""
 
-    Args:
-        code: ``SY`` and three digits.
-        name: Named for the bad pattern, in kebab-case; suppressions and its page use it.
-        check: Yields the findings of one policy. A policy with errors has only the parts that
-            could be resolved.
-        needs: Codes of errors after which the answer would mislead, so that it is not run.
-    """
-
-    code: str
-    name: str
+    code: str  # ``SY`` and three digits
+    name: str  # named for the bad pattern, in kebab-case; suppressions and its page use it
+    #: yields the findings of one policy. A policy with errors has only the parts that could be
+    #: resolved
     check: Callable[[Policy], Iterator[Finding]]
+    #: codes of errors after which the answer would mislead, so that it is not run
     needs: frozenset[str] = frozenset()
 
     @property

@@ -7,17 +7,19 @@ names, or alone on a line above it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
+from switchyard_core.declarations import LintRule
 from switchyard_core.errors import Finding
 from switchyard_core.policy.document import Document
+from switchyard_core.policy.lint.base import Rule
 from switchyard_core.policy.places import STRING, Lines
 from switchyard_core.policy.secrets import shown
 from switchyard_core.policy.wording import suggestion
 
-__all__ = ["Lint", "Suppression", "suppressions", "without_suppressed"]
+__all__ = ["Suppression", "suppressions", "without_suppressed"]
 
 #: A whole comment, or a string, in which a `#` begins none.
 _PIECE = re.compile(rf"(?P<comment>#[^\n]*)|(?:{STRING.pattern})", re.DOTALL)
@@ -29,37 +31,14 @@ _FORM = "write `# switchyard: allow <name> -- <reason>`"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lint:
-    """A lint rule as suppressions see it.
-
-    Args:
-        name: What a comment calls it.
-        code: Code of its findings.
-        ran: Whether it ran; when it did not, nobody knows whether a suppression is needed.
-    """
-
-    name: str
-    code: str
-    ran: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Suppression:
-    """One comment.
+    """One comment."""
 
-    Args:
-        line: 1-based line of the comment.
-        column: 1-based column of the comment.
-        covers: The line whose findings it suppresses.
-        name: The rule that it names, ``""`` when the comment is malformed.
-        reason: ``""`` when none is given.
-    """
-
-    line: int
-    column: int
-    covers: int
-    name: str
-    reason: str
+    line: int  # 1-based line of the comment
+    column: int  # 1-based column of the comment
+    covers: int  # the line whose findings it suppresses
+    name: str  # the rule that it names, ``""`` when the comment is malformed
+    reason: str  # ``""`` when none is given
 
 
 def suppressions(text: str) -> Iterator[Suppression]:
@@ -99,36 +78,37 @@ def _code_below(rows: Sequence[str]) -> list[int]:
 
 
 def without_suppressed(
-    document: Document, found: Iterable[Finding], lints: Sequence[Lint]
+    document: Document,
+    found: Iterable[Finding],
+    rules: Sequence[Rule | LintRule],
+    ran: Collection[str],
 ) -> list[Finding]:
     """Return findings without the suppressed ones, with what is wrong with suppressions.
 
-    Args:
-        document: The policy.
-        found: Findings of lint rules.
-        lints: Every lint rule there is.
+    Of a rule that is not among the names of those that ran, nobody knows whether a suppression
+    is needed.
     """
-    by_name = {lint.name: lint for lint in reversed(lints)}
+    by_name = {rule.name: rule for rule in reversed(rules)}
     left: dict[tuple[str, str, int], list[Finding]] = {}
     for finding in found:
         left.setdefault((finding.code, finding.file, finding.line), []).append(finding)
     wrong: list[Finding] = []
     for file in (document, *document.included):
         for comment in suppressions(file.text):
-            lint = by_name.get(comment.name)
-            if lint is None:
-                wrong.append(_refused(file, comment, lints, guess=len(wrong) < _MOST_GUESSED))
+            rule = by_name.get(comment.name)
+            if rule is None:
+                wrong.append(_refused(file, comment, rules, guess=len(wrong) < _MOST_GUESSED))
             elif not comment.reason:
-                message = f"no reason is given for allowing `{lint.name}`"
+                message = f"no reason is given for allowing `{rule.name}`"
                 wrong.append(_finding(file, comment, "SY191", message, _FORM))
-            elif not left.pop((lint.code, file.name, comment.covers), []) and lint.ran:
-                message = f"nothing here needs `{lint.name}` to be allowed"
+            elif not left.pop((rule.code, file.name, comment.covers), []) and rule.name in ran:
+                message = f"nothing here needs `{rule.name}` to be allowed"
                 wrong.append(_finding(file, comment, "SY193", message, "remove the comment"))
     return [*chain.from_iterable(left.values()), *wrong]
 
 
 def _refused(
-    document: Document, comment: Suppression, lints: Sequence[Lint], *, guess: bool
+    document: Document, comment: Suppression, rules: Sequence[Rule | LintRule], *, guess: bool
 ) -> Finding:
     """Return the finding for a comment that names no lint rule."""
     if not comment.name:
@@ -136,22 +116,16 @@ def _refused(
     message = f"no lint rule is called `{shown(comment.name)}`"
     if not guess:
         return _finding(document, comment, "SY192", message, "`switchyard rule` lists them")
-    names = sorted({lint.name for lint in lints})
-    coded = {lint.code: lint.name for lint in lints}
+    names = sorted({rule.name for rule in rules})
+    coded = {rule.code: rule.name for rule in rules}
     fix = suggestion(comment.name, names, "use one of these")
     if comment.name.upper() in coded:
         fix = f"write its name, `{coded[comment.name.upper()]}`"
-    notes = (f"lint rules: {', '.join(names)}",)
-    return _finding(document, comment, "SY192", message, fix, notes)
+    return _finding(document, comment, "SY192", message, fix, f"lint rules: {', '.join(names)}")
 
 
 def _finding(
-    document: Document,
-    comment: Suppression,
-    code: str,
-    message: str,
-    fix: str,
-    notes: tuple[str, ...] = (),
+    document: Document, comment: Suppression, code: str, message: str, fix: str, *notes: str
 ) -> Finding:
     return Finding(
         code=code,
