@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal, Unpack
 
@@ -224,17 +224,15 @@ def _place(finding: Finding) -> tuple[int, int]:
     return finding.line, finding.column
 
 
+@dataclass(slots=True)
 class _Reader:
     """Makes cases of a validated file and collects what is wrong beyond types and keys."""
 
-    def __init__(
-        self, document: Document, folder: Path, policy: Policy, registry: PluginRegistry
-    ) -> None:
-        self.findings: list[Finding] = []
-        self._document = document
-        self._folder = folder
-        self._policy = policy
-        self._registry = registry
+    _document: Document
+    _folder: Path
+    _policy: Policy
+    _registry: PluginRegistry
+    findings: list[Finding] = field(default_factory=list)
 
     def cases(self, model: CaseFileModel) -> tuple[Case, ...]:
         first: dict[str, Location] = {}

@@ -74,7 +74,7 @@ def check_policy_text(
     base_dir: str | os.PathLike[str] = ".",
     environ: Mapping[str, str] | None = None,
 ) -> CheckResult:
-    """Check the text of a policy; never raises for what is wrong with it.
+    """Check the text of a policy, as :func:`check_policy` does a file.
 
     Args:
         text: TOML.

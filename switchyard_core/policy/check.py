@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from switchyard_core.declarations import LatchStoreType, PlanStoreType
 from switchyard_core.errors import Finding
 from switchyard_core.plugins import PluginRegistry
-from switchyard_core.policy.document import Document
+from switchyard_core.policy.document import Document, leaves
 from switchyard_core.policy.draft import Draft, TooManyFindings
 from switchyard_core.policy.include import with_included
 from switchyard_core.policy.lint import lint
@@ -50,12 +50,12 @@ def check_document(
     path: Path | None,
 ) -> CheckResult:
     """Check a document and resolve every name in it; arguments as for ``check_policy_text``."""
-    included = with_included(document, base, path)
-    draft = Draft(document=included.document, registry=registry, environ=environ, base=base)
+    whole, problems, complete = with_included(document, base, path)
+    draft = Draft(document=whole, registry=registry, environ=environ, base=base)
     # A file that could not be read may well declare the rule set that is not there.
-    excused = frozenset() if included.complete else frozenset({"SY404"})
+    excused = frozenset() if complete else frozenset({"SY404"})
     try:
-        draft.add(included.findings)
+        draft.add(problems)
         policy = _resolved(draft, path)
     except TooManyFindings:
         return _stopped(draft, excused)
@@ -246,22 +246,15 @@ def _check_client(draft: Draft, location: Location, raw: Mapping[str, Any]) -> N
 def _check_target(draft: Draft, location: Location, raw: Mapping[str, Any]) -> None:
     """Report what JSON cannot hold in the body that a target adds."""
     extra = raw.get("extra_body")
-    for inner, problem in _not_json(extra if isinstance(extra, dict) else {}, ()):
+    for inner, value in leaves(extra if isinstance(extra, dict) else {}):
+        if isinstance(value, float) and not math.isfinite(value):
+            problem = "JSON has no such number"
+        elif not isinstance(value, str | int | float):
+            problem = "JSON has no dates; write a string"
+        else:
+            continue
         fix = "use strings, finite numbers, booleans, arrays and tables"
         draft.report("SY211", problem, (*location, "extra_body", *inner), fix=fix)
-
-
-def _not_json(value: Any, location: Location) -> Iterator[tuple[Location, str]]:
-    if isinstance(value, dict):
-        for key, item in value.items():
-            yield from _not_json(item, (*location, key))
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _not_json(item, (*location, index))
-    elif isinstance(value, float) and not math.isfinite(value):
-        yield location, "JSON has no such number"
-    elif not isinstance(value, str | int | float):
-        yield location, "JSON has no dates; write a string"
 
 
 def _housekeeping(draft: Draft) -> tuple[Housekeeping, ...]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, TypedDict, Unpack
 
 import tomli
 
@@ -21,6 +21,8 @@ __all__ = [
     "Document",
     "Parts",
     "dotted",
+    "is_file",
+    "leaves",
     "parse_document",
     "read_document",
 ]
@@ -39,6 +41,23 @@ _UNCLOSED_STRING = frozenset(
 _UNCLOSED_BRACKET = frozenset({"Unclosed array", "Unclosed inline table"})
 #: An integer that Python may refuse to convert.
 _LONG_NUMBER = re.compile(r"[+-]?[0-9_]{4000}")
+
+
+def leaves(value: Any, location: Location = ()) -> Iterator[tuple[Location, Any]]:
+    """Yield every value inside of tables and arrays, with its place."""
+    if isinstance(value, dict | list):
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from leaves(item, (*location, key))
+    else:
+        yield location, value
+
+
+def is_file(path: Path) -> bool:
+    """Return whether there is a file, whatever a path may look like."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
 
 
 def dotted(location: Location) -> str:
@@ -60,10 +79,10 @@ def _quoted(key: str) -> str:
 
 
 class Parts(TypedDict, total=False):
-    """What a finding may say beside its code, its message and its place; see Document.finding."""
+    """What a finding may have beside its code, its message and its place."""
 
-    at_key: bool
-    offset: int | None
+    at_key: bool  # point at the key and not at the value
+    offset: int | None  # point at this character (0-based) of the string value
     fix: str
     notes: tuple[str, ...]
     severity: Severity
@@ -95,30 +114,11 @@ class Document:
         return value if isinstance(value, dict) else {}
 
     def finding(
-        self,
-        code: str,
-        message: str,
-        location: Location,
-        *,
-        at_key: bool = False,
-        offset: int | None = None,
-        fix: str = "",
-        notes: tuple[str, ...] = (),
-        severity: Severity = "error",
+        self, code: str, message: str, location: Location, **parts: Unpack[Parts]
     ) -> Finding:
-        """Return a finding with the place of a location in this document.
-
-        Args:
-            code: Code of the finding.
-            message: What is wrong.
-            location: The value it is about.
-            at_key: Point at the key and not at the value.
-            offset: Point at this character (0-based) of the string value.
-            fix: What to do.
-            notes: Further lines.
-            severity: ``error`` or ``warning``.
-        """
+        """Return a finding with the place of a location in this document."""
         home = self._home(location)
+        at_key, offset = parts.get("at_key", False), parts.get("offset")
         place = home.positions.place(location, at_key=at_key, offset=offset)
         return Finding(
             code=code,
@@ -127,9 +127,9 @@ class Document:
             line=place.line,
             column=place.column,
             path=dotted(location),
-            severity=severity,
-            notes=notes,
-            fix=fix,
+            severity=parts.get("severity", "error"),
+            notes=parts.get("notes", ()),
+            fix=parts.get("fix", ""),
         )
 
     def where(self, location: Location, *, at_key: bool = False) -> str:
@@ -174,7 +174,7 @@ def parse_document(source: str | bytes, name: str) -> Document:
     try:
         values = tomli.loads(text)
     except tomli.TOMLDecodeError as error:
-        raise PolicyError([_syntax(text, name, error)]) from None
+        raise _not_toml(text, name, error) from None
     except RecursionError:
         raise _too_deep(text, name, Outline(text, MAX_DEPTH)) from None
     except ValueError:
@@ -209,8 +209,8 @@ def _decode(data: bytes, name: str) -> str:
         raise _refusal(name, "SY102", "not UTF-8 text", place=place, fix=fix) from None
 
 
-def _syntax(text: str, name: str, error: tomli.TOMLDecodeError) -> Finding:
-    """Return the finding for a text that is not TOML, with what was open before it."""
+def _not_toml(text: str, name: str, error: tomli.TOMLDecodeError) -> PolicyError:
+    """Return the error for a text that is not TOML, with what was open before it."""
     outline, lines = Outline(text[: error.pos]), Lines(text)
     message, fix = error.msg, "correct the syntax; nothing after this place was read"
     place, notes = Place(line=error.lineno, column=error.colno), tuple[str, ...]()
@@ -218,10 +218,8 @@ def _syntax(text: str, name: str, error: tomli.TOMLDecodeError) -> Finding:
     if message.startswith(_REPEATS) and repeat is not None:
         word = "table" if repeat.kind == "table" else "key"
         message = f"{word} `{dotted(repeat.path)}` is given twice"
-        place, fix = (
-            lines.place(repeat.offset),
-            "remove one of them; nothing after this place was read",
-        )
+        place = lines.place(repeat.offset)
+        fix = "remove one of them; nothing after this place was read"
         notes = (f"first given at {lines.place(repeat.first).of(name)}",)
     elif message.startswith(_REPEATS):
         # Its own text shows a Python tuple.
@@ -231,7 +229,7 @@ def _syntax(text: str, name: str, error: tomli.TOMLDecodeError) -> Finding:
     elif message in _UNCLOSED_BRACKET and outline.open_bracket >= 0:
         notes = (f"the bracket was opened at {lines.place(outline.open_bracket).of(name)}",)
     message = f"not TOML: {message[:1].lower()}{message[1:]}"
-    return _finding(name, "SY103", message, place=place, fix=fix, notes=notes)
+    return _refusal(name, "SY103", message, place=place, fix=fix, notes=notes)
 
 
 def _too_deep(text: str, name: str, outline: Outline) -> PolicyError:
@@ -251,19 +249,8 @@ def _long_number(text: str) -> Place:
     return Place(line=1, column=1)
 
 
-def _refusal(name: str, code: str, message: str, *, place: Place, fix: str) -> PolicyError:
-    return PolicyError([_finding(name, code, message, place=place, fix=fix)])
-
-
-def _finding(
+def _refusal(
     name: str, code: str, message: str, *, place: Place, fix: str, notes: tuple[str, ...] = ()
-) -> Finding:
-    return Finding(
-        code=code,
-        message=message,
-        file=name,
-        line=place.line,
-        column=place.column,
-        notes=notes,
-        fix=fix,
-    )
+) -> PolicyError:
+    finding = Finding(code=code, message=message, file=name, notes=notes, fix=fix)
+    return PolicyError([replace(finding, line=place.line, column=place.column)])

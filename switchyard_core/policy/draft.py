@@ -100,7 +100,7 @@ class Draft:
             raise TooManyFindings
 
     def report(self, code: str, message: str, location: Location, **parts: Unpack[Parts]) -> None:
-        """Add a finding at a place of the document; arguments as for ``Document.finding``."""
+        """Add a finding at a place of the document."""
         self.add([self.document.finding(code, message, location, **parts)])
 
     def tables(self, name: str) -> Mapping[str, Any]:

@@ -15,14 +15,14 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any, Unpack
 
 from switchyard_core.errors import Finding, PolicyError
-from switchyard_core.policy.document import MAX_BYTES, Document, Parts, read_document
+from switchyard_core.policy.document import MAX_BYTES, Document, Parts, is_file, read_document
 from switchyard_core.policy.models import IncludedFile
 from switchyard_core.policy.places import Location
 from switchyard_core.policy.secrets import shown
 from switchyard_core.policy.validation import validate
 from switchyard_core.policy.wording import suggestion
 
-__all__ = ["MAX_FILES", "Included", "with_included"]
+__all__ = ["MAX_FILES", "with_included"]
 
 #: Most files that a policy includes, directly and by way of others; together they may have
 #: as many bytes as one policy.
@@ -34,35 +34,27 @@ _READABLE = "check its permissions"
 _INSIDE = "write a path below the folder of this file, such as `rules/mine.toml`"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Included:
-    """A policy's document together with what it includes."""
+def with_included(
+    document: Document, base: Path, path: Path | None = None
+) -> tuple[Document, list[Finding], bool]:
+    """Return a document with the rule sets of what it includes; nothing outside of base is read.
 
-    document: Document  # the document; its values hold the included rule sets too
-    findings: tuple[Finding, ...]  # what is wrong with the includes and the included files as such
-    #: whether every included file could be read, so that a name that is still unknown is indeed
-    #: wrong
-    complete: bool
-
-
-def with_included(document: Document, base: Path, path: Path | None = None) -> Included:
-    """Return a document with the rule sets of what it includes; nothing outside of base is read."""
+    Returns:
+        The document, what is wrong with the includes and the included files as such, and whether
+        every file could be read, so that a name that is still unknown is indeed wrong.
+    """
     if not _entries(document):
-        return Included(document=document, findings=(), complete=True)
-    own = document.values.get("mutation_rules", {})
-    reading = _Reading(base=base, root=_resolved(base) or base)
-    reading.homes = dict.fromkeys(own, document) if isinstance(own, dict) else {}
+        return document, [], True
+    own = document.tables("mutation_rules")
+    reading = _Reading(base=base, root=_resolved(base) or base, homes=dict.fromkeys(own, document))
     real = None if path is None else _resolved(path)
     reading.follow(document, PurePosixPath(), () if real is None else (real,))
     values = document.values
-    if isinstance(own, dict):
+    if isinstance(values.get("mutation_rules", {}), dict):
         values = {**values, "mutation_rules": {**own, **reading.rule_sets}}
     homes = {name: reading.homes[name] for name in reading.rule_sets}
-    return Included(
-        document=replace(document, values=values, homes=homes, included=tuple(reading.files)),
-        findings=tuple(reading.findings),
-        complete=reading.complete,
-    )
+    whole = replace(document, values=values, homes=homes, included=tuple(reading.files))
+    return whole, reading.findings, reading.complete
 
 
 def _entries(document: Document) -> list[tuple[int, str]]:
@@ -130,7 +122,7 @@ class _Reading:
         elif real is not None and not real.is_relative_to(self.root):
             message = f"`{shown(text)}` leads out of the policy's folder"
             code, fix = "SY111", "replace the symbolic link by the file"
-        elif real is None or not _is_file(real):
+        elif real is None or not is_file(real):
             message = f"unknown include `{shown(text)}`: there is no such file"
             otherwise = "check the path, or write the file"
             code, fix = "SY110", suggestion(text, self._near(folder), otherwise)
@@ -230,10 +222,3 @@ def _is_elsewhere(text: str) -> bool:
     rooted = text.startswith(("/", "~")) or bool(windows.drive or windows.root)
     # A backslash separates folders on one system only, so the policy would not travel.
     return rooted or "\\" in text or ".." in PurePosixPath(text).parts
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):
-        return False

@@ -77,10 +77,7 @@ def references(
 ) -> Iterator[Named]:
     """Yield every name that a table and the defaults of its model hold, in order of the model.
 
-    Args:
-        model: The model, whose keys :class:`.Reference` marks.
-        raw: The table, as tomli gave it; values of a wrong type are passed over.
-        location: Where the table is.
+    Values of a wrong type are passed over.
     """
     whole = _schema(model)
     return _in_table(whole, whole, raw, location)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails, to_json
 
 from switchyard_core.errors import Finding
-from switchyard_core.policy.document import Document
+from switchyard_core.policy.document import Document, leaves
 from switchyard_core.policy.places import Location
 from switchyard_core.policy.secrets import one_line
 from switchyard_core.policy.shapes import takes_date
@@ -37,10 +37,10 @@ def validate(
     note: Callable[[str], str] = lambda _key: "",
     context: object = None,
 ) -> tuple[ModelT | None, list[Finding]]:
-    """Validate a value of the document.
+    """Return a value of the document as a model has it, and what is wrong with it.
 
     The value goes through JSON, so that arrays fit tuples and sets as a plugin author expects,
-    while nothing else is coerced.
+    while nothing else is coerced. If very much is wrong, only the first problems are returned.
 
     Args:
         document: The document that has it.
@@ -50,10 +50,6 @@ def validate(
         also: Further keys that the table may have, to be named beside the model's own.
         note: Says what is known of a key that the table does not have, ``""`` for nothing.
         context: What the model's validators get as ``info.context``.
-
-    Returns:
-        The instance, or ``None`` and one finding per problem, of the first ones if there are
-        very many.
     """
     if not isinstance(raw, dict):
         wrong = ErrorDetails(type="dict_type", loc=(), msg="", input=raw)
@@ -140,7 +136,7 @@ def _parsed(
         instance = model.model_validate_json(to_json(raw), context=context)
     except ValidationError as error:
         details = error.errors(include_url=False, include_context=True)
-    stray = {place for place in _dates(raw, ()) if not takes_date(model, place)}
+    stray = {place for place, it in leaves(raw) if is_date(it) and not takes_date(model, place)}
     details = [
         each for each in details if place_of(raw, each) not in stray or each["loc"][-1] == "[key]"
     ]
@@ -151,15 +147,6 @@ def _parsed(
         if not any(place[:length] in wrong for length in range(len(place)))
     ]
     return (None if details else instance), details
-
-
-def _dates(value: Any, location: Location) -> Iterator[Location]:
-    """Yield the place of every date and time in a value."""
-    if isinstance(value, dict | list):
-        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from _dates(item, (*location, key))
-    elif is_date(value):
-        yield location
 
 
 def _crashed(

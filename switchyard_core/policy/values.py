@@ -29,6 +29,7 @@ from switchyard_core.identity import HEADER_NAME
 from switchyard_core.jsonio.path import Path as JSONPath
 from switchyard_core.jsonio.path import PathError, compile_path
 from switchyard_core.patterns import PatternError, compile_pattern
+from switchyard_core.policy.document import is_file
 from switchyard_core.policy.secrets import looks_like_credential, shown
 from switchyard_core.policy.validation import UNRESOLVED
 
@@ -243,17 +244,10 @@ def _script(text: str, info: ValidationInfo) -> Path:
         raise _blank("write the text, or remove the key")
     draft: Any = info.context
     path: Path = draft.base / text
-    if info.data.get("kind") == "scripted" and not _is_file(path):
+    if info.data.get("kind") == "scripted" and not is_file(path):
         fix = "give the path relative to the policy's folder"
         raise OptionError(f"there is no script `{shown(text)}`", fix=fix, code="SY209")
     return path
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):
-        return False
 
 
 def _switchable(name: str, info: ValidationInfo) -> str:

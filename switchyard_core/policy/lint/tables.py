@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterator
-from typing import Any
 from urllib.parse import urlsplit
 
 from switchyard_core.errors import Finding
+from switchyard_core.policy.document import leaves
 from switchyard_core.policy.lint.base import Rule
 from switchyard_core.policy.models import Policy
-from switchyard_core.policy.places import Location
 from switchyard_core.policy.secrets import looks_like_credential, shown
 from switchyard_core.policy.shapes import references
 
@@ -21,25 +20,14 @@ _ENDPOINTS = ("/chat/completions", "/responses", "/messages")
 
 
 def _credential_in_policy(policy: Policy) -> Iterator[Finding]:
-    for location, text in _strings(policy.document.values, ()):
-        if looks_like_credential(text):
+    for location, text in leaves(policy.document.values):
+        if isinstance(text, str) and looks_like_credential(text):
             yield policy.finding(
                 "SY190",
                 "this value looks like a credential",
                 location,
                 fix="name an environment variable with `api_key_env`, and revoke the key",
             )
-
-
-def _strings(value: Any, location: Location) -> Iterator[tuple[Location, str]]:
-    if isinstance(value, str):
-        yield location, value
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            yield from _strings(item, (*location, key))
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _strings(item, (*location, index))
 
 
 def _unused_target(policy: Policy) -> Iterator[Finding]:
