@@ -32,14 +32,7 @@ def as_text(
     coverage: bool = False,
     paint: Callable[[State], str] = str,
 ) -> str:
-    """Return results for people.
-
-    Args:
-        results: One per test file.
-        untested: Policies that have none.
-        coverage: Whether to list what no case exercised.
-        paint: Colors the word of a state.
-    """
+    """Return results for people; ``untested`` are policies without a test file."""
     lines: list[str] = []
     for result in results:
         lines += [result.file, *_file(result, paint)]

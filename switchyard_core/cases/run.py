@@ -33,6 +33,7 @@ from switchyard_core.jsonio.path import compile_path
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.policy import Policy, load_policy
 from switchyard_core.policy.places import Location
+from switchyard_core.policy.values import same_json
 
 __all__ = [
     "CaseResult",
@@ -56,19 +57,12 @@ _NOTHING = "nothing"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mismatch:
-    """One expectation that does not hold.
+    """One expectation that does not hold."""
 
-    Args:
-        what: What was looked at, such as ``target`` or ``body $.model``.
-        expected: What was expected, as JSON or in words.
-        got: What came instead.
-        where: ``file:line:column`` of the expectation.
-    """
-
-    what: str
-    expected: str
+    what: str  # what was looked at, such as ``target`` or ``body $.model``
+    expected: str  # as JSON or in words
     got: str
-    where: str
+    where: str  # ``file:line:column`` of the expectation
 
     def render(self) -> str:
         """Return it as one line."""
@@ -77,23 +71,14 @@ class Mismatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseResult:
-    """What came of a case.
-
-    Args:
-        name: Name of the case.
-        where: ``file:line:column`` of the case.
-        state: ``PASS``, ``FAIL`` or ``ERROR``.
-        mismatches: Why it failed.
-        error: Why it could not be carried out.
-        story: The explanation of the request, for people; ``""`` when there is none.
-    """
+    """What came of a case."""
 
     name: str
-    where: str
+    where: str  # ``file:line:column`` of the case
     state: State
-    mismatches: tuple[Mismatch, ...] = ()
-    error: str = ""
-    story: str = ""
+    mismatches: tuple[Mismatch, ...] = ()  # why it failed
+    error: str = ""  # why it could not be carried out
+    story: str = ""  # the explanation of the request, for people
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,16 +96,11 @@ class Coverage:
 
     A route counts when a request led to it, a rule when it decided the label of a call. Rules
     of packs are not counted: their own tests are elsewhere.
-
-    Args:
-        routes: How many routes the policy has.
-        rules: How many mutation rules of its own it has.
-        uncovered: Those that no case exercised, in the order of the policy.
     """
 
-    routes: int
-    rules: int
-    uncovered: tuple[Uncovered, ...]
+    routes: int  # how many the policy has
+    rules: int  # how many it has of its own
+    uncovered: tuple[Uncovered, ...]  # those that no case exercised, in the order of the policy
 
     def missing(self, kind: Literal["route", "rule"]) -> int:
         """Return how many of a kind no case exercised."""
@@ -353,7 +333,7 @@ def _of_body(expect: ExpectModel, body: bytes) -> Iterator[_Difference]:
         actual = values[0] if len(values) == 1 else values
         if not values:
             yield ("body", path), f"body {path}", _shown(wanted), _NOTHING
-        elif not _same(wanted, actual):
+        elif not same_json(wanted, actual):
             yield _differ("body", wanted, actual, path)
     for number, path in enumerate(expect.absent):
         values = compile_path(path).values(tree)
@@ -366,17 +346,6 @@ def _differ(key: str, wanted: Any, actual: Any, name: str = "") -> _Difference:
     if name:
         return (key, name), f"{key} {name}", _shown(wanted), got
     return (key,), key, _shown(wanted), got
-
-
-def _same(left: Any, right: Any) -> bool:
-    """Compare as JSON does: a boolean is never equal to a number."""
-    if isinstance(left, dict) and isinstance(right, dict):
-        return left.keys() == right.keys() and all(_same(left[k], right[k]) for k in left)
-    if isinstance(left, list) and isinstance(right, list):
-        return len(left) == len(right) and all(map(_same, left, right))
-    if isinstance(left, bool) or isinstance(right, bool):
-        return left is right
-    return bool(left == right)
 
 
 def _shown(value: Any) -> str:

@@ -164,15 +164,11 @@ def entry_of(number: int, played: Rehearsed) -> Entry:
     )
 
 
+@dataclass(frozen=True, slots=True)
 class Timeline:
-    """The requests of a conversation in order.
+    """The requests of a conversation in order."""
 
-    Args:
-        entries: One of each request.
-    """
-
-    def __init__(self, entries: Sequence[Entry]) -> None:
-        self.entries = tuple(entries)
+    entries: Sequence[Entry]
 
     def phases(self) -> Iterator[tuple[str, str, tuple[Entry, ...]]]:
         """Yield phase, target and entries of each run of requests that went the same way."""

@@ -49,6 +49,7 @@ from switchyard_core.policy.values import (
     Variable,
     Word,
     bearer,
+    same_json,
 )
 from switchyard_core.request import Request
 from switchyard_core.router import Price, estimate_tokens
@@ -329,11 +330,9 @@ class Housekeeping(Table):
     exists: bool | None = None
 
     def holds(self, headers: Mapping[str, str], body: Callable[[], Any]) -> bool:
-        """Return whether a request satisfies the condition.
+        """Return whether a request with these headers, by lower-case name, satisfies it.
 
-        Args:
-            headers: Lower-case names to values.
-            body: Gives the parsed body; called only when the condition reads it.
+        ``body`` gives the parsed body; it is called only when the condition reads it.
         """
         found: list[Any] = []
         if self.header is not None:
@@ -346,10 +345,7 @@ class Housekeeping(Table):
         if self.matches is not None:
             return isinstance(value, str) and self.matches(value)
         wanted = self.in_ if self.equals is None else (self.equals,)
-        # `True == 1` in Python, not in JSON.
-        return wanted is None or any(
-            value == item and isinstance(value, bool) == isinstance(item, bool) for item in wanted
-        )
+        return wanted is None or any(same_json(value, item) for item in wanted)
 
 
 class ReplaySettings(Table):

@@ -83,11 +83,9 @@ class _Frame:
 
 
 class Outline:
-    """Reads a document once, from front to back, without recursion.
+    """Reads a document once, from front to back, without recursion, perhaps a broken one.
 
-    Args:
-        text: A document with LF line ends and no byte order mark, perhaps a broken one.
-        max_depth: Keys and indexes after which reading stops, ``None`` for no limit.
+    It has LF line ends and no byte order mark; after so many keys and indexes reading stops.
     """
 
     def __init__(self, text: str, max_depth: int | None = None) -> None:
@@ -250,11 +248,7 @@ class Place:
 
 
 class Lines:
-    """Turns offsets into lines and columns.
-
-    Args:
-        text: A text with LF line ends.
-    """
+    """Turns offsets of a text with LF line ends into lines and columns."""
 
     def __init__(self, text: str) -> None:
         self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
@@ -269,11 +263,7 @@ class Positions:
     """Finds the place of a key, of a value, or of a character inside a string value.
 
     A location that the document does not have gives the place of its nearest known parent,
-    so a missing key is reported at its table.
-
-    Args:
-        text: A valid TOML document with LF line ends and no byte order mark.
-        outline: What was read of it, to save reading it again.
+    so a missing key is reported at its table. An outline saves reading the text again.
     """
 
     def __init__(self, text: str, outline: Outline | None = None) -> None:

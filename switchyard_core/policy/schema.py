@@ -114,12 +114,7 @@ def _to(name: str) -> dict[str, Any]:
 
 @dataclass(slots=True, kw_only=True)
 class _Schema:
-    """Definitions so far, and the names that they may refer to.
-
-    Args:
-        names: Constraints by kind of reference.
-        definitions: Schemas of ``$defs`` by name.
-    """
+    """Definitions so far, and the names that they may refer to, by kind of reference."""
 
     names: Mapping[str, Mapping[str, Any]]
     definitions: dict[str, Any] = field(default_factory=dict)

@@ -52,6 +52,7 @@ __all__ = [
     "Variable",
     "Word",
     "bearer",
+    "same_json",
 ]
 
 #: Names of rewrites that are always needed, whether this version has them or not.
@@ -105,6 +106,15 @@ class _As:
         self, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
         return {**handler(schema), **({"pattern": self.pattern} if self.pattern else {})}
+
+
+def same_json(left: Any, right: Any) -> bool:
+    """Compare as JSON does: a boolean is never equal to a number."""
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(same_json(left[k], right[k]) for k in left)
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(same_json, left, right))
+    return bool(left == right) and isinstance(left, bool) is isinstance(right, bool)
 
 
 def bearer(kind: Literal["client", "route_type"]) -> object:
