@@ -14,10 +14,9 @@ from pathlib import Path
 
 from switchyard_core.errors import PolicyError
 from switchyard_core.plugins import PluginRegistry
-from switchyard_core.policy.check import check_document, check_workers
+from switchyard_core.policy.check import CheckResult, check_document, check_workers
 from switchyard_core.policy.document import parse_document, read_document
 from switchyard_core.policy.models import (
-    CheckResult,
     Client,
     Housekeeping,
     Origin,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,7 +16,6 @@ from switchyard_core.policy.draft import Draft, TooManyFindings
 from switchyard_core.policy.include import with_included
 from switchyard_core.policy.lint import lint
 from switchyard_core.policy.models import (
-    CheckResult,
     Client,
     Housekeeping,
     Identity,
@@ -33,12 +32,30 @@ from switchyard_core.policy.rulesets import check_used_packs, resolve_rule_sets
 from switchyard_core.policy.secrets import shown
 from switchyard_core.policy.validation import MOST_FINDINGS
 
-__all__ = ["check_document", "check_workers"]
+__all__ = ["CheckResult", "check_document", "check_workers"]
 
 _TableT = TypeVar("_TableT", Client, Target)
 
 #: The tests that a housekeeping condition may make.
 _TESTS = ("equals", "in", "matches", "exists")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckResult:
+    """What a check of a policy found.
+
+    Args:
+        policy: The policy, ``None`` when it has errors.
+        findings: Errors and warnings, in order of position.
+    """
+
+    policy: Policy | None
+    findings: tuple[Finding, ...]
+
+    @property
+    def errors(self) -> tuple[Finding, ...]:
+        """Only the errors."""
+        return tuple(finding for finding in self.findings if finding.severity == "error")
 
 
 def check_document(

@@ -44,13 +44,14 @@ class _Names:
     table: str = ""  # the policy's table that declares them
     words: tuple[str, ...] = ()  # names that are always there
 
-    @property
-    def otherwise(self) -> str:
-        """What to do when no known name is near."""
+    def otherwise(self, name: str) -> str:
+        """Return what to do when no known name is near."""
         if self.table:
             return f"declare it under `[{self.table}]`"
         if self.words or self.kind == "rewrite":
             return "use one of these"
+        if self.kind == "route_type":
+            return f"no installed plugin gives `{shown(name)}`; install the one that does"
         return "install the plugin that gives it"
 
 
@@ -94,7 +95,7 @@ class Draft:
     _known: dict[ReferenceKind, frozenset[str]] = field(default_factory=dict)
 
     def add(self, findings: Iterable[Finding]) -> None:
-        """Add findings; raises TooManyFindings when the rest of the policy is not worth a look."""
+        """Add findings; raise TooManyFindings when the rest of the policy is not worth a look."""
         self.findings.extend(findings)
         if len(self.findings) > MOST_FINDINGS:
             raise TooManyFindings
@@ -165,7 +166,7 @@ class Draft:
             listed = ", ".join(map(shown, sorted(known))) or "none"
             broken = self.registry.broken if names.kind else ()
             notes = (f"{names.listed_as}: {listed}", *(plugin.error for plugin in broken))
-            otherwise = names.otherwise
+            otherwise = names.otherwise(named.name)
             if broken:
                 otherwise = "repair or remove the broken plugin; see `switchyard plugins`"
             fix, at_key = suggestion(named.name, sorted(known), otherwise), named.is_key

@@ -55,7 +55,6 @@ from switchyard_core.request import Request
 from switchyard_core.router import Price, estimate_tokens
 
 __all__ = [
-    "CheckResult",
     "Client",
     "Housekeeping",
     "Identity",
@@ -440,21 +439,3 @@ class Policy:
         return self.document.finding(
             code, message, location, severity=severity, notes=notes, fix=fix
         )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckResult:
-    """What a check of a policy found.
-
-    Args:
-        policy: The policy, ``None`` when it has errors.
-        findings: Errors and warnings, in order of position.
-    """
-
-    policy: Policy | None
-    findings: tuple[Finding, ...]
-
-    @property
-    def errors(self) -> tuple[Finding, ...]:
-        """Only the errors."""
-        return tuple(finding for finding in self.findings if finding.severity == "error")
