@@ -1,7 +1,7 @@
-"""Writes docs/rules/ from the docstrings of the lint rules, and the copy of docs/errors.md.
+"""Copies the pages of lint rules to docs/rules/, with an index, and docs/errors.md to the package.
 
-The copy is in the package, so that `switchyard rule` has it wherever it is installed. Tests fail
-when a page differs.
+`switchyard rule` reads the pages in the package, wherever it is installed. Tests fail when a copy
+differs.
 
 python scripts/write_rule_pages.py
 """
@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from switchyard_core.policy.rules import RULES
-from switchyard_core.policy.rules.page import page_of
+from switchyard_core.policy.lint import RULES
 
 ROOT = Path(__file__).parents[1]
+CORE = ROOT / "switchyard_core"
 INDEX = """# Lint rules
 
 Warnings that `switchyard check` gives about a policy that works but may not do what its author
@@ -25,8 +25,16 @@ line, at its end or above it:
 ```
 
 A comment without a reason (SY191), for a rule that there is not (SY192), or that nothing needs
-(SY193) is a finding itself. These pages are written from the rules' docstrings by
-`python scripts/write_rule_pages.py`.
+(SY193) is a finding itself.
+
+## The policy of the examples
+
+A table of an example replaces the table of the same name in this policy, or is added to it.
+
+```toml
+{policy}```
+
+## Rules
 
 | code | name | finds |
 |---|---|---|
@@ -36,11 +44,15 @@ A comment without a reason (SY191), for a rule that there is not (SY192), or tha
 def pages() -> dict[Path, str]:
     """Return the text of every page that this script writes."""
     folder = ROOT / "docs" / "rules"
-    found = {folder / f"{rule.name}.md": page_of(rule).markdown() for rule in RULES}
-    rows = [f"| {r.code} | [{r.name}]({r.name}.md) | {page_of(r).summary} |\n" for r in RULES]
-    found[folder / "README.md"] = INDEX + "".join(rows)
+    found = {folder / f"{rule.name}.md": rule.page for rule in RULES}
+    policy = CORE.joinpath("policy", "lint", "pages", "policy.toml").read_text(encoding="utf-8")
+    index = INDEX.replace("{policy}", policy)
+    for rule in RULES:
+        summary = rule.page.split("\n\n")[1]
+        index += f"| {rule.code} | [{rule.name}]({rule.name}.md) | {summary} |\n"
+    found[folder / "README.md"] = index
     errors = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
-    found[ROOT / "switchyard_core" / "cli" / "errors.md"] = errors
+    found[CORE / "cli" / "errors.md"] = errors
     return found
 
 

@@ -104,7 +104,6 @@ from switchyard_core.mutation import Verdict
 from switchyard_core.patterns import PatternError, compile_pattern
 from switchyard_core.plugins import PluginInfo, PluginRegistry
 from switchyard_core.policy import Policy, check_policy, load_policy, load_policy_text
-from switchyard_core.pricing import Price
 from switchyard_core.replay import Replay, ReplayTransport
 from switchyard_core.request import Request
 from switchyard_core.rewrites import RewriteReport
@@ -112,6 +111,7 @@ from switchyard_core.router import (
     AnsweringRouter,
     FirstMutation,
     Mutations,
+    Price,
     RouteContext,
     Router,
     SessionView,

@@ -36,6 +36,7 @@ __all__ = [
     "PlanStoreType",
     "Prompt",
     "Reference",
+    "ReferenceKind",
     "Rewrite",
     "RewriteFunction",
     "RewriteScope",
@@ -54,6 +55,20 @@ WireFormat = Literal["openai_chat", "openai_responses", "anthropic_messages"]
 #: The three wire formats, in the order in which documents list them.
 WIRE_FORMATS: tuple[WireFormat, ...] = ("openai_chat", "openai_responses", "anthropic_messages")
 
+#: What an option can name.
+ReferenceKind = Literal[
+    "target",
+    "client",
+    "route",
+    "route_type",
+    "rule_set",
+    "latch_store",
+    "label",
+    "tool",
+    "plan_store",
+    "rewrite",
+]
+
 
 @dataclass(frozen=True, slots=True)
 class Reference:
@@ -62,11 +77,11 @@ class Reference:
     The policy check resolves it and reports an unknown name with the nearest known one.
 
     Args:
-        kind: ``target``, ``route``, ``rule_set``, ``latch_store``, ``label``, ``tool`` or
-            ``plan_store``.
+        kind: ``target``, ``client``, ``route``, ``route_type``, ``rule_set``, ``latch_store``,
+            ``label``, ``tool``, ``plan_store`` or ``rewrite``.
     """
 
-    kind: Literal["target", "route", "rule_set", "latch_store", "label", "tool", "plan_store"]
+    kind: ReferenceKind
 
     def __get_pydantic_json_schema__(
         self, schema: CoreSchema, handler: GetJsonSchemaHandler

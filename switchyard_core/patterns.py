@@ -225,8 +225,8 @@ def _translated(glob: str, *, star: str) -> str:
         elif glob[index] == "[":
             end = glob.find("]", index + 2)
             if end < 0:
-                msg = f"`[` at column {index} is not closed"
-                raise PatternError(msg)
+                msg = "`[` is not closed"
+                raise PatternError(msg, index)
             inner = glob[index + 1 : end].replace("\\", "\\\\")
             result.append(f"[^{inner[1:]}]" if inner.startswith("!") else f"[{inner}]")
             index = end + 1

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from itertools import chain
 from random import Random
 from typing import Literal, Protocol, runtime_checkable
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from switchyard_core.answering import AnswerEvent, Ask, ModelCall, ModelReply, WouldAsk
 from switchyard_core.decision import Decision, Failure, LatchRecord
 from switchyard_core.declarations import WireFormat
 from switchyard_core.identity import Identity
 from switchyard_core.mutation import MutationRules, Verdict
-from switchyard_core.pricing import Price
 from switchyard_core.request import Request
 from switchyard_core.stores import PlanStore
 from switchyard_core.tools import Toolbox
@@ -28,6 +30,7 @@ __all__ = [
     "AnsweringRouter",
     "FirstMutation",
     "Mutations",
+    "Price",
     "RouteContext",
     "Router",
     "SessionView",
@@ -81,34 +84,66 @@ class AnsweringRouter(Router, Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TargetView:
-    """What a router may know of a target.
+class Price(BaseModel):
+    """``[prices."<target id>"]``: US dollars per million tokens, dated by whoever wrote them.
 
     Args:
-        name: Its name in the policy.
-        id: The provider's model id.
-        wire_format: Wire format that its provider speaks.
-        origin: Equal for targets behind the same address with the same key: only then can
-            one read the other's opaque reasoning.
-        context_window: Tokens, ``None`` when it is not declared.
-        on_overflow: What to do with a request that does not fit.
-        price: What it costs, ``None`` when the policy does not say.
-        structured_output: How it is made to answer in JSON.
+        as_of: Day of the prices.
+        input: Fresh input.
+        output: Output.
+        cached_input: Input read from a cache.
+        cache_write: Input written to a cache.
     """
 
-    name: str
-    id: str
-    wire_format: WireFormat
-    origin: object
-    context_window: int | None = None
-    on_overflow: Literal["send", "stay", "reject"] = "send"
-    price: Price | None = None
-    structured_output: Literal["json_schema", "forced_tool", "prompt"] = "json_schema"
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    as_of: date
+    input: float = Field(ge=0, allow_inf_nan=False)
+    output: float = Field(ge=0, allow_inf_nan=False)
+    cached_input: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    cache_write: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+
+
+class TargetView(Protocol):
+    """What a router may know of a target; read only."""
+
+    @property
+    def name(self) -> str:
+        """Its name in the policy."""
+
+    @property
+    def id(self) -> str:
+        """The provider's model id."""
+
+    @property
+    def wire_format(self) -> WireFormat:
+        """Wire format that its provider speaks."""
+
+    @property
+    def origin(self) -> object:
+        """Equal for targets behind the same address with the same key.
+
+        Only then can one read the other's opaque reasoning.
+        """
+
+    @property
+    def context_window(self) -> int | None:
+        """Tokens, ``None`` when it is not declared."""
+
+    @property
+    def on_overflow(self) -> Literal["send", "stay", "reject"]:
+        """What to do with a request that does not fit."""
+
+    @property
+    def price(self) -> Price | None:
+        """What it costs, ``None`` when the policy does not say."""
+
+    @property
+    def structured_output(self) -> Literal["json_schema", "forced_tool", "prompt"]:
+        """How it is made to answer in JSON."""
 
     def fits(self, request: Request) -> bool:
         """Return whether a request's estimated size is within the declared window."""
-        return self.context_window is None or estimate_tokens(request) <= self.context_window
 
 
 def estimate_tokens(request: Request) -> int:

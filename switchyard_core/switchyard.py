@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from switchyard_core.answering import AnswerEvent, Ask
+from switchyard_core.cases import CaseResult, read_cases, run_cases
 from switchyard_core.decision import Decision, Failure, ReleaseAfterSuccess
 from switchyard_core.engine.answering import Answers
 from switchyard_core.engine.calling import (
@@ -41,7 +42,6 @@ from switchyard_core.world import World
 
 if TYPE_CHECKING:
     from switchyard_core.server.app import SwitchyardApp
-    from switchyard_core.workbench.cases import CaseResult
 
 __all__ = ["Switchyard"]
 
@@ -252,12 +252,8 @@ class Switchyard:
         Raises:
             PolicyError: There are mistakes in the test file; carries all of them.
         """
-        # Each case runs on a switchyard of its own, so the cases stand above this module.
-        from switchyard_core.workbench.case_file import read_cases  # noqa: PLC0415  # see above
-        from switchyard_core.workbench.cases import run_cases  # noqa: PLC0415  # see above
-
         cases = read_cases(Path(tests), self.policy, self.registry)
-        return (await run_cases(cases, self.policy, self.registry))[0]
+        return (await run_cases(cases, self.policy, self.registry, Switchyard))[0]
 
     # --- rewriting -----------------------------------------------------------------------
 

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from switchyard_core.cases import run_file
 from switchyard_core.cli import cli
 from switchyard_core.plugins import PluginRegistry
-from switchyard_core.workbench.cases import run_file
+from switchyard_core.switchyard import Switchyard
 from tests.support.cases import each_of
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -63,7 +64,7 @@ def test_policy_of_the_cookbook_has_no_findings(recipe):
 def test_policy_of_the_cookbook_passes_its_test_and_all_of_it_is_exercised(recipe):
     tests = recipe.policy.with_suffix(".test.toml")
 
-    result = run_file(tests, PluginRegistry.from_entry_points())
+    result = run_file(tests, PluginRegistry.from_entry_points(), Switchyard)
 
     assert result.findings == ()
     assert [(case.name, case.mismatches, case.error) for case in result.cases] == [

@@ -8,11 +8,10 @@ from click.testing import CliRunner
 
 from scripts.make_recordings import REQUESTS, record
 from switchyard_core import Switchyard
+from switchyard_core.cases import SUFFIX, case_file_of, run_file
 from switchyard_core.cli import cli
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.testing import FakeReply, Harness, conversation
-from switchyard_core.workbench.case_file import SUFFIX, case_file_of
-from switchyard_core.workbench.cases import run_file
 from tests.support.policies import PLUGINS
 
 ROOT = Path(__file__).parents[1]
@@ -74,7 +73,7 @@ def test_policy_has_no_findings(path):
 
 @pytest.mark.parametrize("path", [pytest.param(p, id=p.stem) for p in POLICIES])
 def test_policy_passes_the_tests_beside_it_and_all_of_it_is_exercised(path):
-    result = run_file(case_file_of(path), PluginRegistry.from_entry_points())
+    result = run_file(case_file_of(path), PluginRegistry.from_entry_points(), Switchyard)
 
     assert result.findings == ()
     assert result.cases

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import click
 
+from switchyard_core.cases import SUFFIX, check_cases
 from switchyard_core.cli import installed_registry
 from switchyard_core.cli.rule import code_pages
 from switchyard_core.cli.sarif import sarif_log
@@ -18,7 +19,6 @@ from switchyard_core.errors import Finding
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.policy import CheckResult, check_policy
 from switchyard_core.replay import holds_recordings, recording_findings
-from switchyard_core.workbench.case_file import SUFFIX, check_cases
 
 __all__ = ["command"]
 
@@ -45,16 +45,14 @@ def command(
     offline: bool,  # noqa: FBT001 - click passes options by name
     strict: bool,  # noqa: FBT001
 ) -> None:
-    r"""Check policies and report every problem with file, line and column.
+    """Check policies and report every problem with file, line and column.
 
     A folder with recordings in it is checked too.
 
     Exits 0 when there is no error, 1 when there is one (with --strict also for a warning), and
     2 when a file could not be read. `switchyard rule CODE` explains a finding.
 
-    \b
-    Example:
-      switchyard check policies/*.toml --offline --strict
+    Example: switchyard check policies/*.toml --offline --strict
     """
     registry = installed_registry(ctx)
     environ = None if offline else os.environ

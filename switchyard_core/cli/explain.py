@@ -17,9 +17,8 @@ from switchyard_core.declarations import WIRE_FORMATS, WireFormat
 
 if TYPE_CHECKING:
     from switchyard_core.errors import RequestError
+    from switchyard_core.explain import Entry, Rehearsal, Rehearsed
     from switchyard_core.request import Request
-    from switchyard_core.workbench.rehearsal import Rehearsal, Rehearsed
-    from switchyard_core.workbench.timeline import Entry
 
 __all__ = ["command"]
 
@@ -79,10 +78,8 @@ def command(  # noqa: PLR0913 - click passes options by name
     refused, 2 when it could not run. Example: switchyard explain coding.toml request.json
     """
     from switchyard_core.errors import BodyError, PluginError, PolicyError
+    from switchyard_core.explain import Rehearsal, read_requests, turns_of
     from switchyard_core.switchyard import Switchyard
-    from switchyard_core.workbench import read_requests
-    from switchyard_core.workbench.rehearsal import Rehearsal
-    from switchyard_core.workbench.turns import turns_of
 
     pairs = [_pair(text) for text in headers]
     registry = installed_registry(ctx)
@@ -169,7 +166,7 @@ class _Printer:
 
     def timeline(self, entries: list[Entry]) -> None:
         """Print the timeline, where there is more than one request or nothing else."""
-        from switchyard_core.workbench.timeline import Timeline
+        from switchyard_core.explain import Timeline
 
         if self.alone and not self.brief:
             return
@@ -182,7 +179,7 @@ class _Printer:
 
 async def _play(rehearsal: Rehearsal, requests: list[Request], printer: _Printer) -> int:
     """Play and print the requests; return how many of them a server would refuse."""
-    from switchyard_core.workbench.timeline import entry_of
+    from switchyard_core.explain import entry_of
 
     entries = []
     refused = 0

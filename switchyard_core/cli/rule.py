@@ -13,8 +13,7 @@ import click
 
 from switchyard_core.cli import installed_registry
 from switchyard_core.declarations import LintRule
-from switchyard_core.policy.rules import RULES
-from switchyard_core.policy.rules.page import page_of
+from switchyard_core.policy.lint import RULES
 
 __all__ = ["code_pages", "command"]
 
@@ -27,14 +26,11 @@ _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 @click.argument("code", required=False)
 @click.pass_context
 def command(ctx: click.Context, code: str | None) -> None:
-    r"""Explain a finding by its code or, for a lint rule, its name.
+    """Explain a finding by its code or, for a lint rule, its name.
 
     Without CODE all of them are listed. An unknown one exits 2.
 
-    \b
-    Example:
-      switchyard rule SY201
-      switchyard rule unused-target
+    Example: switchyard rule SY201, or switchyard rule unused-target
     """
     plugin_rules = installed_registry(ctx).lint_rules
     pages = code_pages(plugin_rules)
@@ -79,7 +75,7 @@ def code_pages(plugin_rules: Iterable[LintRule]) -> dict[str, str]:
     """
     pages = dict(_error_entries())
     # A lint rule has an entry in the list of codes too; its own page says more.
-    pages |= {rule.code: page_of(rule).markdown() for rule in RULES}
+    pages |= {rule.code: _unlinked(rule.page) for rule in RULES}
     return pages | {rule.code: _plugin_page(rule) for rule in plugin_rules}
 
 
@@ -89,9 +85,14 @@ def _error_entries() -> Mapping[str, str]:
     _, *parts = _ENTRY.split(text)
     entries: dict[str, str] = {}
     for code, title, rest in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
-        body = _LINK.sub(r"\1", rest.partition("\n## ")[0].strip())
+        body = _unlinked(rest.partition("\n## ")[0].strip())
         entries[code] = f"# {code} {title}\n\n{body}\n"
     return entries
+
+
+def _unlinked(text: str) -> str:
+    """Return Markdown without its links, which lead nowhere in a terminal."""
+    return _LINK.sub(r"\1", text)
 
 
 def _plugin_page(rule: LintRule) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import logging
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -114,6 +114,7 @@ def command(  # noqa: PLR0913 - click passes options by name
     Exits 0 after a signal, 1 when the policy has errors, 2 when it cannot run.
     Example: switchyard serve --config policies/plan_execute.toml
     """
+    from switchyard_core.policy import check_workers
     from switchyard_core.server.access import host_name, origin_name
     from switchyard_core.server.limits import Limits
     from switchyard_core.server.run import bind, run, url_of
@@ -131,10 +132,11 @@ def command(  # noqa: PLR0913 - click passes options by name
     keyless = dry_run or replay is not None
     registry = installed_registry(ctx)
     policy = _checked(ctx, config, registry, keyless=keyless)
-    findings = _unshared(policy, registry, workers)
-    if findings:
-        _refuse(ctx, findings)
-    for finding in _private_plans(policy, registry, workers):
+    findings = check_workers(policy, registry, workers)
+    errors = [finding for finding in findings if finding.severity == "error"]
+    if errors:
+        _refuse(ctx, errors)
+    for finding in findings:
         click.echo(finding.render(), err=True)
     options = _Options(
         config=config,
@@ -197,6 +199,7 @@ def _build(options: _Options) -> tuple[SwitchyardApp, Reloader]:
 
 
 def _reloader(app: SwitchyardApp, options: _Options) -> Reloader:
+    from switchyard_core.policy import check_workers
     from switchyard_core.server.reload import POLL_S, Reloader
 
     registry = app.engine.registry
@@ -206,7 +209,7 @@ def _reloader(app: SwitchyardApp, options: _Options) -> Reloader:
         options.config,
         say=lambda line: click.echo(f"{who}{line}", err=True),
         environ=None if options.keyless else os.environ,
-        also=lambda policy: _unshared(policy, registry, options.workers),
+        also=lambda policy: check_workers(policy, registry, options.workers),
         poll_s=POLL_S if options.reload else None,
     )
 
@@ -328,47 +331,6 @@ def _checked(ctx: click.Context, config: str, registry: PluginRegistry, *, keyle
     for finding in result.findings:
         click.echo(finding.render(), err=True)
     return result.policy
-
-
-def _unshared(policy: Policy, registry: PluginRegistry, workers: int) -> list[Finding]:
-    """Return an error for each route of which several processes would have latches of their own."""
-    findings: list[Finding] = []
-    if workers == 1:
-        return findings
-    for route in policy.routes.values():
-        name = getattr(route.options, "latch_store", None)
-        store = registry.latch_stores.get(name) if isinstance(name, str) else None
-        if store is not None and not store.shared:
-            message = (
-                f"the latch store `{name}` lives in one process, so {workers} workers would "
-                "hand off the same session separately"
-            )
-            findings.append(
-                policy.finding(
-                    "SY310",
-                    message,
-                    ("routes", route.name),
-                    severity="error",
-                    fix="serve with --workers 1, or use a latch store that processes share",
-                )
-            )
-    return findings
-
-
-def _private_plans(policy: Policy, registry: PluginRegistry, workers: int) -> Iterator[Finding]:
-    """Yield a warning for each route of which several processes would have plans of their own."""
-    for route in policy.routes.values() if workers > 1 else ():
-        name = getattr(route.options, "plan_store", None)
-        store = registry.plan_stores.get(name) if isinstance(name, str) else None
-        if store is not None and not store.shared:
-            yield policy.finding(
-                "SY311",
-                f"the plan store `{name}` lives in one process: a plan that waits for approval is "
-                f"known to one of {workers} workers",
-                ("routes", route.name),
-                fix="serve with --workers 1, use a plan store that processes share, or let callers "
-                "send plans themselves",
-            )
 
 
 def _refuse(ctx: click.Context, findings: Sequence[Finding], *, code: int = 1) -> NoReturn:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import time
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -13,11 +15,13 @@ import click
 from switchyard_core.cli import installed_registry
 
 if TYPE_CHECKING:
+    from switchyard_core.cases import State
     from switchyard_core.plugins import PluginRegistry
-    from switchyard_core.workbench.cases import State
 
-__all__ = ["command"]
+__all__ = ["command", "stamps", "watch"]
 
+#: Seconds between two looks at the files.
+_INTERVAL_S = 0.5
 _COLOURS = {"PASS": "green", "FAIL": "red", "ERROR": "magenta"}
 
 
@@ -48,8 +52,6 @@ def command(
 
     Example: switchyard test policies/ --coverage
     """
-    from switchyard_core.workbench.watching import stamps, watch
-
     registry = installed_registry(ctx)
     if not watching:
         ctx.exit(_run(paths, registry, output, coverage=coverage))
@@ -67,6 +69,48 @@ def command(
     ctx.exit(watch(run, lambda: stamps(folders), time.sleep))
 
 
+def watch(
+    run: Callable[[], int],
+    look: Callable[[], Mapping[str, tuple[int, int]]],
+    sleep: Callable[[float], object],
+) -> int:
+    """Run, then run again after each change, until interrupted.
+
+    Args:
+        run: Does the work and returns an exit code.
+        look: Returns the state of the files.
+        sleep: Waits for some seconds.
+
+    Returns:
+        The exit code of the last run.
+    """
+    before = look()
+    code = run()
+    try:
+        while True:
+            sleep(_INTERVAL_S)
+            now = look()
+            if now != before:
+                # What changes while it runs is seen at the next look.
+                before = now
+                code = run()
+    except KeyboardInterrupt:
+        return code
+
+
+def stamps(folders: Iterable[Path]) -> Mapping[str, tuple[int, int]]:
+    """Return time of change and size of each TOML, JSON and JSONL file below some folders."""
+    found: dict[str, tuple[int, int]] = {}
+    for folder in folders:
+        for path in sorted(folder.rglob("*.*")):
+            if path.suffix in {".toml", ".json", ".jsonl"}:
+                # One that goes away meanwhile is left out.
+                with contextlib.suppress(OSError):
+                    state = path.stat()
+                    found[str(path)] = (state.st_mtime_ns, state.st_size)
+    return found
+
+
 def _run(
     paths: tuple[Path, ...],
     registry: PluginRegistry,
@@ -75,16 +119,15 @@ def _run(
     coverage: bool,
 ) -> int:
     """Run all tests once, print what came of them, and return the exit code."""
-    from switchyard_core.workbench.case_report import as_json, as_text, exit_code
-    from switchyard_core.workbench.cases import run_file
-    from switchyard_core.workbench.junit import junit
+    from switchyard_core.cases import as_json, as_junit, as_text, exit_code, run_file
+    from switchyard_core.switchyard import Switchyard
 
     tests, untested = _found(paths)
-    results = [run_file(path, registry) for path in tests]
+    results = [run_file(path, registry, Switchyard) for path in tests]
     if output == "json":
         click.echo(json.dumps(as_json(results, untested), ensure_ascii=False, indent=2))
     elif output == "junit":
-        click.echo(junit(results), nl=False)
+        click.echo(as_junit(results), nl=False)
     else:
         color = False if os.environ.get("NO_COLOR") else None
         text = as_text(results, untested, coverage=coverage, paint=_painted)
@@ -98,7 +141,7 @@ def _painted(state: State) -> str:
 
 def _found(paths: tuple[Path, ...]) -> tuple[list[Path], list[str]]:
     """Return the test files that paths lead to, and the policies that have none."""
-    from switchyard_core.workbench.case_file import SUFFIX, case_file_of
+    from switchyard_core.cases import SUFFIX, case_file_of
 
     tests: list[Path] = []
     untested: list[str] = []

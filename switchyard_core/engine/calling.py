@@ -21,7 +21,7 @@ from switchyard_core.errors import (
 )
 from switchyard_core.identity import Headers
 from switchyard_core.jsonio.tree import ObjectText
-from switchyard_core.policy.model import Client, Policy, Route, Target
+from switchyard_core.policy.models import Client, Policy, Route, Target
 from switchyard_core.replay import Replay
 from switchyard_core.request import Request
 from switchyard_core.rewrites import apply_rewrites
@@ -85,7 +85,8 @@ def connect(client: Client) -> Upstream:
         return ScriptedUpstream(
             load_script(client.script), client.format, max_retries=client.max_retries
         )
-    return HttpUpstream(client.base_url, timeout_s=client.timeout_s, max_retries=client.max_retries)
+    url = client.base_url or ""
+    return HttpUpstream(url, timeout_s=client.timeout_s, max_retries=client.max_retries)
 
 
 def script_findings(policy: Policy) -> tuple[Finding, ...]:
@@ -409,7 +410,7 @@ def forwarded_headers(headers: Headers, client: Client) -> tuple[tuple[str, str]
         values.setdefault("anthropic-version", _DEFAULT_VERSION)
     agent = headers.get("user-agent", "")
     values["user-agent"] = f"{agent} {_PRODUCT}".strip()
-    for name, value in client.extra_headers:
+    for name, value in client.extra_headers.items():
         values[name.lower()] = value
     return tuple(values.items())
 

@@ -36,7 +36,7 @@ from switchyard_core.errors import (
 )
 from switchyard_core.identity import Identity
 from switchyard_core.plugins import PluginRegistry
-from switchyard_core.policy.model import Policy, Target
+from switchyard_core.policy.models import Policy, Target
 from switchyard_core.request import Request
 from switchyard_core.router import RetryingRouter, RouteContext, estimate_tokens
 from switchyard_core.stores import LatchStore, capacity_error

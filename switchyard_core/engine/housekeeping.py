@@ -11,7 +11,7 @@ import msgspec
 import tomli
 
 from switchyard_core.jsonio.tree import ObjectText
-from switchyard_core.policy.model import Housekeeping
+from switchyard_core.policy.models import Housekeeping
 from switchyard_core.request import Request
 
 __all__ = ["HousekeepingMark", "housekeeping_mark", "shipped_marks"]

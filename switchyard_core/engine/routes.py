@@ -18,7 +18,7 @@ from switchyard_core.jsonio.path import compile_path
 from switchyard_core.mutation import MutationRules, compile_rules
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.plugins.routers import router_problem
-from switchyard_core.policy.model import Policy, Route
+from switchyard_core.policy.models import Policy, Route
 from switchyard_core.request import Request
 from switchyard_core.router import (
     Mutations,
@@ -274,19 +274,6 @@ def build_runtimes(
     Raises:
         PluginError: A router or a store does not keep its contract; no store was changed.
     """
-    views = {
-        name: TargetView(
-            name=name,
-            id=target.id,
-            wire_format=target.wire_format,
-            origin=target.client.origin,
-            context_window=target.context_window,
-            on_overflow=target.on_overflow,
-            structured_output=target.structured_output,
-            price=policy.prices.get(target.id),
-        )
-        for name, target in policy.targets.items()
-    }
     sessions = SessionReader(policy.identity_session)
 
     def build(route: Route, before: RouteRuntime | None) -> RouteRuntime:
@@ -308,7 +295,7 @@ def build_runtimes(
                 workspace=route.workspace,
             ),
             store=_latch_store(route, registry, share),
-            targets=views,
+            targets=policy.targets,
             sessions=sessions,
             plans=_plan_store(route, registry, share, world.clock),
             tools=box,

@@ -1,4 +1,4 @@
-"""Why a request goes where it goes."""
+"""Why a request goes where it goes: for one request, a file of them, or a conversation."""
 
 from switchyard_core.explain.explanation import (
     AnswerExplanation,
@@ -8,12 +8,22 @@ from switchyard_core.explain.explanation import (
     explain_or_ask,
     explanation,
 )
+from switchyard_core.explain.requests import guess_format, read_requests, turns_of
+from switchyard_core.explain.timeline import Entry, Rehearsal, Rehearsed, Timeline, entry_of
 
 __all__ = [
     "AnswerExplanation",
+    "Entry",
     "Explanation",
     "Question",
+    "Rehearsal",
+    "Rehearsed",
+    "Timeline",
+    "entry_of",
     "explain",
     "explain_or_ask",
     "explanation",
+    "guess_format",
+    "read_requests",
+    "turns_of",
 ]

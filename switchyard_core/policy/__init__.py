@@ -14,9 +14,9 @@ from pathlib import Path
 
 from switchyard_core.errors import PolicyError
 from switchyard_core.plugins import PluginRegistry
+from switchyard_core.policy.check import CheckResult, check_document, check_workers
 from switchyard_core.policy.document import parse_document, read_document
-from switchyard_core.policy.model import (
-    CheckResult,
+from switchyard_core.policy.models import (
     Client,
     Housekeeping,
     Origin,
@@ -25,7 +25,6 @@ from switchyard_core.policy.model import (
     Route,
     Target,
 )
-from switchyard_core.policy.resolve import resolve
 
 __all__ = [
     "CheckResult",
@@ -38,6 +37,7 @@ __all__ = [
     "Target",
     "check_policy",
     "check_policy_text",
+    "check_workers",
     "load_policy",
     "load_policy_text",
 ]
@@ -62,7 +62,7 @@ def check_policy(
         document = read_document(source)
     except PolicyError as error:
         return CheckResult(policy=None, findings=error.findings)
-    return resolve(document, registry, environ=environ, base=path.parent, path=path)
+    return check_document(document, registry, environ=environ, base=path.parent, path=path)
 
 
 def check_policy_text(
@@ -73,7 +73,7 @@ def check_policy_text(
     base_dir: str | os.PathLike[str] = ".",
     environ: Mapping[str, str] | None = None,
 ) -> CheckResult:
-    """Check the text of a policy; never raises for what is wrong with it.
+    """Check the text of a policy, as :func:`check_policy` does a file.
 
     Args:
         text: TOML.
@@ -86,7 +86,7 @@ def check_policy_text(
         document = parse_document(text, name)
     except PolicyError as error:
         return CheckResult(policy=None, findings=error.findings)
-    return resolve(document, registry, environ=environ, base=Path(base_dir), path=None)
+    return check_document(document, registry, environ=environ, base=Path(base_dir), path=None)
 
 
 def load_policy(

@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, TypedDict, Unpack
 
 import tomli
 
 from switchyard_core.errors import Finding, PolicyError, Severity
-from switchyard_core.policy.outline import Outline
-from switchyard_core.policy.positions import Lines, Location, Place, Positions
+from switchyard_core.policy.places import Lines, Location, Outline, Place, Positions
 from switchyard_core.policy.secrets import looks_like_credential, shown
 
-__all__ = ["MAX_BYTES", "MAX_DEPTH", "Document", "dotted", "parse_document", "read_document"]
+__all__ = [
+    "MAX_BYTES",
+    "MAX_DEPTH",
+    "Document",
+    "Parts",
+    "dotted",
+    "is_file",
+    "leaves",
+    "parse_document",
+    "read_document",
+]
 
 #: The largest policy that is read, in bytes.
 MAX_BYTES = 256 * 1024
@@ -32,6 +41,23 @@ _UNCLOSED_STRING = frozenset(
 _UNCLOSED_BRACKET = frozenset({"Unclosed array", "Unclosed inline table"})
 #: An integer that Python may refuse to convert.
 _LONG_NUMBER = re.compile(r"[+-]?[0-9_]{4000}")
+
+
+def leaves(value: Any, location: Location = ()) -> Iterator[tuple[Location, Any]]:
+    """Yield every value inside of tables and arrays, with its place."""
+    if isinstance(value, dict | list):
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from leaves(item, (*location, key))
+    else:
+        yield location, value
+
+
+def is_file(path: Path) -> bool:
+    """Return whether there is a file, whatever a path may look like."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
 
 
 def dotted(location: Location) -> str:
@@ -52,6 +78,16 @@ def _quoted(key: str) -> str:
     return '"' + "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in key) + '"'
 
 
+class Parts(TypedDict, total=False):
+    """What a finding may have beside its code, its message and its place."""
+
+    at_key: bool  # point at the key and not at the value
+    offset: int | None  # point at this character (0-based) of the string value
+    fix: str
+    notes: tuple[str, ...]
+    severity: Severity
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
     """A TOML document that could be read.
@@ -60,7 +96,7 @@ class Document:
         name: The file as the user gave it, for findings.
         text: Its text with LF line ends.
         values: The values, as tomli gives them, and the rule sets of included files.
-        positions: Where each value of its own stands.
+        positions: Where each value of its own is.
         homes: Documents of included rule sets, by the name of the rule set.
         included: Documents of all included files, in order of inclusion.
     """
@@ -72,38 +108,18 @@ class Document:
     homes: Mapping[str, Document] = field(default_factory=dict)
     included: tuple[Document, ...] = ()
 
-    def finding(
-        self,
-        code: str,
-        message: str,
-        location: Location,
-        *,
-        at_key: bool = False,
-        offset: int | None = None,
-        fix: str = "",
-        notes: tuple[str, ...] = (),
-        severity: Severity = "error",
-    ) -> Finding:
-        """Return a finding with the place of a location in this document.
+    def tables(self, name: str) -> Mapping[str, Any]:
+        """Return the tables under a top-level key, empty when it is absent or not a table."""
+        value = self.values.get(name)
+        return value if isinstance(value, dict) else {}
 
-        Args:
-            code: Code of the finding.
-            message: What is wrong.
-            location: The value it is about.
-            at_key: Point at the key and not at the value.
-            offset: Point at this character (0-based) of the string value.
-            fix: What to do.
-            notes: Further lines.
-            severity: ``error`` or ``warning``.
-        """
+    def finding(
+        self, code: str, message: str, location: Location, **parts: Unpack[Parts]
+    ) -> Finding:
+        """Return a finding with the place of a location in this document."""
         home = self._home(location)
-        place: Place
-        if offset is not None:
-            place = home.positions.inside(location, offset)
-        elif at_key:
-            place = home.positions.key(location)
-        else:
-            place = home.positions.value(location)
+        at_key, offset = parts.get("at_key", False), parts.get("offset")
+        place = home.positions.place(location, at_key=at_key, offset=offset)
         return Finding(
             code=code,
             message=message,
@@ -111,19 +127,18 @@ class Document:
             line=place.line,
             column=place.column,
             path=dotted(location),
-            severity=severity,
-            notes=notes,
-            fix=fix,
+            severity=parts.get("severity", "error"),
+            notes=parts.get("notes", ()),
+            fix=parts.get("fix", ""),
         )
 
     def where(self, location: Location, *, at_key: bool = False) -> str:
         """Return ``file:line:column`` of a value or key, for a note that names a second place."""
         home = self._home(location)
-        place = home.positions.key(location) if at_key else home.positions.value(location)
-        return f"{home.name}:{place.line}:{place.column}"
+        return home.positions.place(location, at_key=at_key).of(home.name)
 
     def _home(self, location: Location) -> Document:
-        """Return the document that a location stands in: this one or an included one."""
+        """Return the document that holds a location: this one or an included one."""
         if len(location) > 1 and location[0] == "mutation_rules":
             return self.homes.get(str(location[1]), self)
         return self
@@ -142,16 +157,13 @@ def read_document(path: str | os.PathLike[str]) -> Document:
             data = file.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not a usable path"
-        _refuse(name, "SY100", f"cannot read the file: {reason.lower()}", fix="check the path")
+        message, nowhere = f"cannot read the file: {reason.lower()}", Place(line=0, column=0)
+        raise _refusal(name, "SY100", message, place=nowhere, fix="check the path") from None
     return parse_document(data, name)
 
 
 def parse_document(source: str | bytes, name: str) -> Document:
-    """Parse the text of a policy.
-
-    Args:
-        source: TOML, as text or as UTF-8 with or without a byte order mark.
-        name: Name for findings.
+    """Parse the text of a policy; bytes are UTF-8 and may begin with a byte order mark.
 
     Raises:
         PolicyError: One finding, as for :func:`read_document`.
@@ -162,16 +174,16 @@ def parse_document(source: str | bytes, name: str) -> Document:
     try:
         values = tomli.loads(text)
     except tomli.TOMLDecodeError as error:
-        raise PolicyError([_syntax(text, name, error)]) from None
+        raise _not_toml(text, name, error) from None
     except RecursionError:
-        raise PolicyError([_too_deep(text, name, Outline(text, MAX_DEPTH))]) from None
+        raise _too_deep(text, name, Outline(text, MAX_DEPTH)) from None
     except ValueError:
         # The only other error of tomli: an integer of more digits than Python converts.
         message, fix = "not TOML: a number is too long", "use a 64-bit integer"
-        _refuse(name, "SY103", message, place=_long_number(text), fix=fix)
+        raise _refusal(name, "SY103", message, place=_long_number(text), fix=fix) from None
     outline = Outline(text, MAX_DEPTH)
     if outline.deep >= 0:
-        raise PolicyError([_too_deep(text, name, outline)])
+        raise _too_deep(text, name, outline)
     return Document(name=name, text=text, values=values, positions=Positions(text, outline))
 
 
@@ -184,66 +196,50 @@ def _check_size(source: str | bytes, name: str) -> None:
         return
     start = source[:MAX_BYTES]
     text = _plain(start if isinstance(start, str) else start.decode("utf-8", "ignore"))
-    place = Lines(text).place(len(text))
     message = f"the policy is larger than {MAX_BYTES} bytes, which end here"
-    _refuse(name, "SY101", message, place=place, fix="split it")
+    raise _refusal(name, "SY101", message, place=Lines(text).place(len(text)), fix="split it")
 
 
-def _syntax(text: str, name: str, error: tomli.TOMLDecodeError) -> Finding:
-    """Return the finding for a text that is not TOML, with what stood open before it."""
+def _decode(data: bytes, name: str) -> str:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        before = _plain(data[: error.start].decode("utf-8"))
+        place, fix = Lines(before).place(len(before)), "save the file as UTF-8"
+        raise _refusal(name, "SY102", "not UTF-8 text", place=place, fix=fix) from None
+
+
+def _not_toml(text: str, name: str, error: tomli.TOMLDecodeError) -> PolicyError:
+    """Return the error for a text that is not TOML, with what was open before it."""
     outline, lines = Outline(text[: error.pos]), Lines(text)
+    message, fix = error.msg, "correct the syntax; nothing after this place was read"
+    place, notes = Place(line=error.lineno, column=error.colno), tuple[str, ...]()
     repeat = outline.repeat
-    if error.msg.startswith(_REPEATS) and repeat is not None:
+    if message.startswith(_REPEATS) and repeat is not None:
         word = "table" if repeat.kind == "table" else "key"
-        place, first = lines.place(repeat.offset), lines.place(repeat.first)
-        return Finding(
-            code="SY103",
-            message=f"not TOML: {word} `{dotted(repeat.path)}` is given twice",
-            file=name,
-            line=place.line,
-            column=place.column,
-            notes=(f"first given at {name}:{first.line}:{first.column}",),
-            fix="remove one of them; nothing after this place was read",
-        )
-    message = error.msg
-    if message.startswith(_REPEATS):
+        message = f"{word} `{dotted(repeat.path)}` is given twice"
+        place = lines.place(repeat.offset)
+        fix = "remove one of them; nothing after this place was read"
+        notes = (f"first given at {lines.place(repeat.first).of(name)}",)
+    elif message.startswith(_REPEATS):
         # Its own text shows a Python tuple.
         message = "this key or table cannot be added to what was given before"
-    notes: tuple[str, ...] = ()
-    if error.msg in _UNCLOSED_STRING and outline.open_string >= 0:
-        notes = (f"the string began at {_shown_place(name, lines, outline.open_string)}",)
-    elif error.msg in _UNCLOSED_BRACKET and outline.open_bracket >= 0:
-        notes = (f"the bracket was opened at {_shown_place(name, lines, outline.open_bracket)}",)
-    return Finding(
-        code="SY103",
-        message=f"not TOML: {message[:1].lower()}{message[1:]}",
-        file=name,
-        line=error.lineno,
-        column=error.colno,
-        notes=notes,
-        fix="correct the syntax; nothing after this place was read",
-    )
+    elif message in _UNCLOSED_STRING and outline.open_string >= 0:
+        notes = (f"the string began at {lines.place(outline.open_string).of(name)}",)
+    elif message in _UNCLOSED_BRACKET and outline.open_bracket >= 0:
+        notes = (f"the bracket was opened at {lines.place(outline.open_bracket).of(name)}",)
+    message = f"not TOML: {message[:1].lower()}{message[1:]}"
+    return _refusal(name, "SY103", message, place=place, fix=fix, notes=notes)
 
 
-def _shown_place(name: str, lines: Lines, offset: int) -> str:
-    place = lines.place(offset)
-    return f"{name}:{place.line}:{place.column}"
-
-
-def _too_deep(text: str, name: str, outline: Outline) -> Finding:
+def _too_deep(text: str, name: str, outline: Outline) -> PolicyError:
     place = Lines(text).place(max(outline.deep, 0))
-    return Finding(
-        code="SY101",
-        message=f"nested more than {MAX_DEPTH} levels deep",
-        file=name,
-        line=place.line,
-        column=place.column,
-        fix="use fewer levels",
-    )
+    message = f"nested more than {MAX_DEPTH} levels deep"
+    return _refusal(name, "SY101", message, place=place, fix="use fewer levels")
 
 
 def _long_number(text: str) -> Place:
-    """Return where the integer stands that has more digits than Python converts."""
+    """Return the place of the integer that has more digits than Python converts."""
     waiting = [Outline(text, MAX_DEPTH).root]
     while waiting:
         node = waiting.pop()
@@ -253,24 +249,8 @@ def _long_number(text: str) -> Place:
     return Place(line=1, column=1)
 
 
-def _decode(data: bytes, name: str) -> str:
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        before = _plain(data[: error.start].decode("utf-8"))
-        place = Lines(before).place(len(before))
-        _refuse(name, "SY102", "not UTF-8 text", place=place, fix="save the file as UTF-8")
-
-
-def _refuse(
-    name: str, code: str, message: str, *, fix: str, place: Place | None = None
-) -> NoReturn:
-    finding = Finding(
-        code=code,
-        message=message,
-        file=name,
-        line=place.line if place is not None else 0,
-        column=place.column if place is not None else 0,
-        fix=fix,
-    )
-    raise PolicyError([finding]) from None
+def _refusal(
+    name: str, code: str, message: str, *, place: Place, fix: str, notes: tuple[str, ...] = ()
+) -> PolicyError:
+    finding = Finding(code=code, message=message, file=name, notes=notes, fix=fix)
+    return PolicyError([replace(finding, line=place.line, column=place.column)])

@@ -1,26 +1,29 @@
-"""A policy while it is being checked: the document, and the findings so far."""
+"""A policy while it is checked: the document, the names it may use, and the findings so far."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from types import MappingProxyType
+from typing import Any, TypeVar, Unpack
 
 from pydantic import BaseModel
 
-from switchyard_core.errors import Finding, Severity
-from switchyard_core.jsonio.path import Path as JSONPath
-from switchyard_core.jsonio.path import PathError, compile_path
+from switchyard_core.declarations import ReferenceKind
+from switchyard_core.errors import Finding
+from switchyard_core.mutation import LABELS
 from switchyard_core.plugins import Kind, PluginRegistry
-from switchyard_core.policy.document import Document
-from switchyard_core.policy.positions import Location
-from switchyard_core.policy.schema import NOT_YET
+from switchyard_core.policy.document import Document, Parts
+from switchyard_core.policy.models import Table
+from switchyard_core.policy.places import Location
 from switchyard_core.policy.secrets import shown
+from switchyard_core.policy.shapes import Named, allowed_keys, references
 from switchyard_core.policy.validation import MOST_FINDINGS, validate
-from switchyard_core.policy.wording import suggestion
+from switchyard_core.policy.values import RESERVED_REWRITES
+from switchyard_core.policy.wording import suggestion, unknown_key
 
-__all__ = ["Draft", "Space", "TooManyFindings"]
+__all__ = ["Draft", "TooManyFindings"]
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
@@ -29,97 +32,81 @@ class TooManyFindings(Exception):  # noqa: N818 - ends a check, says nothing
     """A policy has more findings than are reported."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Space:
-    """What the names of one kind may be, and how a wrong one is reported.
-
-    Args:
-        code: Code of the finding.
-        word: What a name is the name of.
-        names: Names that exist.
-        listed_as: Heading of the list of these names, such as ``declared targets``.
-        otherwise: Fix when no known name is near.
-        kind: What plugins call it; adds conflicts and broken plugins to the notes.
-    """
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """Where the names of one kind come from, and how an unknown one is reported."""
 
     code: str
-    word: str
-    names: Collection[str]
-    listed_as: str
-    otherwise: str
-    kind: Kind | None = None
+    word: str  # what a name is the name of
+    listed_as: str  # heading of the list of the names that exist
+    plugins: str = ""  # attribute of the registry that has them
+    kind: Kind | None = None  # what plugins call it; adds conflicts and broken plugins to the notes
+    table: str = ""  # the policy's table that declares them
+    words: tuple[str, ...] = ()  # names that are always there
+
+    def otherwise(self, name: str) -> str:
+        """Return what to do when no known name is near."""
+        if self.table:
+            return f"declare it under `[{self.table}]`"
+        if self.words or self.kind == "rewrite":
+            return "use one of these"
+        if self.kind == "route_type":
+            return f"no installed plugin gives `{shown(name)}`; install the one that does"
+        return "install the plugin that gives it"
+
+
+_NAMES: Mapping[ReferenceKind, _Names] = MappingProxyType(
+    {
+        "target": _Names("SY201", "target", "declared targets", table="targets"),
+        "client": _Names("SY202", "client", "declared clients", table="llm_clients"),
+        "route": _Names("SY306", "route", "declared routes", table="routes"),
+        "route_type": _Names(
+            "SY301", "route type", "installed route types", "route_types", "route_type"
+        ),
+        "rule_set": _Names(
+            "SY404", "rule set", "known rule sets", "rule_sets", "mutation_pack", "mutation_rules"
+        ),
+        "latch_store": _Names(
+            "SY304", "latch store", "installed latch stores", "latch_stores", "latch_store"
+        ),
+        "plan_store": _Names(
+            "SY309", "plan store", "installed plan stores", "plan_stores", "plan_store"
+        ),
+        "tool": _Names("SY308", "tool", "tools of installed plugins", "tools", "tool"),
+        "rewrite": _Names(
+            "SY207", "rewrite", "rewrites that can be switched off", "rewrites", "rewrite"
+        ),
+        "label": _Names("SY305", "label", "labels", words=LABELS),
+    }
+)
 
 
 @dataclass(slots=True, kw_only=True)
 class Draft:
-    """Collects findings while the parts of a policy are resolved.
-
-    Args:
-        document: What is checked.
-        registry: Installed plugins.
-        environ: Environment variables, ``None`` when the environment must not be read.
-        base: Folder that relative paths start from.
-        findings: What was found so far, in any order.
-    """
+    """Collects findings while the parts of a policy are resolved."""
 
     document: Document
     registry: PluginRegistry
-    environ: Mapping[str, str] | None
-    base: Path
+    environ: Mapping[str, str] | None  # ``None`` when the environment must not be read
+    base: Path  # where relative paths start from
     findings: list[Finding] = field(default_factory=list)
+    #: What bears the names that a table's model replaces: clients, route types.
+    bearers: dict[ReferenceKind, Mapping[str, Any]] = field(default_factory=dict)
+    _known: dict[ReferenceKind, frozenset[str]] = field(default_factory=dict)
 
     def add(self, findings: Iterable[Finding]) -> None:
-        """Add findings.
-
-        Raises:
-            TooManyFindings: There are so many that the rest of the policy is not worth a look.
-        """
+        """Add findings; raise TooManyFindings when the rest of the policy is not worth a look."""
         self.findings.extend(findings)
         if len(self.findings) > MOST_FINDINGS:
             raise TooManyFindings
 
-    def report(
-        self,
-        code: str,
-        message: str,
-        location: Location,
-        *,
-        at_key: bool = False,
-        offset: int | None = None,
-        fix: str = "",
-        notes: tuple[str, ...] = (),
-        severity: Severity = "error",
-    ) -> None:
-        """Add a finding at a place of the document; arguments as for ``Document.finding``."""
-        finding = self.document.finding(
-            code,
-            message,
-            location,
-            at_key=at_key,
-            offset=offset,
-            fix=fix,
-            notes=notes,
-            severity=severity,
-        )
-        self.add([finding])
+    def report(self, code: str, message: str, location: Location, **parts: Unpack[Parts]) -> None:
+        """Add a finding at a place of the document."""
+        self.add([self.document.finding(code, message, location, **parts)])
 
     def tables(self, name: str) -> Mapping[str, Any]:
-        """Return the tables under a top-level key, empty when it is absent or no table."""
-        value = self.document.values.get(name)
-        return value if isinstance(value, dict) else {}
-
-    def refuse_future(self, table: str, location: Location, raw: Mapping[str, Any]) -> set[str]:
-        """Report the keys of a table that this version cannot honour yet, and return them."""
-        later = {key for key in raw if (table, key) in NOT_YET}
-        for key in later:
-            self.report(
-                "SY200",
-                f"`{key}` is not yet available in this version",
-                (*location, key),
-                at_key=True,
-                fix="remove the key",
-            )
-        return later
+        """Return the tables under a top-level key of the document."""
+        return self.document.tables(name)
 
     def validated(
         self,
@@ -127,80 +114,60 @@ class Draft:
         model: type[ModelT],
         raw: object,
         *,
-        table: str = "",
         also: tuple[str, ...] = (),
+        note: Callable[[str], str] = lambda _key: "",
     ) -> ModelT | None:
-        """Validate a table, add what is wrong with it, and return it if nothing is.
+        """Validate a table with the names in it, add what is wrong, and return it if nothing is.
 
-        Args:
-            location: Where it stands.
-            model: What it must be.
-            raw: The value.
-            table: Name of the kind of table, for keys that are not available yet.
-            also: Further keys that the table may have.
+        ``also`` are further keys that it may have; ``note`` says what is known of a key that it
+        may not have.
         """
-        if isinstance(raw, dict) and table:
-            later = self.refuse_future(table, location, raw)
-            raw = {key: value for key, value in raw.items() if key not in later}
-        instance, findings = validate(self.document, location, model, raw, also)
-        self.add(findings)
-        return instance
-
-    def unknown(self, space: Space, name: str, location: Location, *, at_key: bool = False) -> None:
-        """Report a name that nothing of a name space has.
-
-        Args:
-            space: Where the name should be known.
-            name: The name as written.
-            location: Where it is written.
-            at_key: Whether the name is a key.
-        """
-        kind = space.kind
-        conflict = self.registry.conflict(kind, name) if kind is not None else None
-        if conflict is not None:
-            self.report(
-                "SY503",
-                f"{conflict.message}, and neither is used",
-                location,
-                at_key=at_key,
-                fix="uninstall one of them",
+        before = len(self.findings)
+        if isinstance(raw, dict) and issubclass(model, Table):
+            foreign = sorted(model.given() & raw.keys())
+            allowed = (*allowed_keys(model), *also)
+            self.add(
+                unknown_key(self.document, (*location, key), allowed, note(key)) for key in foreign
             )
-            return
-        if not name.strip():
-            fix = f"write the name of a {space.word}"
-            self.report(space.code, f"the name of the {space.word} is blank", location, fix=fix)
-            return
-        names = sorted(space.names)
-        notes = [f"{space.listed_as}: {', '.join(map(shown, names)) if names else 'none'}"]
-        otherwise = space.otherwise
-        if kind is not None and self.registry.broken:
-            notes += [plugin.error for plugin in self.registry.broken]
-            otherwise = "repair or remove the broken plugin; see `switchyard plugins`"
-        self.report(
-            space.code,
-            f"unknown {space.word} `{shown(name)}`",
-            location,
-            at_key=at_key,
-            notes=tuple(notes),
-            fix=suggestion(name, names, otherwise),
+            raw = {key: value for key, value in raw.items() if key not in foreign}
+        instance, findings = validate(
+            self.document, location, model, raw, also=also, note=note, context=self
         )
+        self.add(findings)
+        for named in references(model, raw, location) if isinstance(raw, dict) else ():
+            self._look_up(named)
+        return instance if len(self.findings) == before else None
 
-    def compiled(self, expression: str, location: Location, *, shift: int = 0) -> JSONPath | None:
-        """Compile a JSONPath that stands in a string of the document, or report it.
+    def _look_up(self, named: Named) -> None:
+        names = _NAMES[named.kind]
+        if named.kind not in self._known:
+            plugins = getattr(self.registry, names.plugins) if names.plugins else ()
+            self._known[named.kind] = frozenset({*names.words, *self.tables(names.table), *plugins})
+        known = self._known[named.kind]
+        if named.kind == "rewrite":
+            if named.name in RESERVED_REWRITES | known:
+                # One that cannot be switched off has a finding of its own.
+                return
+            known = frozenset(n for n in known if self.registry.rewrites[n].switchable)
+        if named.name not in known:
+            self._unknown(names, known, named)
 
-        Args:
-            expression: The path.
-            location: The string that holds it.
-            shift: Characters of the string before the path.
-        """
-        try:
-            return compile_path(expression)
-        except PathError as error:
-            self.report(
-                "SY401",
-                f"bad JSONPath: {error.message}",
-                location,
-                offset=shift + error.column,
-                fix="correct the expression",
-            )
-            return None
+    def _unknown(self, names: _Names, known: Collection[str], named: Named) -> None:
+        notes: tuple[str, ...] = ()
+        conflict = self.registry.conflict(names.kind, named.name) if names.kind else None
+        if conflict is not None:
+            code, message = "SY503", f"{conflict.message}, and neither is used"
+            fix, at_key = "uninstall one of them", named.is_key
+        elif not named.name.strip():
+            code, message = names.code, f"the name of the {names.word} is blank"
+            fix, at_key = f"write the name of a {names.word}", False
+        else:
+            code, message = names.code, f"unknown {names.word} `{shown(named.name)}`"
+            listed = ", ".join(map(shown, sorted(known))) or "none"
+            broken = self.registry.broken if names.kind else ()
+            notes = (f"{names.listed_as}: {listed}", *(plugin.error for plugin in broken))
+            otherwise = names.otherwise(named.name)
+            if broken:
+                otherwise = "repair or remove the broken plugin; see `switchyard plugins`"
+            fix, at_key = suggestion(named.name, sorted(known), otherwise), named.is_key
+        self.report(code, message, named.location, at_key=at_key, notes=notes, fix=fix)

@@ -1,8 +1,8 @@
 """Reads the files that a policy includes and puts their rule sets beside its own.
 
 An included file holds ``[mutation_rules.<name>]`` tables and further includes, nothing else, so
-that a policy's clients, targets and routes always stand in one file. Every finding about
-something included names the file that it stands in.
+that a policy's clients, targets and routes are always in one file. Every finding about something
+included names its own file.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import Any
+from typing import Any, Unpack
 
 from switchyard_core.errors import Finding, PolicyError
-from switchyard_core.policy.document import MAX_BYTES, Document, read_document
-from switchyard_core.policy.positions import Location
-from switchyard_core.policy.schema import IncludedModel
+from switchyard_core.policy.document import MAX_BYTES, Document, Parts, is_file, read_document
+from switchyard_core.policy.models import IncludedFile
+from switchyard_core.policy.places import Location
 from switchyard_core.policy.secrets import shown
 from switchyard_core.policy.validation import validate
 from switchyard_core.policy.wording import suggestion
 
-__all__ = ["MAX_FILES", "Included", "with_included"]
+__all__ = ["MAX_FILES", "with_included"]
 
 #: Most files that a policy includes, directly and by way of others; together they may have
 #: as many bytes as one policy.
@@ -34,46 +34,27 @@ _READABLE = "check its permissions"
 _INSIDE = "write a path below the folder of this file, such as `rules/mine.toml`"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Included:
-    """A policy's document together with what it includes.
+def with_included(
+    document: Document, base: Path, path: Path | None = None
+) -> tuple[Document, list[Finding], bool]:
+    """Return a document with the rule sets of what it includes; nothing outside of base is read.
 
-    Args:
-        document: The document; its values hold the included rule sets too.
-        findings: What is wrong with the includes and the included files as such.
-        complete: Whether every included file could be read, so that a name that is still
-            unknown is indeed wrong.
-    """
-
-    document: Document
-    findings: tuple[Finding, ...]
-    complete: bool
-
-
-def with_included(document: Document, base: Path, path: Path | None = None) -> Included:
-    """Return a document with the rule sets of the files that it includes.
-
-    Args:
-        document: The policy.
-        base: Its folder; nothing outside of it is read.
-        path: Its file, ``None`` when it comes from none.
+    Returns:
+        The document, what is wrong with the includes and the included files as such, and whether
+        every file could be read, so that a name that is still unknown is indeed wrong.
     """
     if not _entries(document):
-        return Included(document=document, findings=(), complete=True)
-    own = document.values.get("mutation_rules", {})
-    reading = _Reading(base=base, root=_resolved(base) or base)
-    reading.homes = dict.fromkeys(own, document) if isinstance(own, dict) else {}
+        return document, [], True
+    own = document.tables("mutation_rules")
+    reading = _Reading(base=base, root=_resolved(base) or base, homes=dict.fromkeys(own, document))
     real = None if path is None else _resolved(path)
     reading.follow(document, PurePosixPath(), () if real is None else (real,))
     values = document.values
-    if isinstance(own, dict):
+    if isinstance(values.get("mutation_rules", {}), dict):
         values = {**values, "mutation_rules": {**own, **reading.rule_sets}}
     homes = {name: reading.homes[name] for name in reading.rule_sets}
-    return Included(
-        document=replace(document, values=values, homes=homes, included=tuple(reading.files)),
-        findings=tuple(reading.findings),
-        complete=reading.complete,
-    )
+    whole = replace(document, values=values, homes=homes, included=tuple(reading.files))
+    return whole, reading.findings, reading.complete
 
 
 def _entries(document: Document) -> list[tuple[int, str]]:
@@ -92,42 +73,22 @@ def _resolved(path: Path) -> Path | None:
 
 @dataclass(slots=True, kw_only=True)
 class _Reading:
-    """What was read so far.
+    """What was read so far."""
 
-    Args:
-        base: The policy's folder as it was given, for names of files.
-        root: The same folder without symbolic links.
-        complete: As for :class:`Included`.
-        findings: Findings so far.
-        files: Included files, in order.
-        rule_sets: Values of included rule sets by name.
-        homes: Documents that rule sets stand in, by name.
-        places: Where each file was first included, by its real path.
-        entries: How many includes were looked at.
-        size: Bytes of the included files.
-        names: TOML files below a folder, by the folder.
-    """
-
-    base: Path
-    root: Path
+    base: Path  # the policy's folder as it was given, for names of files
+    root: Path  # the same folder without symbolic links
     complete: bool = True
     findings: list[Finding] = field(default_factory=list)
     files: list[Document] = field(default_factory=list)
     rule_sets: dict[str, Any] = field(default_factory=dict)
-    homes: dict[str, Document] = field(default_factory=dict)
-    places: dict[Path, str] = field(default_factory=dict)
+    homes: dict[str, Document] = field(default_factory=dict)  # by rule set
+    places: dict[Path, str] = field(default_factory=dict)  # where each file was first included
     entries: int = 0
-    size: int = 0
-    names: dict[PurePosixPath, list[str]] = field(default_factory=dict)
+    size: int = 0  # in bytes
+    names: dict[PurePosixPath, list[str]] = field(default_factory=dict)  # TOML files by folder
 
     def follow(self, holder: Document, folder: PurePosixPath, chain: tuple[Path, ...]) -> None:
-        """Read what a document includes.
-
-        Args:
-            holder: The document.
-            folder: Its folder, relative to the policy's.
-            chain: Real paths of the policy and of the files that led to the document.
-        """
+        """Read what a document includes."""
         for index, text in _entries(holder):
             location = ("include", index)
             if self.entries >= MAX_FILES:
@@ -150,37 +111,34 @@ class _Reading:
     ) -> Path | None:
         """Return the real path of an include, ``None`` after reporting why it cannot be used."""
         text = str(holder.values["include"][location[1]])
+        inside = bool(text.strip()) and not _is_elsewhere(text)
+        real = _resolved(self.root / folder / text) if inside else None
+        notes: tuple[str, ...] = ()
         if not text.strip():
-            self._report(holder, "SY108", "must not be blank", location, fix=_INSIDE)
-            self.complete = False
-            return None
-        if _is_elsewhere(text):
+            code, message, fix = "SY108", "must not be blank", _INSIDE
+        elif not inside:
             message = f"`{shown(text)}` is not a relative path inside the policy's folder"
-            self._report(holder, "SY111", message, location, fix=_INSIDE)
-            self.complete = False
-            return None
-        real = _resolved(self.root / folder / text)
-        if real is not None and not real.is_relative_to(self.root):
+            code, fix = "SY111", _INSIDE
+        elif real is not None and not real.is_relative_to(self.root):
             message = f"`{shown(text)}` leads out of the policy's folder"
-            fix = "replace the symbolic link by the file"
-            self._report(holder, "SY111", message, location, fix=fix)
-        elif real is None or not _is_file(real):
-            fix = suggestion(text, self._near(folder), "check the path, or write the file")
+            code, fix = "SY111", "replace the symbolic link by the file"
+        elif real is None or not is_file(real):
             message = f"unknown include `{shown(text)}`: there is no such file"
-            self._report(holder, "SY110", message, location, fix=fix)
+            otherwise = "check the path, or write the file"
+            code, fix = "SY110", suggestion(text, self._near(folder), otherwise)
         elif real in chain:
-            message = f"`{shown(text)}` includes itself"
             first = self.places.get(real)
             notes = (f"first included at {first}",) if first else ("it is the policy itself",)
-            fix = "remove this include"
-            self._report(holder, "SY112", message, location, notes=notes, fix=fix)
+            message, fix = f"`{shown(text)}` includes itself", "remove this include"
+            code = "SY112"
         elif real in self.places:
-            message = f"`{shown(text)}` is included twice"
             notes = (f"first included at {self.places[real]}",)
+            message = f"`{shown(text)}` is included twice"
             fix = "remove one of the two; what is included is known to all of the policy"
-            self._report(holder, "SY112", message, location, notes=notes, fix=fix)
+            code = "SY112"
         else:
             return real
+        self._report(holder, code, message, location, notes=notes, fix=fix)
         # Of a file that is read already nothing is missing.
         self.complete = self.complete and real in (*chain, *self.places)
         return None
@@ -218,7 +176,7 @@ class _Reading:
         raw = part.values.get("mutation_rules")
         # Only the shape at the top; each rule set is validated by its own model.
         shape = {k: {} if isinstance(v, dict) else v for k, v in part.values.items()}
-        self.findings += validate(part, (), IncludedModel, shape)[1]
+        self.findings += validate(part, (), IncludedFile, shape)[1]
         for name, rule_set in raw.items() if isinstance(raw, dict) else ():
             first = self.homes.setdefault(name, part)
             if first is part:
@@ -246,16 +204,9 @@ class _Reading:
         return self.names[folder]
 
     def _report(
-        self,
-        holder: Document,
-        code: str,
-        message: str,
-        location: Location,
-        *,
-        fix: str,
-        notes: tuple[str, ...] = (),
+        self, holder: Document, code: str, message: str, location: Location, **parts: Unpack[Parts]
     ) -> None:
-        self.findings.append(holder.finding(code, message, location, fix=fix, notes=notes))
+        self.findings.append(holder.finding(code, message, location, **parts))
 
 
 def _toml_files(folder: Path) -> Iterator[Path]:
@@ -271,10 +222,3 @@ def _is_elsewhere(text: str) -> bool:
     rooted = text.startswith(("/", "~")) or bool(windows.drive or windows.root)
     # A backslash separates folders on one system only, so the policy would not travel.
     return rooted or "\\" in text or ".." in PurePosixPath(text).parts
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):
-        return False

@@ -11,10 +11,10 @@ from typing import Any
 import tomli
 
 from switchyard_core.policy.draft import Draft
-from switchyard_core.policy.model import ReplaySettings
-from switchyard_core.policy.positions import Location
-from switchyard_core.policy.schema import KEY_FIELD, ReplayModel
+from switchyard_core.policy.models import ReplaySettings
+from switchyard_core.policy.places import Location
 from switchyard_core.policy.secrets import shown
+from switchyard_core.policy.values import KEY_FIELD
 
 __all__ = ["default_key_fields", "resolve_replay"]
 
@@ -35,25 +35,18 @@ def default_key_fields() -> tuple[str, ...]:
 
 def resolve_replay(draft: Draft) -> ReplaySettings:
     """Return what ``[replay]`` says; wrong fields are reported."""
-    raw = draft.document.values.get("replay")
-    if not isinstance(raw, dict):
-        return ReplaySettings()
-    model = draft.validated(("replay",), ReplayModel, raw)
-    fields = raw.get("key_fields")
-    if not isinstance(fields, list):
-        return ReplaySettings()
-    location: Location = ("replay", "key_fields")
-    if not fields:
-        draft.report(
-            "SY114",
-            "without any field every call would be the same",
-            location,
-            fix="list at least `model` and the fields of the conversation, or remove the key",
-        )
+    raw = draft.tables("replay")
+    model = draft.validated(("replay",), ReplaySettings, raw)
+    found, location = raw.get("key_fields"), ("replay", "key_fields")
+    fields = found if isinstance(found, list) else []
+    if found == []:
+        message = "without any field every call would be the same"
+        fix = "list at least `model` and the fields of the conversation, or remove the key"
+        draft.report("SY114", message, location, fix=fix)
     for index, name in enumerate(fields):
         if isinstance(name, str):
             _check_field(draft, (*location, index), name, fields[:index])
-    return ReplaySettings(key_fields=model.key_fields if model is not None else None)
+    return model or ReplaySettings()
 
 
 def _check_field(draft: Draft, location: Location, name: str, before: list[Any]) -> None:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from types import MappingProxyType
 
 from switchyard_core.mutation import RuleProblem, check_rule_set
 from switchyard_core.mutation.schema import ConditionModel, RuleModel, RuleSetModel
 from switchyard_core.policy.draft import Draft
-from switchyard_core.policy.model import Route
-from switchyard_core.policy.positions import Location
+from switchyard_core.policy.models import Route
+from switchyard_core.policy.places import Location
 from switchyard_core.policy.shapes import allowed_keys
 from switchyard_core.policy.validation import Salvaged, salvage
 
@@ -30,7 +28,6 @@ _CAUSES: Mapping[str, frozenset[str]] = MappingProxyType(
     }
 )
 _KNOWN_KEYS = frozenset(allowed_keys(RuleModel)) | frozenset(allowed_keys(ConditionModel))
-_OPEN_BRACKET = re.compile(r" at column (\d+)")
 
 
 def resolve_rule_sets(draft: Draft) -> dict[str, RuleSetModel]:
@@ -97,7 +94,7 @@ def _is_consequence(problem: RuleProblem, rest: Salvaged[RuleSetModel]) -> bool:
     causes = _CAUSES.get(problem.code)
     if causes is None:
         return False
-    # A rule's problem may stand at the rule or at one of its keys, a condition's at the condition.
+    # A rule's problem is at the rule or at one of its keys, a condition's at the condition.
     table = rest.original(problem.location)[: 4 if problem.code == "SY414" else 2]
     keys = {str(path[len(table)]) for path in rest.left_out if _is_inside(path, table)}
     # An unknown key may be the missing one, misspelt.
@@ -111,7 +108,6 @@ def _is_inside(path: Location, table: Location) -> bool:
 def _report(
     draft: Draft, location: Location, rest: Salvaged[RuleSetModel], problem: RuleProblem
 ) -> None:
-    problem = _without_column(problem)
     draft.report(
         problem.code,
         problem.message,
@@ -121,15 +117,6 @@ def _report(
         fix=problem.fix,
         notes=problem.notes,
     )
-
-
-def _without_column(problem: RuleProblem) -> RuleProblem:
-    """Turn a column that the message of a glob names into the place of the finding."""
-    found = _OPEN_BRACKET.search(problem.message) if problem.code == "SY403" else None
-    if found is None:
-        return problem
-    message = problem.message.replace(found.group(), "")
-    return replace(problem, message=message, column=(problem.column or 0) + int(found.group(1)))
 
 
 def check_used_packs(

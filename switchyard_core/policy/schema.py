@@ -1,293 +1,293 @@
-"""The keys of a policy file: one strict model per table.
+"""The JSON Schema of a policy file, for editors and for other tools' checks.
 
-The models only say which keys there are, their types, ranges and defaults. What a value names
-(a target, a rule set) is resolved in :mod:`switchyard_core.policy.resolve`.
+The schema knows what is installed: route types with their options, rule sets, latch stores,
+plan stores, tools, labels, rewrites. It says less than ``switchyard check``, which alone knows
+whether a named target exists; what the schema refuses, the check refuses too.
 """
 
 from __future__ import annotations
 
-import datetime as dt
+import inspect
 import re
-from typing import Annotated, Any, Literal
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import BaseModel
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import core_schema
 
-from switchyard_core.declarations import LabelName, OptionError, Prompt, RouteName, WireFormat
-from switchyard_core.policy.secrets import looks_like_credential, shown
-
-__all__ = [
-    "KEY_FIELD",
-    "NOT_YET",
-    "RESERVED_REWRITES",
-    "ClientModel",
-    "HousekeepingModel",
-    "IdentityModel",
-    "IncludedModel",
-    "PriceModel",
-    "ReplayModel",
-    "RouteModel",
-    "TargetModel",
-    "TopModel",
-]
-
-#: Keys that the format has but this version cannot honour: pairs of table and key.
-#: They are refused, because a key that is accepted and ignored misleads.
-NOT_YET: frozenset[tuple[str, str]] = frozenset()
-
-#: Names of rewrites that are always needed, whether this version has them or not.
-RESERVED_REWRITES: frozenset[str] = frozenset({"translate", "set_model"})
-
-#: A field of a body: a key, or the path to one.
-KEY_FIELD = re.compile(r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*")
-
-_WORD = re.compile(r"[!-~]{1,256}")
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-#: How other tools refer to a variable: `$X`, `${X}`, `%X%`, `env:X`, with spaces around.
-_REFERENCE = re.compile(
-    r"\s*(?:\$\{?|%|\$?env:|\{env:)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?:[}%])?\s*", re.ASCII
+from switchyard_core.declarations import WIRE_FORMATS, RouteType
+from switchyard_core.mutation.check import DIALECTS, DOCUMENTS, READERS
+from switchyard_core.mutation.labels import LABELS
+from switchyard_core.mutation.schema import RuleSetModel
+from switchyard_core.plugins import PluginRegistry
+from switchyard_core.policy.models import (
+    Client,
+    Housekeeping,
+    Identity,
+    Price,
+    ReplaySettings,
+    Route,
+    Target,
+    Top,
 )
+from switchyard_core.policy.shapes import TolerantSchema
+from switchyard_core.policy.values import RESERVED_REWRITES
+
+__all__ = ["DIALECT", "policy_schema"]
+
+#: What the schema itself is written in.
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+#: Keys of a schema whose values are no schemas.
+_VALUES = frozenset({"const", "default", "enum", "examples", "required"})
+#: Keys of a schema that hold schemas by name.
+_BY_NAME = frozenset({"properties", "patternProperties", "$defs"})
+#: Each key at the top that holds tables: where its schema refers to their definition, the name of
+#: the definition, the model.
+_TABLES: tuple[tuple[str, str, str, type[BaseModel]], ...] = (
+    ("llm_clients", "additionalProperties", "client", Client),
+    ("targets", "additionalProperties", "target", Target),
+    ("mutation_rules", "additionalProperties", "rule_set", RuleSetModel),
+    ("prices", "additionalProperties", "price", Price),
+    ("identity", "", "identity", Identity),
+    ("replay", "", "replay", ReplaySettings),
+    ("housekeeping", "items", "housekeeping", Housekeeping),
+)
+#: The arguments in a docstring: all of them, and the name and the text of each.
+_ARGUMENTS = re.compile(r"^Args:\n((?: .*\n?|\n(?= ))*)", re.MULTILINE)
+_ARGUMENT = re.compile(r"^    (\w+): (.*(?:\n {5,}.*)*)", re.MULTILINE)
 
 
-def _word(text: str) -> str:
-    if not text.strip():
-        msg = "must not be blank"
-        raise OptionError(msg, fix="write the name", code="SY108")
-    if not _WORD.fullmatch(text):
-        msg = "must be 1 to 256 printable ASCII characters without spaces"
-        raise ValueError(msg)
-    return text
+def policy_schema(registry: PluginRegistry) -> dict[str, Any]:
+    """Return the JSON Schema (2020-12) of a policy, with what is installed.
 
-
-def _variable(text: str) -> str:
-    if _VARIABLE.fullmatch(text):
-        return text
-    if not text.strip():
-        msg = "must not be blank"
-        fix = "write the name of an environment variable, or remove the key"
-        raise OptionError(msg, fix=fix, code="SY108")
-    reference = _REFERENCE.fullmatch(text)
-    if reference is not None and not looks_like_credential(text):
-        msg = "must be the name of an environment variable alone"
-        raise OptionError(msg, fix=f"write `{shown(reference['name'])}`")
-    msg = "must be the name of an environment variable, not the key itself"
-    fix = "write a name of letters, digits and underscores that does not begin with a digit"
-    if looks_like_credential(text):
-        fix = "export the key as a variable and write its name; revoke this key"
-    elif "=" in text:
-        fix = "write only the name; the value belongs into the environment"
-    raise OptionError(msg, fix=fix)
-
-
-def _version(number: int) -> int:
-    if number != 1:
-        msg = "this version reads schema version 1 only"
-        raise OptionError(msg, fix="write 1")
-    return number
-
-
-#: Ids go into headers and messages, so they hold no spaces or control characters.
-Word = Annotated[
-    str, AfterValidator(_word), Field(json_schema_extra={"pattern": f"^{_WORD.pattern}$"})
-]
-Variable = Annotated[
-    str, AfterValidator(_variable), Field(json_schema_extra={"pattern": f"^{_VARIABLE.pattern}$"})
-]
-Tokens = Annotated[int, Field(ge=1)]
-Dollars = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-
-
-class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-
-class TopModel(_Table):
-    """A policy: the keys outside of any table; the tables themselves have models of their own.
-
-    Args:
-        schema_version: Version of the format: 1.
-        include: Files with further rule sets, relative to this one's folder and below it.
-        requires: Distributions that must be installed, by name alone.
-        fallback_client: Name of the client that answers paths which switchyard does not serve.
-        default_route: Name of the route for model ids that no route has; without it, 404.
-        llm_clients: How providers are reached, by name.
-        targets: The models, by name.
-        routes: The model ids that callers may ask for, by a name of their own.
-        mutation_rules: Rule sets of this policy, by name: which tool calls count as edits.
-        identity: How the session of a request is known.
-        housekeeping: Conditions that mark a request as a client's side call.
-        prices: What models cost, by target id.
-        replay: How recorded model calls are told apart.
+    Returns:
+        A new object; equal for equal plugins, keys in the order of the documentation.
     """
-
-    schema_version: Annotated[int, AfterValidator(_version), Field(json_schema_extra={"const": 1})]
-    include: tuple[str, ...] = ()
-    requires: tuple[str, ...] = ()
-    fallback_client: str | None = None
-    default_route: str | None = None
-    llm_clients: dict[str, Any] = {}
-    targets: dict[str, Any]
-    routes: dict[str, Any]
-    mutation_rules: dict[str, Any] = {}
-    identity: dict[str, Any] = {}
-    housekeeping: tuple[Any, ...] = ()
-    prices: dict[str, Any] = {}
-    replay: dict[str, Any] = {}
-
-
-class IncludedModel(_Table):
-    """The keys of a file that a policy includes.
-
-    Args:
-        include: Further files, relative to the folder of this one.
-        mutation_rules: Rule sets by name.
-    """
-
-    include: tuple[str, ...] = ()
-    mutation_rules: dict[str, Any] = {}
+    schema = _Schema(names=_names(registry))
+    root = schema.of("policy", Top)
+    # It describes the model, for readers of the source.
+    del root["description"]
+    keys = root["properties"]
+    for key, place, name, model in _TABLES:
+        schema.definitions[name] = schema.of(name, model)
+        keys[key] |= {place: _to(name)} if place else _to(name)
+    schema.definitions["route"] = _route(schema, registry)
+    keys["routes"] |= {"additionalProperties": _to("route")}
+    if registry.rule_sets:
+        taken = {"not": {"enum": sorted(registry.rule_sets)}}
+        keys["mutation_rules"]["propertyNames"] = taken
+    _complete_client(schema.definitions["client"])
+    _complete_target(schema.definitions["target"], registry)
+    _complete_rules(schema)
+    return {
+        "$schema": DIALECT,
+        "title": "A switchyard policy",
+        **root,
+        "$defs": dict(sorted(schema.definitions.items())),
+    }
 
 
-class ClientModel(_Table):
-    """``[llm_clients.<name>]``: one way to reach a provider.
-
-    Args:
-        format: Wire format, or ``scripted`` for the embedded provider.
-        base_url: Absolute http(s) URL; a final ``/v1`` may be there or not.
-        api_key_env: Name of the environment variable that holds the key.
-        forward_auth: Whether the caller's own credential is sent on; excludes ``api_key_env``.
-        extra_headers: Headers added to each request.
-        forward_headers: Names of caller's headers to send on.
-        max_retries: 0 to 10; agents retry by themselves, so more multiplies.
-        timeout_ms: Milliseconds without any byte, 1 to 86400000.
-        script: Script file of a scripted client, relative to the policy's folder.
-        speaks: Wire format of a scripted client.
-    """
-
-    format: Literal["openai_chat", "openai_responses", "anthropic_messages", "scripted"]
-    base_url: str | None = None
-    api_key_env: Variable | None = None
-    forward_auth: bool = False
-    extra_headers: dict[str, str] = {}
-    forward_headers: tuple[str, ...] = ()
-    max_retries: Annotated[int, Field(ge=0, le=10)] = 1
-    timeout_ms: Annotated[int, Field(ge=1, le=86_400_000)] = 600_000
-    script: Prompt | None = None
-    speaks: WireFormat | None = None
+def _names(registry: PluginRegistry) -> Mapping[str, Mapping[str, Any]]:
+    """Return what a name of each kind may be."""
+    return {
+        "label": {"enum": list(LABELS)},
+        "latch_store": _one_of(registry.latch_stores),
+        "plan_store": _one_of(registry.plan_stores),
+        "tool": _one_of(registry.tools),
+        # The policy's own rule sets have any name; an editor proposes the packs.
+        "rule_set": {"anyOf": [_one_of(registry.rule_sets), {"type": "string"}]},
+        "route": {},
+        "target": {},
+    }
 
 
-class TargetModel(_Table):
-    """``[targets.<name>]``: a model behind a client, with what to send along.
-
-    Args:
-        id: Model id of the provider.
-        llm_client: Name of a client.
-        extra_body: Top-level keys for the body that the request does not set.
-        system_prompt: Instruction added to every request.
-        reasoning_effort: Effort set on every request.
-        context_window: Tokens, at least 1.
-        on_overflow: What happens to a request over ``context_window``.
-        accepts_prefill: Whether a request may end with an assistant message.
-        tool_id_style: ``alphanumeric_9``: tool ids of exactly nine letters and digits.
-        structured_output: How a router that asks this target makes it answer by a schema.
-        rewrites: ``{ name = false }`` switches a rewrite off.
-    """
-
-    id: Word
-    llm_client: str
-    extra_body: dict[str, Any] = {}
-    system_prompt: Prompt | None = None
-    reasoning_effort: Word | None = None
-    context_window: Tokens | None = None
-    on_overflow: Literal["send", "stay", "reject"] = "send"
-    accepts_prefill: bool = True
-    tool_id_style: Literal["alphanumeric_9"] | None = None
-    structured_output: Literal["json_schema", "forced_tool", "prompt"] = "json_schema"
-    rewrites: dict[str, bool] = {}
+def _one_of(names: Collection[str]) -> dict[str, Any]:
+    return {"enum": sorted(names)} if names else {"not": {}}
 
 
-class RouteModel(_Table):
-    """The keys that every route has; the others are options of its type.
-
-    Args:
-        id: The model id that callers ask for, unique among all ids and aliases.
-        type: Route type: what decides where a request goes.
-        aliases: Further model ids.
-        context_window: Tokens, for the model list.
-        tool_calling: For the model list.
-        reasoning: For the model list.
-        workspace: Paths that are workspace though they look like scratch paths.
-        unmatched: Label of a tool call that no rule matches.
-        subagents: Name of the route that serves the sub-agents of this route's sessions.
-    """
-
-    id: Word
-    type: str
-    aliases: tuple[Word, ...] = ()
-    context_window: Tokens | None = None
-    tool_calling: bool | None = None
-    reasoning: bool | None = None
-    workspace: tuple[Prompt, ...] = ()
-    unmatched: LabelName | None = None
-    subagents: RouteName | None = None
+def _to(name: str) -> dict[str, Any]:
+    return {"$ref": f"#/$defs/{name}"}
 
 
-class IdentityModel(_Table):
-    """``[identity]``: further sources of the session id.
+@dataclass(slots=True, kw_only=True)
+class _Schema:
+    """Definitions so far, and the names that they may refer to, by kind of reference."""
 
-    Args:
-        session: Tried in order after the built-in headers: ``header:<name>`` or
-            ``body:<JSONPath>``.
-    """
+    names: Mapping[str, Mapping[str, Any]]
+    definitions: dict[str, Any] = field(default_factory=dict)
 
-    session: tuple[str, ...] = ()
+    def of(self, name: str, model: type[BaseModel]) -> dict[str, Any]:
+        """Return the schema of a model; its nested models become definitions ``name.Model``."""
+        found = model.model_json_schema(
+            ref_template=f"#/$defs/{name}.{{model}}", schema_generator=_Described
+        )
+        for nested, schema in found.pop("$defs", {}).items():
+            self.definitions[f"{name}.{nested}"] = self._tidy(schema)
+        result: dict[str, Any] = self._tidy(found)
+        return result
 
+    def _tidy(self, schema: Any) -> Any:
+        """Return a schema without generated titles, with known names in place of their kinds."""
+        if isinstance(schema, list):
+            return [self._tidy(item) for item in schema]
+        if not isinstance(schema, dict):
+            return schema
+        tidy: dict[str, Any] = {}
+        for key, value in schema.items():
+            if key == "title" or (key == "default" and value is None):
+                # TOML has no null: such a default only means that the key may be absent.
+                continue
+            if key == "x-reference":
+                tidy |= self.names.get(value, {})
+            elif key in _BY_NAME:
+                tidy[key] = {name: self._tidy(item) for name, item in value.items()}
+            elif key == "anyOf":
+                tidy |= self._alternatives(value)
+            else:
+                tidy[key] = value if key in _VALUES else self._tidy(value)
+        return tidy
 
-class HousekeepingModel(_Table):
-    """``[[housekeeping]]``: a condition that marks a request as a client's side call.
-
-    Exactly one of ``path`` (JSONPath on the body) and ``header`` says what is looked at, at
-    most one of the others what it must be; without one it must exist.
-
-    Args:
-        path: JSONPath on the body.
-        header: Name of a header.
-        equals: The value is this one.
-        in_: The value is one of these (key ``in``).
-        matches: The regular expression (RE2) is found in the value, which is text.
-        exists: Whether there must be a value at all.
-    """
-
-    path: str | None = None
-    header: str | None = None
-    equals: Any = None
-    in_: tuple[Any, ...] | None = Field(default=None, alias="in")
-    matches: str | None = None
-    exists: bool | None = None
-
-
-class PriceModel(_Table):
-    """``[prices."<target id>"]``: US dollars per million tokens, dated by whoever wrote them.
-
-    Args:
-        as_of: Day of the prices.
-        input: Fresh input.
-        output: Output.
-        cached_input: Input read from a cache.
-        cache_write: Input written to a cache.
-    """
-
-    as_of: dt.date
-    input: Dollars
-    output: Dollars
-    cached_input: Dollars | None = None
-    cache_write: Dollars | None = None
+    def _alternatives(self, schemas: list[Any]) -> dict[str, Any]:
+        """Return alternatives without null, which TOML does not have."""
+        rest = [self._tidy(schema) for schema in schemas if schema != {"type": "null"}]
+        return rest[0] if len(rest) == 1 else {"anyOf": rest}
 
 
-class ReplayModel(_Table):
-    """``[replay]``: how recorded model calls are told apart.
+class _Described(TolerantSchema):
+    """Takes the descriptions of keys from the ``Args`` of their model's docstring."""
 
-    Args:
-        key_fields: Fields of a body that tell one call from another, in place of the built-in
-            list; ``a.b`` is the key ``b`` of the object ``a``.
-    """
+    def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
+        found = super().model_schema(schema)
+        model: type[BaseModel] = schema["cls"]
+        summary, arguments = _documented(model)
+        found.pop("description", None)
+        if summary:
+            found["description"] = summary
+        properties = found.get("properties", {})
+        for name, info in model.model_fields.items():
+            place = properties.get(info.alias or name)
+            text = info.description or arguments.get(name)
+            if isinstance(place, dict) and text:
+                place["description"] = text
+        return found
 
-    key_fields: tuple[str, ...] | None = None
+
+def _documented(model: type[BaseModel]) -> tuple[str, Mapping[str, str]]:
+    """Return the first sentence of a model's docstring, and what it says about its keys."""
+    text = inspect.cleandoc(model.__doc__ or "")
+    summary = "" if text.startswith("Args:") else _plain(text.partition("\n\n")[0])
+    keys = _ARGUMENT.findall("".join(_ARGUMENTS.findall(text)))
+    return summary, {name: _plain(said) for name, said in keys}
+
+
+def _plain(text: str) -> str:
+    # Docstrings mark code as reStructuredText does, editors show Markdown.
+    return " ".join(text.replace("``", "`").split())
+
+
+def _route(schema: _Schema, registry: PluginRegistry) -> dict[str, Any]:
+    """Return the schema of a route: its type decides which keys it has."""
+    common = schema.of("route", Route)
+    for name, route_type in sorted(registry.route_types.items()):
+        schema.definitions[f"route.{name}"] = _of_type(schema, route_type, common)
+    types = sorted(registry.route_types)
+    if not types:
+        return {"not": {}, "description": "No route type is installed."}
+    return {
+        "type": "object",
+        "description": common["description"],
+        "properties": {
+            # Editors that do not follow conditions propose at least these.
+            **_options(schema, types),
+            **common["properties"],
+            "type": {**common["properties"]["type"], "enum": types},
+        },
+        "required": common["required"],
+        "allOf": [
+            {
+                "if": {"properties": {"type": {"const": name}}, "required": ["type"]},
+                "then": _to(f"route.{name}"),
+            }
+            for name in types
+        ],
+    }
+
+
+def _options(schema: _Schema, types: list[str]) -> dict[str, Any]:
+    """Return every option of every type, with the description that the first one gives."""
+    found: dict[str, Any] = {}
+    for name in types:
+        for key, option in schema.definitions[f"route.{name}"]["properties"].items():
+            text = option.get("description", "")
+            found.setdefault(key, {"description": text} if text else {})
+    return found
+
+
+def _of_type(schema: _Schema, route_type: RouteType, common: dict[str, Any]) -> dict[str, Any]:
+    name = route_type.name
+    options = schema.of(f"route.{name}", route_type.options)
+    return {
+        "type": "object",
+        "description": route_type.summary,
+        "properties": {
+            **common["properties"],
+            **options.get("properties", {}),
+            "type": {"const": name},
+        },
+        "required": [*common["required"], *options.get("required", [])],
+        "additionalProperties": options.get("additionalProperties", True),
+    }
+
+
+def _complete_client(client: dict[str, Any]) -> None:
+    """Add which keys belong to which format, as the check has them."""
+    # Some editors want to hear that a condition does not name every key.
+    client["if"] = {
+        "properties": {"format": {"const": "scripted"}},
+        "required": ["format"],
+        "additionalProperties": True,
+    }
+    client["then"] = {
+        "required": ["script", "speaks"],
+        "properties": dict.fromkeys(("base_url", "api_key_env", "forward_auth"), False),
+        "additionalProperties": True,
+    }
+    client["else"] = {
+        "required": ["base_url"],
+        "properties": dict.fromkeys(("script", "speaks"), False),
+        "additionalProperties": True,
+    }
+    own = {"properties": {"forward_auth": {"const": True}}, "required": ["forward_auth"]}
+    client["not"] = {"allOf": [own, {"required": ["api_key_env"]}]}
+
+
+def _complete_target(target: dict[str, Any], registry: PluginRegistry) -> None:
+    del target["properties"]["rewrites"]["propertyNames"]
+    target["properties"]["rewrites"] |= {
+        "properties": {
+            name: {"type": "boolean", "description": rewrite.summary}
+            for name, rewrite in sorted(registry.rewrites.items())
+            if rewrite.switchable and name not in RESERVED_REWRITES
+        },
+        "additionalProperties": False,
+    }
+
+
+def _complete_rules(schema: _Schema) -> None:
+    """Add the words that rules take; their models leave these to the check of rule sets."""
+    rule, rule_set = schema.definitions["rule_set.RuleModel"], schema.definitions["rule_set"]
+    words: Mapping[str, tuple[str, ...]] = {
+        "label": LABELS,
+        "reader": READERS,
+        "dialect": DIALECTS,
+        "document": DOCUMENTS,
+        "format": WIRE_FORMATS,
+    }
+    for key, allowed in words.items():
+        rule["properties"][key]["enum"] = list(allowed)
+    rule["anyOf"] = [{"required": [key]} for key in ("label", "target", "reader")]
+    rule_set["properties"]["unmatched"]["enum"] = list(LABELS)
+    rule_set["properties"]["extends"]["items"] = dict(schema.names["rule_set"])

@@ -1,151 +1,192 @@
-"""What a model says about a place inside of its values: which keys, and which kind of value."""
+"""What a model says about each place in its table: which keys, what kind of value, which names.
+
+Read from the model's JSON Schema, which knows aliases, unions, defaults and nested models.
+"""
 
 from __future__ import annotations
 
-import dataclasses
-import enum
-import types
-import typing
-from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from pydantic import BaseModel
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, JsonSchemaWarningKind
+from pydantic_core import core_schema, to_jsonable_python
 
-from switchyard_core.policy.positions import Location
+from switchyard_core.declarations import ReferenceKind
+from switchyard_core.policy.places import Location
 
-__all__ = ["allowed_keys", "annotations_at", "keys_at", "takes_dates", "word_of"]
+__all__ = [
+    "Named",
+    "TolerantSchema",
+    "allowed_keys",
+    "keys_at",
+    "references",
+    "takes_date",
+    "word_at",
+]
 
-#: Plain types and the word for a value of theirs; a boolean is an integer in Python.
-_WORDS: tuple[tuple[type, str], ...] = (
-    (bool, "true or false"),
-    (int, "an integer"),
-    (float, "a number"),
-    (str, "a string"),
-)
+#: What a value of a JSON Schema type is called.
+_WORDS: Mapping[str, str] = {
+    "boolean": "true or false",
+    "integer": "an integer",
+    "number": "a number",
+    "string": "a string",
+    "object": "a table",
+    "array": "an array",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    """A name in a table."""
+
+    kind: ReferenceKind  # what it should be the name of
+    name: str
+    location: Location  # where it is; for a default the key that would hold it
+    is_key: bool = False  # whether it is the key of a table
 
 
 def allowed_keys(model: type[BaseModel]) -> tuple[str, ...]:
     """Return the keys that a model takes, as a policy writes them."""
-    return tuple(field.alias or name for name, field in model.model_fields.items())
-
-
-def annotations_at(model: type[BaseModel], inner: Location) -> list[Any]:
-    """Return the annotations of the value at a place inside of a model's table.
-
-    Several when unions leave it open, none when the place is unknown.
-    """
-    annotations: list[Any] = [model]
-    for part in inner:
-        annotations = [found for annotation in annotations for found in _members(annotation, part)]
-    return [plain for annotation in annotations for plain in _alternatives(annotation)]
+    return tuple(_schema(model).get("properties", {}))
 
 
 def keys_at(model: type[BaseModel], inner: Location) -> tuple[str, ...]:
-    """Return the keys that are allowed in a nested table of a model, as far as it is clear."""
-    models = [found for found in annotations_at(model, inner) if _is_model(found)]
-    return tuple(dict.fromkeys(key for found in models for key in allowed_keys(found)))
+    """Return the keys that are allowed in a table inside of a model's, as far as it is clear."""
+    found = [key for place in _places(model, inner) for key in place.get("properties", {})]
+    return tuple(dict.fromkeys(found))
 
 
-def takes_dates(annotations: Sequence[Any]) -> bool:
-    """Return whether a date or time may stand at a place with these annotations.
-
-    Types that this module does not know are given the benefit of the doubt: their own
-    validation decides.
-    """
-    return not annotations or any(not _refuses_dates(annotation) for annotation in annotations)
-
-
-def word_of(annotations: Sequence[Any]) -> str:
-    """Return what should stand at a place, such as ``a string``; ``""`` when several things may."""
-    words = {_word(annotation) for annotation in annotations if annotation is not types.NoneType}
+def word_at(model: type[BaseModel], inner: Location) -> str:
+    """Return what is expected at a place, such as ``a string``; ``""`` when several things are."""
+    places = [place for place in _places(model, inner) if place.get("type") != "null"]
+    words = {_WORDS.get(str(place.get("type", "")), "") for place in places}
     return words.pop() if len(words) == 1 else ""
 
 
-def _word(annotation: Any) -> str:
-    origin = typing.get_origin(annotation) or annotation
-    if origin is typing.Literal:
-        return "a string"
-    if not isinstance(origin, type) or origin is object:
-        return ""
-    for kind, word in _WORDS:
-        if issubclass(origin, kind):
-            return word
-    if issubclass(origin, enum.Enum):
-        return "a string"
-    if _is_table(origin):
-        return "a table"
-    return "an array" if issubclass(origin, Sequence | AbstractSet) else ""
+def takes_date(model: type[BaseModel], inner: Location) -> bool:
+    """Return whether a place may hold a date or time; one that does not exist may."""
+    places = _places(model, inner)
+    return not places or any(p.get("format", "").startswith(("date", "time")) for p in places)
 
 
-def _refuses_dates(annotation: Any) -> bool:
-    if annotation in (Any, object, types.NoneType):
-        return True
-    return _word(annotation) != ""
+def references(
+    model: type[BaseModel], raw: Mapping[str, Any], location: Location
+) -> Iterator[Named]:
+    """Yield every name that a table and the defaults of its model hold, in order of the model.
+
+    Values of a wrong type are passed over.
+    """
+    whole = _schema(model)
+    return _in_table(whole, whole, raw, location)
 
 
-def _is_model(annotation: Any) -> bool:
-    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
+class TolerantSchema(GenerateJsonSchema):
+    """Leaves out what no JSON Schema can say; a plugin's model may hold anything."""
+
+    ignored_warning_kinds: set[JsonSchemaWarningKind] = {  # noqa: RUF012 - as its base has it
+        "skipped-choice",
+        "non-serializable-default",
+    }
+
+    def handle_invalid_for_json_schema(self, _schema: Any, _error_info: str) -> JsonSchemaValue:
+        """Say nothing about a value instead of raising."""
+        return {}
 
 
-def _is_typed_dict(kind: type) -> bool:
-    # Of `typing` or of `typing_extensions`, which are not the same.
-    return issubclass(kind, dict) and hasattr(kind, "__total__")
+class _WithDefaults(TolerantSchema):
+    """Says the defaults that functions make, too."""
+
+    def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
+        found = super().default_schema(schema)
+        factory: Any = schema.get("default_factory")
+        if factory is not None and not schema.get("default_factory_takes_data"):
+            found["default"] = to_jsonable_python(factory(), fallback=lambda _value: None)
+        return found
 
 
-def _is_table(kind: type) -> bool:
-    return (
-        issubclass(kind, BaseModel | Mapping)
-        or dataclasses.is_dataclass(kind)
-        or _is_typed_dict(kind)
-    )
+@lru_cache(maxsize=256)
+def _schema(model: type[BaseModel]) -> Mapping[str, Any]:
+    return model.model_json_schema(schema_generator=_WithDefaults)
 
 
-def _alternatives(annotation: Any) -> list[Any]:
-    """Return the members of a union, without what only wraps them."""
-    # `type X = ...` of Python 3.12 and `NewType` hide what they stand for.
-    annotation = getattr(annotation, "__value__", annotation)
-    annotation = getattr(annotation, "__supertype__", annotation)
-    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
-    if origin is typing.Annotated:
-        return _alternatives(arguments[0])
-    if origin in {typing.Union, types.UnionType}:
-        return [found for argument in arguments for found in _alternatives(argument)]
-    return [annotation]
-
-
-def _members(annotation: Any, part: str | int) -> list[Any]:
-    """Return the annotations of what a key or an index of a value leads to."""
-    found: list[Any] = []
-    for plain in _alternatives(annotation):
-        found += _members_of_one(plain, part)
+def _places(model: type[BaseModel], inner: Location) -> list[Mapping[str, Any]]:
+    """Return the schemas of the value at a place, several when unions leave it open."""
+    whole = _schema(model)
+    found = list(_alternatives(whole, whole))
+    for part in inner:
+        found = [
+            alternative
+            for place in found
+            if (member := _member(place, part)) is not None
+            for alternative in _alternatives(whole, member)
+        ]
     return found
 
 
-def _members_of_one(annotation: Any, part: str | int) -> list[Any]:
-    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
-    if _is_model(annotation):
-        fields = {field.alias or name: field for name, field in annotation.model_fields.items()}
-        return [fields[part].annotation] if part in fields else []
-    if annotation in (Any, object):
-        return [Any]
-    kind = origin or annotation
-    if not isinstance(kind, type):
-        return []
-    if issubclass(kind, Mapping) and not _is_typed_dict(kind):
-        # A mapping of unknown values holds anything.
-        return [arguments[1] if len(arguments) == 2 else Any] if isinstance(part, str) else []
-    if dataclasses.is_dataclass(kind) or _is_typed_dict(kind):
-        hint = typing.get_type_hints(kind).get(str(part))
-        return [] if hint is None else [hint]
-    if isinstance(part, int) and issubclass(kind, Sequence | AbstractSet):
-        return _element(arguments, part, is_tuple=kind is tuple)
-    return []
+def _alternatives(
+    whole: Mapping[str, Any], schema: Mapping[str, Any]
+) -> Iterator[Mapping[str, Any]]:
+    """Yield the members of a union, and what a reference leads to; marks are handed down."""
+    mark = {"x-reference": schema["x-reference"]} if "x-reference" in schema else {}
+    if "$ref" in schema:
+        members = [whole["$defs"][schema["$ref"].rpartition("/")[2]]]
+    else:
+        members = [each for key in ("anyOf", "oneOf", "allOf") for each in schema.get(key, ())]
+    if not members:
+        yield schema
+    for member in members:
+        yield from _alternatives(whole, {**member, **mark})
 
 
-def _element(arguments: tuple[Any, ...], index: int, *, is_tuple: bool) -> list[Any]:
-    if not arguments:
-        return [Any]
-    if is_tuple and Ellipsis not in arguments:
-        return [arguments[index]] if index < len(arguments) else []
-    return [arguments[0]]
+def _member(place: Mapping[str, Any], part: str | int) -> Mapping[str, Any] | None:
+    """Return the schema of what a key or an index leads to, ``None`` when it leads nowhere."""
+    if isinstance(part, str):
+        more = place.get("additionalProperties", "type" not in place)
+        found = place.get("properties", {}).get(part, more)
+    else:
+        fixed = place.get("prefixItems", ())
+        found = fixed[part] if part < len(fixed) else place.get("items", "type" not in place)
+    if isinstance(found, bool):
+        return {} if found else None
+    member: Mapping[str, Any] = found
+    return member
+
+
+def _in_value(
+    whole: Mapping[str, Any], schema: Mapping[str, Any], value: Any, location: Location
+) -> Iterator[Named]:
+    alternatives = list(_alternatives(whole, schema))
+    if isinstance(value, str):
+        texts = [place for place in alternatives if place.get("type") == "string"]
+        marks = {place.get("x-reference") for place in texts}
+        if len(marks) == 1 and None not in marks:
+            yield Named(kind=texts[0]["x-reference"], name=value, location=location)
+    elif isinstance(value, dict):
+        tables = [place for place in alternatives if place.get("type") == "object"]
+        fitting = [t for t in tables if all(_member(t, key) is not None for key in value)]
+        for table in (fitting or tables)[:1]:
+            yield from _in_table(whole, table, value, location)
+    elif isinstance(value, list):
+        arrays = [place for place in alternatives if place.get("type") == "array"]
+        for index, item in enumerate(value if arrays else ()):
+            member = _member(arrays[0], index)
+            if member is not None:
+                yield from _in_value(whole, member, item, (*location, index))
+
+
+def _in_table(
+    whole: Mapping[str, Any], table: Mapping[str, Any], raw: Mapping[str, Any], location: Location
+) -> Iterator[Named]:
+    known = table.get("properties", {})
+    mark = table.get("propertyNames", {}).get("x-reference")
+    for key in dict.fromkeys((*known, *raw)):
+        where = (*location, key)
+        if mark is not None:
+            yield Named(kind=mark, name=key, location=where, is_key=True)
+        member = _member(table, key)
+        if member is not None:
+            value = raw[key] if key in raw else member.get("default")
+            yield from _in_value(whole, member, value, where)

@@ -1,9 +1,8 @@
-"""Validates one table of a policy against its model, and lets no date pass as text."""
+"""Validates one table against its model, and lets no date pass as text."""
 
 from __future__ import annotations
 
-import datetime as dt
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -12,16 +11,18 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails, to_json
 
 from switchyard_core.errors import Finding
-from switchyard_core.policy.document import Document
-from switchyard_core.policy.positions import Location
+from switchyard_core.policy.document import Document, leaves
+from switchyard_core.policy.places import Location
 from switchyard_core.policy.secrets import one_line
-from switchyard_core.policy.shapes import annotations_at, takes_dates, word_of
-from switchyard_core.policy.wording import absent, existing, misspelt, problem, wrong_type
+from switchyard_core.policy.shapes import takes_date
+from switchyard_core.policy.wording import is_date, misspelt, place_of, problem
 
-__all__ = ["MOST_FINDINGS", "Salvaged", "salvage", "validate"]
+__all__ = ["MOST_FINDINGS", "UNRESOLVED", "Salvaged", "salvage", "validate"]
 
 #: Findings that one check reports; what is wrong beyond that is not even looked at.
 MOST_FINDINGS = 200
+#: Type of an error that is never reported: whoever raises it knows of a finding elsewhere.
+UNRESOLVED = "unresolved"
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
@@ -31,48 +32,40 @@ def validate(
     location: Location,
     model: type[ModelT],
     raw: object,
+    *,
     also: tuple[str, ...] = (),
+    note: Callable[[str], str] = lambda _key: "",
+    context: object = None,
 ) -> tuple[ModelT | None, list[Finding]]:
-    """Validate a value of the document.
+    """Return a value of the document as a model has it, and what is wrong with it.
 
     The value goes through JSON, so that arrays fit tuples and sets as a plugin author expects,
-    while nothing else is coerced. JSON has no dates: those that the model does not want are
-    replaced by something that no type takes, so that they never pass as text.
+    while nothing else is coerced. If very much is wrong, only the first problems are returned.
 
     Args:
-        document: The document it stands in.
-        location: Where it stands.
+        document: The document that has it.
+        location: Where it is.
         model: What it must be.
         raw: The value, as tomli gave it.
         also: Further keys that the table may have, to be named beside the model's own.
-
-    Returns:
-        The instance, or ``None`` and one finding per problem, of the first ones if there are
-        very many.
+        note: Says what is known of a key that the table does not have, ``""`` for nothing.
+        context: What the model's validators get as ``info.context``.
     """
     if not isinstance(raw, dict):
-        return None, [wrong_type(document, location, "a table", raw)]
-    dates = _misplaced_dates(model, raw)
-    findings = [
-        _misplaced_date(document, (*location, *inner), word) for inner, word in dates.items()
-    ]
+        wrong = ErrorDetails(type="dict_type", loc=(), msg="", input=raw)
+        return None, [problem(document, location, model, raw, wrong)]
     try:
-        instance, details = _parsed(model, raw, dates)
+        instance, details = _parsed(model, raw, context)
     except Exception as error:  # noqa: BLE001 - a validator of a plugin may raise anything
-        return None, [*findings, _crashed(document, location, model, error)]
+        return None, [_crashed(document, location, model, error)]
     # One more than are reported, so that it shows that there are more.
     details = details[: MOST_FINDINGS + 1]
-    meant = misspelt(model, raw, details, also)
-    findings += [
-        problem(document, location, model, raw, detail, also)
-        for detail in details
-        if _place(raw, detail) not in dates
-        # The misspelt key is there; that its right spelling is missing says the same again.
-        and not (detail["type"] == "missing" and absent(raw, detail) in meant)
+    findings = [
+        problem(document, location, model, raw, detail, also, note)
+        for detail in misspelt(model, raw, details, also)
+        if detail["type"] != UNRESOLVED
     ]
-    if instance is not None and not findings:
-        return instance, []
-    return None, list({(f.path, f.message): f for f in findings}.values())
+    return instance, list({(f.path, f.message): f for f in findings}.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,15 +73,11 @@ class Salvaged(Generic[ModelT]):
     """What remains of a table when everything is left out that is wrong in itself.
 
     It can be checked further, so that one wrong value does not hide other problems.
-
-    Args:
-        model: The rest.
-        left_out: Places of the wrong parts, in the table as it was.
-        indexes: Per array with such parts, the original index of each element that is left.
     """
 
-    model: ModelT
-    left_out: tuple[Location, ...]
+    model: ModelT  # the rest
+    left_out: tuple[Location, ...]  # places of the wrong parts, in the table as it was
+    #: per array with such parts, the original index of each element that is left
     indexes: Mapping[Location, tuple[int, ...]]
 
     def original(self, location: Location) -> Location:
@@ -104,11 +93,9 @@ def salvage(model: type[ModelT], raw: object) -> Salvaged[ModelT] | None:
     """Return what remains of a table without its wrong parts, ``None`` when nothing does."""
     if not isinstance(raw, dict):
         return None
-    dates = _misplaced_dates(model, raw)
-    _, details = _parsed(model, raw, dates)
-    wrong = {*dates, *(_place(raw, detail) for detail in details)}
+    wrong = {place_of(raw, detail) for detail in _parsed(model, raw)[1]}
     indexes: dict[Location, tuple[int, ...]] = {}
-    rest, details = _parsed(model, _pruned(raw, (), wrong, indexes), {})
+    rest, _ = _parsed(model, _pruned(raw, (), wrong, indexes))
     if rest is None:
         return None
     return Salvaged(model=rest, left_out=tuple(wrong), indexes=indexes)
@@ -136,58 +123,30 @@ def _pruned(
 
 
 def _parsed(
-    model: type[ModelT], raw: Mapping[str, Any], dates: Mapping[Location, str]
+    model: type[ModelT], raw: Mapping[str, Any], context: object = None
 ) -> tuple[ModelT | None, list[ErrorDetails]]:
+    """Return the instance, or everything that is wrong.
+
+    JSON has no dates, and as text they would pass for any string: only a place whose schema asks
+    for one takes it.
+    """
+    details: list[ErrorDetails] = []
+    instance = None
     try:
-        return model.model_validate_json(to_json(_without(raw, (), dates))), []
+        instance = model.model_validate_json(to_json(raw), context=context)
     except ValidationError as error:
-        return None, error.errors(include_url=False, include_context=True)
-
-
-def _place(raw: Any, detail: ErrorDetails) -> Location:
-    return existing(raw, detail["loc"], keep_last=detail["type"] == "missing")[0]
-
-
-def _misplaced_dates(model: type[BaseModel], raw: Mapping[str, Any]) -> dict[Location, str]:
-    """Return the place of every date that its model does not want, and what it wants there."""
-    found: dict[Location, str] = {}
-    for inner in _dates(raw, ()):
-        annotations = annotations_at(model, inner)
-        if not takes_dates(annotations):
-            found[inner] = word_of(annotations)
-    return found
-
-
-def _dates(value: Any, location: Location) -> Iterator[Location]:
-    """Yield the place of every date and time in a value."""
-    if isinstance(value, dict):
-        for key, item in value.items():
-            yield from _dates(item, (*location, key))
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _dates(item, (*location, index))
-    elif isinstance(value, dt.date | dt.time):
-        yield location
-
-
-def _without(value: Any, location: Location, misplaced: Mapping[Location, str]) -> Any:
-    """Return a value with a table in place of each misplaced date."""
-    if location in misplaced:
-        return {"": {}}
-    if isinstance(value, dict):
-        return {key: _without(item, (*location, key), misplaced) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_without(item, (*location, i), misplaced) for i, item in enumerate(value)]
-    return value
-
-
-def _misplaced_date(document: Document, where: Location, wanted: str) -> Finding:
-    if wanted:
-        fix = "put it in quotes" if wanted == "a string" else f"write {wanted}"
-        message = f"must be {wanted}, not a date or time"
-    else:
-        message, fix = "must not be a date or time", "write it as a string, in quotes"
-    return document.finding("SY106", message, where, fix=fix)
+        details = error.errors(include_url=False, include_context=True)
+    stray = {place for place, it in leaves(raw) if is_date(it) and not takes_date(model, place)}
+    details = [
+        each for each in details if place_of(raw, each) not in stray or each["loc"][-1] == "[key]"
+    ]
+    wrong = {place_of(raw, each) for each in details if each["type"] != "missing"}
+    details += [
+        ErrorDetails(type="misplaced", loc=place, msg="", input=None)
+        for place in sorted(stray, key=str)
+        if not any(place[:length] in wrong for length in range(len(place)))
+    ]
+    return (None if details else instance), details
 
 
 def _crashed(

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-import types
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -13,44 +12,48 @@ from pydantic_core import ErrorDetails
 
 from switchyard_core.errors import Finding
 from switchyard_core.policy.document import Document, dotted
-from switchyard_core.policy.positions import Location
+from switchyard_core.policy.places import Location
 from switchyard_core.policy.secrets import looks_like_credential, shown
-from switchyard_core.policy.shapes import annotations_at, keys_at, word_of
+from switchyard_core.policy.shapes import keys_at, word_at
 
-__all__ = [
-    "absent",
-    "existing",
-    "misspelt",
-    "nearest",
-    "problem",
-    "suggestion",
-    "unknown_key",
-    "wrong_type",
-]
+__all__ = ["is_date", "misspelt", "nearest", "place_of", "problem", "suggestion", "unknown_key"]
 
 #: pydantic's error types that mean "another type of value", and the word for the right one.
-_TYPES: Mapping[str, str] = types.MappingProxyType(
-    {
-        "string_type": "a string",
-        "int_type": "an integer",
-        "int_from_float": "an integer",
-        "float_type": "a number",
-        "bool_type": "true or false",
-        "list_type": "an array",
-        "tuple_type": "an array",
-        "set_type": "an array",
-        "frozen_set_type": "an array",
-        "dict_type": "a table",
-        "model_type": "a table",
-        "model_attributes_type": "a table",
-        "dataclass_type": "a table",
-        "none_required": "absent",
-    }
-)
-
-
-#: Prefixes of pydantic's error types for values that are no date or time.
-_DATE_PROBLEMS = ("date_", "time_", "datetime_", "timezone_")
+_TYPES: Mapping[str, str] = {
+    "string_type": "a string",
+    "int_type": "an integer",
+    "int_from_float": "an integer",
+    "float_type": "a number",
+    "bool_type": "true or false",
+    "list_type": "an array",
+    "tuple_type": "an array",
+    "set_type": "an array",
+    "frozen_set_type": "an array",
+    "dict_type": "a table",
+    "model_type": "a table",
+    "model_attributes_type": "a table",
+    "dataclass_type": "a table",
+    "none_required": "absent",
+}
+#: Prefixes of its error types for values that are not a date or time, the word for one, and one.
+_DATES: Mapping[str, tuple[str, str]] = {
+    "date_": ("a date", "2026-01-31"),
+    "time_": ("a time", "07:30:00"),
+    "datetime_": ("a date with time", "2026-01-31T07:30:00Z"),
+    "timezone_": ("a date with time", "2026-01-31T07:30:00Z"),
+}
+#: Its error types for bounds: where the bound is, and what is said.
+_BOUNDS: Mapping[str, tuple[str, str]] = {
+    "greater_than_equal": ("ge", "must be at least {}"),
+    "less_than_equal": ("le", "must be at most {}"),
+    "greater_than": ("gt", "must be more than {}"),
+    "less_than": ("lt", "must be less than {}"),
+    "string_too_long": ("max_length", "must have at most {} character"),
+    "string_too_short": ("min_length", "must have at least {} character"),
+    "too_short": ("min_length", "must have at least {} entry"),
+    "too_long": ("max_length", "must have at most {} entry"),
+    "string_pattern_mismatch": ("pattern", "must match `{}`"),
+}
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
@@ -66,18 +69,46 @@ def suggestion(name: str, known: Iterable[str], otherwise: str) -> str:
     return f"did you mean `{near}`?" if near is not None else otherwise
 
 
-def unknown_key(document: Document, location: Location, allowed: Iterable[str]) -> Finding:
+def unknown_key(
+    document: Document, location: Location, allowed: Iterable[str], note: str = ""
+) -> Finding:
     """Return the finding for a key that its table does not have."""
-    key = str(location[-1])
-    names = sorted(allowed)
+    key, names = str(location[-1]), sorted(allowed)
+    notes = [f"allowed keys: {', '.join(names)}"] if names else []
     return document.finding(
         "SY104",
         f"unknown key `{shown(key)}`" if key.strip() else "a key has no name",
         location,
         at_key=True,
-        notes=(f"allowed keys: {', '.join(names)}",) if names else (),
+        notes=(*notes, note) if note else tuple(notes),
         fix=suggestion(key, names, "remove the key"),
     )
+
+
+def is_date(value: object) -> bool:
+    """Return whether a value of a document is a date or time."""
+    return isinstance(value, dt.date | dt.time)
+
+
+def place_of(raw: Any, detail: ErrorDetails) -> Location:
+    """Return where a table has the value that a problem is about; a missing key has no value."""
+    return _existing(raw, detail)[0]
+
+
+def misspelt(
+    model: type[BaseModel], raw: Any, details: Sequence[ErrorDetails], also: tuple[str, ...]
+) -> list[ErrorDetails]:
+    """Return the problems without missing keys that unknown keys beside them are likely to mean."""
+    unknown = [place_of(raw, each) for each in details if each["type"] == "extra_forbidden"]
+    tables = {_absent(raw, each)[:-1] for each in details if each["type"] == "missing"}
+    meant = {
+        (*inner[:-1], nearest(str(inner[-1]), _allowed(model, inner, also)))
+        for inner in unknown
+        if inner[:-1] in tables
+    }
+    return [
+        each for each in details if each["type"] != "missing" or _absent(raw, each) not in meant
+    ]
 
 
 def problem(
@@ -86,126 +117,58 @@ def problem(
     model: type[BaseModel],
     raw: Any,
     detail: ErrorDetails,
-    also: tuple[str, ...],
+    also: Iterable[str] = (),
+    note: Callable[[str], str] = lambda _key: "",
 ) -> Finding:
-    """Return the finding for one problem that pydantic has with a value.
-
-    Args:
-        document: The document.
-        location: Where the value stands.
-        model: What it should be.
-        raw: The value.
-        detail: The problem.
-        also: Further keys that the table may have.
-    """
-    kind = detail["type"]
-    inner, value = existing(raw, detail["loc"], keep_last=kind == "missing")
+    """Return the finding for one problem that pydantic has with a value; see ``validate``."""
+    kind, context = detail["type"], detail.get("ctx", {})
+    inner, value = _existing(raw, detail)
     where = (*location, *inner)
-    context = detail.get("ctx", {})
     if kind == "extra_forbidden":
-        return unknown_key(document, where, _allowed(model, inner, also))
+        more = note(str(inner[-1])) if len(inner) == 1 else ""
+        return unknown_key(document, where, _allowed(model, inner, also), more)
     if kind == "missing":
-        return _missing(document, where, model, inner, str(detail["loc"][-1]))
-    if kind in _TYPES:
-        return wrong_type(document, where, _TYPES[kind], value)
-    if kind.startswith(_DATE_PROBLEMS):
-        return _bad_date(document, where, kind, value)
+        key = str(detail["loc"][-1])
+        fix = f"add `{key} = ...` to this table"
+        if word_at(model, (*inner, key)) == "a table":
+            fix = f"add a table `[{dotted((*where, key))}]`"
+        return document.finding("SY105", f"missing key `{key}`", where, at_key=True, fix=fix)
+    wanted = _TYPES.get(kind)
+    for word, example in (words for prefix, words in _DATES.items() if kind.startswith(prefix)):
+        wanted = word
+        if isinstance(value, str) or is_date(value):
+            message, fix = f"must be {word} such as {example}", f"write {example}, without quotes"
+            return document.finding("SY107", message, where, fix=fix)
+    if is_date(value):
+        wanted = word_at(model, inner)
+    if wanted is not None:
+        return _wrong_type(document, where, wanted, value)
     if kind in {"literal_error", "enum"}:
         return _not_allowed(document, where, value, _literals(context.get("expected", "")))
     raised = context.get("error")
     if isinstance(raised, ValueError):
-        return _refused(document, where, raised)
-    return document.finding(
-        "SY107", _range_message(kind, context, detail["msg"]), where, fix="change the value"
-    )
+        return _refused(document, where, raised, at_key=detail["loc"][-1:] == ("[key]",))
+    message = _bound(kind, context) or _plain(detail["msg"])
+    return document.finding("SY107", message, where, fix="change the value")
 
 
-def _allowed(model: type[BaseModel], inner: Location, also: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the keys that may stand where an unknown one does."""
+def _allowed(model: type[BaseModel], inner: Location, also: Iterable[str]) -> tuple[str, ...]:
+    """Return the keys that are allowed beside an unknown one."""
     return (*keys_at(model, inner[:-1]), *(also if len(inner) == 1 else ()))
 
 
-def absent(raw: Any, detail: ErrorDetails) -> Location:
-    """Return the place that a missing key would have."""
-    return (*existing(raw, detail["loc"], keep_last=True)[0], str(detail["loc"][-1]))
-
-
-def misspelt(
-    model: type[BaseModel], raw: Any, details: Sequence[ErrorDetails], also: tuple[str, ...]
-) -> frozenset[Location]:
-    """Return the places of missing keys that unknown keys beside them are likely to mean.
-
-    Args:
-        model: What the value should be.
-        raw: The value.
-        details: Its problems.
-        also: Further keys that the table may have.
-    """
-    missing = {absent(raw, detail) for detail in details if detail["type"] == "missing"}
-    if not missing:
-        return frozenset()
-    tables = {place[:-1] for place in missing}
-    unknown = [
-        existing(raw, detail["loc"], keep_last=False)[0]
-        for detail in details
-        if detail["type"] == "extra_forbidden"
-    ]
-    meant = {
-        (*inner[:-1], nearest(str(inner[-1]), _allowed(model, inner, also)))
-        for inner in unknown
-        if inner[:-1] in tables
-    }
-    return frozenset(place for place in missing if place in meant)
-
-
-def _missing(
-    document: Document, where: Location, model: type[BaseModel], inner: Location, key: str
-) -> Finding:
-    fix = f"add `{key} = ...` to this table"
-    if word_of(annotations_at(model, (*inner, key))) == "a table":
-        fix = f"add a table `[{dotted((*where, key))}]`"
-    return document.finding("SY105", f"missing key `{key}`", where, at_key=True, fix=fix)
-
-
-def _bad_date(document: Document, where: Location, kind: str, value: object) -> Finding:
-    word, example = "a date", "2026-01-31"
-    if kind.startswith("time_"):
-        word, example = "a time", "07:30:00"
-    elif kind.startswith(("datetime_", "timezone_")):
-        word, example = "a date with time", "2026-01-31T07:30:00Z"
-    if isinstance(value, str | dt.date | dt.time):
-        message = f"must be {word} such as {example}"
-        return document.finding("SY107", message, where, fix=f"write {example}, without quotes")
-    return wrong_type(document, where, word, value)
-
-
-def _refused(document: Document, where: Location, error: ValueError) -> Finding:
-    """Return the finding for what a validator raised, in its own words."""
-    text = str(getattr(error, "message", error))
-    message = text[:1].lower() + text[1:].rstrip(".")
-    code, column = getattr(error, "code", "SY107"), getattr(error, "column", None)
-    return document.finding(
-        code if isinstance(code, str) else "SY107",
-        "the value is not allowed" if looks_like_credential(message) else message,
-        where,
-        offset=column if isinstance(column, int) else None,
-        fix=str(getattr(error, "fix", "")) or "change the value",
-    )
-
-
-def existing(raw: Any, loc: tuple[int | str, ...], *, keep_last: bool) -> tuple[Location, Any]:
+def _existing(raw: Any, detail: ErrorDetails) -> tuple[Location, Any]:
     """Return the part of pydantic's location that the document has, and the value there.
 
-    Pydantic puts names of union members and ``[key]`` into a location; they end it here.
+    Pydantic puts names of union members and ``[key]`` into a location; they are left out.
     """
-    parts = loc[:-1] if keep_last else loc
+    loc = detail["loc"][:-1] if detail["type"] == "missing" else detail["loc"]
     found: list[str | int] = []
     value = raw
-    for part in parts:
-        if not _has(value, part):
-            continue
-        value = value[part]
-        found.append(part)
+    for part in loc:
+        if _has(value, part):
+            value = value[part]
+            found.append(part)
     return tuple(found), value
 
 
@@ -215,11 +178,34 @@ def _has(value: Any, part: int | str) -> bool:
     return isinstance(value, dict) and part in value
 
 
-def wrong_type(document: Document, where: Location, wanted: str, value: object) -> Finding:
-    """Return the finding for a value of another type than the wanted one."""
+def _absent(raw: Any, detail: ErrorDetails) -> Location:
+    """Return the place that a missing key would have."""
+    return (*place_of(raw, detail), str(detail["loc"][-1]))
+
+
+def _refused(document: Document, where: Location, error: ValueError, *, at_key: bool) -> Finding:
+    """Return the finding for what a validator raised, in its own words."""
+    message = _plain(str(getattr(error, "message", error)))
+    code, column = getattr(error, "code", "SY107"), getattr(error, "column", None)
     return document.finding(
-        "SY106", f"must be {wanted}, not {_toml_type(value)}", where, fix=f"write {wanted}"
+        code if isinstance(code, str) else "SY107",
+        "the value is not allowed" if looks_like_credential(message) else message,
+        where,
+        at_key=at_key,
+        offset=column if isinstance(column, int) else None,
+        fix=str(getattr(error, "fix", "")) or "change the value",
     )
+
+
+def _wrong_type(document: Document, where: Location, wanted: str, value: object) -> Finding:
+    """Return the finding for a value of another type; ``wanted`` may be ``""`` for a date."""
+    found, fix = _toml_type(value), f"write {wanted}"
+    if is_date(value):
+        fix = "put it in quotes" if wanted == "a string" else fix
+    message = f"must be {wanted}, not {found}"
+    if not wanted:
+        message, fix = f"must not be {found}", "write it as a string, in quotes"
+    return document.finding("SY106", message, where, fix=fix)
 
 
 def _not_allowed(
@@ -244,34 +230,25 @@ def _literals(expected: str) -> tuple[str, ...]:
     return tuple(word.strip("'") for word in words)
 
 
-def _range_message(kind: str, context: Mapping[str, Any], message: str) -> str:
-    bounds = {
-        "greater_than_equal": ("ge", "must be at least {}"),
-        "less_than_equal": ("le", "must be at most {}"),
-        "greater_than": ("gt", "must be more than {}"),
-        "less_than": ("lt", "must be less than {}"),
-        "string_too_long": ("max_length", "must have at most {} character"),
-        "string_too_short": ("min_length", "must have at least {} character"),
-        "too_short": ("min_length", "must have at least {} entry"),
-        "too_long": ("max_length", "must have at most {} entry"),
-        "string_pattern_mismatch": ("pattern", "must match `{}`"),
-    }
-    if kind in bounds:
-        key, text = bounds[kind]
-        return _counted(text, context.get(key))
+def _bound(kind: str, context: Mapping[str, Any]) -> str:
+    """Return which bound a value breaks: ``2 entries``, ``1 entry``, and ``0`` for ``0.0``."""
     if kind == "finite_number":
         return "must be a finite number"
-    plain = message.removeprefix("Value error, ").removeprefix("Assertion failed, ")
-    return plain[:1].lower() + plain[1:].rstrip(".")
-
-
-def _counted(text: str, bound: Any) -> str:
-    """Fill in a bound: ``2 entries``, ``1 entry``, and ``0`` for ``0.0``."""
+    if kind not in _BOUNDS:
+        return ""
+    key, text = _BOUNDS[kind]
+    bound = context.get(key)
     if isinstance(bound, float) and bound.is_integer():
         bound = int(bound)
     if bound != 1:
         text = text.replace("character", "characters").replace("entry", "entries")
     return text.format(bound)
+
+
+def _plain(message: str) -> str:
+    """Return a message of pydantic or of a validator as ours begin and end."""
+    plain = message.removeprefix("Value error, ").removeprefix("Assertion failed, ")
+    return plain[:1].lower() + plain[1:].rstrip(".")
 
 
 def _toml_type(value: object) -> str:

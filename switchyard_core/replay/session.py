@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from switchyard_core.errors import ReplayError, ReplayMiss
-from switchyard_core.policy.model import Client
+from switchyard_core.policy.models import Client
 from switchyard_core.policy.recordings import default_key_fields
 from switchyard_core.replay.folder import Folder, file_name
 from switchyard_core.replay.keys import key_of

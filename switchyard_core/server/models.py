@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import parse_qs
 
-from switchyard_core.policy.model import Policy, Route
+from switchyard_core.policy.models import Policy, Route
 
 __all__ = ["model_list", "models_of"]
 

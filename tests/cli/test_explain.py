@@ -126,7 +126,7 @@ def test_explain_of_a_shell_call_prints_the_deciding_word(explain):
 def test_explain_refuses_an_array_with_something_else_in_it(explain):
     result = explain(b'[{"model": "coder", "input": []}, 5]')
     assert result.exit_code == 1
-    assert "item 2 of the array is no object" in result.output
+    assert "item 2 of the array is not an object" in result.output
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from switchyard_core.errors import Finding
 from switchyard_core.hookspecs import hookimpl
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.policy import Policy
-from switchyard_core.policy.rules import RULES
+from switchyard_core.policy.lint import RULES
 from tests.support.cases import each_of
 
 ERRORS = Path(__file__).parents[2] / "docs" / "errors.md"

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from switchyard_core.cli import cli
 from switchyard_core.plugins import PluginRegistry, builtins
-from switchyard_core.workbench.schema import policy_schema
+from switchyard_core.policy.schema import policy_schema
 from tests.support.policies import PLUGINS
 
 REGISTRY = PluginRegistry([("core", builtins), *((p.__name__, p) for p in PLUGINS)])

@@ -169,6 +169,12 @@ def registry() -> PluginRegistry:
 
 
 @pytest.fixture(scope="session")
+def installed() -> PluginRegistry:
+    """What is installed here, read once."""
+    return PluginRegistry.from_entry_points()
+
+
+@pytest.fixture(scope="session")
 def spec() -> str:
     """The policy of the specification of plan_execute."""
     return SPEC

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from switchyard_core.policy import CheckResult
+from switchyard_core.policy import CheckResult, Client, Route, Target
 
 Check = Callable[..., CheckResult]
 Places = Callable[[CheckResult], list[str]]
@@ -330,17 +330,25 @@ def test_policy_of_the_wrong_shape_is_reported_where_it_is_wrong(
     assert places(check(text)) == expected
 
 
-def test_key_of_a_later_version_is_refused_rather_than_ignored(
-    check: Check, places: Places, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    later = frozenset({("targets", "rewrites"), ("", "prices")})
-    monkeypatch.setattr("switchyard_core.policy.draft.NOT_YET", later)
-    text = "schema_version = 1\nprices = 1\n[targets.t]\nrewrites = 1\n[routes]\n"
+def test_what_the_check_fills_in_is_not_a_key(check: Check, places: Places, spec: str) -> None:
+    found = {}
+    for table, model in (
+        ("llm_clients.provider", Client),
+        ("targets.planner", Target),
+        ("routes.plan_execute", Route),
+    ):
+        keys = "".join(f"{name} = 1\n" for name in sorted(model.given()))
+        result = check(spec.replace(f"[{table}]\n", f"[{table}]\n{keys}", 1))
+        assert {finding.code for finding in result.errors} == {"SY104"}
+        found[table] = [finding.path.rpartition(".")[2] for finding in result.errors]
 
-    found = places(check(text))
-
-    assert found[0] == "2:1 SY200 prices"
-    assert "4:1 SY200 targets.t.rewrites" in found
+    assert found == {
+        "llm_clients.provider": ["name"],
+        "targets.planner": ["name", "price"],
+        "routes.plan_execute": [
+            *("name", "options", "rule_sets", "targets", "tools", "wire_format"),
+        ],
+    }
 
 
 def test_no_finding_repeats_a_credential(check: Check) -> None:

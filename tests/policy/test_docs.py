@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from switchyard_core.policy.schema import (
-    ClientModel,
-    HousekeepingModel,
-    IdentityModel,
-    PriceModel,
-    ReplayModel,
-    RouteModel,
-    TargetModel,
-    TopModel,
+from switchyard_core.policy.models import (
+    Client,
+    Housekeeping,
+    Identity,
+    Price,
+    ReplaySettings,
+    Route,
+    Target,
+    Top,
 )
 from switchyard_core.policy.shapes import allowed_keys
 
@@ -39,14 +39,14 @@ def test_every_code_of_the_source_is_explained_and_no_other() -> None:
 @pytest.mark.parametrize(
     ("heading", "model"),
     [
-        pytest.param("Top level", TopModel, id="top"),
-        pytest.param("`[llm_clients.<name>]`", ClientModel, id="clients"),
-        pytest.param("`[targets.<name>]`", TargetModel, id="targets"),
-        pytest.param("`[routes.<name>]`", RouteModel, id="routes"),
-        pytest.param("`[identity]`", IdentityModel, id="identity"),
-        pytest.param("`[[housekeeping]]`", HousekeepingModel, id="housekeeping"),
-        pytest.param('`[prices."<target id>"]`', PriceModel, id="prices"),
-        pytest.param("`[replay]`", ReplayModel, id="replay"),
+        pytest.param("Top level", Top, id="top"),
+        pytest.param("`[llm_clients.<name>]`", Client, id="clients"),
+        pytest.param("`[targets.<name>]`", Target, id="targets"),
+        pytest.param("`[routes.<name>]`", Route, id="routes"),
+        pytest.param("`[identity]`", Identity, id="identity"),
+        pytest.param("`[[housekeeping]]`", Housekeeping, id="housekeeping"),
+        pytest.param('`[prices."<target id>"]`', Price, id="prices"),
+        pytest.param("`[replay]`", ReplaySettings, id="replay"),
     ],
 )
 def test_every_key_of_a_table_is_documented_and_no_other(
@@ -58,6 +58,8 @@ def test_every_key_of_a_table_is_documented_and_no_other(
     assert sorted(keys) == sorted(allowed_keys(model))
     for name, field in model.model_fields.items():
         key = field.alias or name
+        if key not in keys:
+            continue
         row = next(line for line in section.splitlines() if line.split("`")[1:2] in _marks(key))
         if field.is_required():
             assert "required" in row

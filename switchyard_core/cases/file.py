@@ -1,0 +1,371 @@
+"""Reads a policy's test file, ``<name>.test.toml``, and says where it is wrong."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Literal, Unpack
+
+from pydantic import AfterValidator, Field
+
+from switchyard_core.declarations import JSONPathText, OptionError, Options, Prompt, WireFormat
+from switchyard_core.errors import BodyError, Finding, PolicyError
+from switchyard_core.explain import read_requests
+from switchyard_core.jsonio.path import PathError, compile_path
+from switchyard_core.plugins import PluginRegistry
+from switchyard_core.policy import Policy, check_policy
+from switchyard_core.policy.document import Document, Parts, read_document
+from switchyard_core.policy.places import Location
+from switchyard_core.policy.secrets import shown
+from switchyard_core.policy.validation import validate
+from switchyard_core.policy.wording import suggestion
+from switchyard_core.request import Request
+
+__all__ = [
+    "SUFFIX",
+    "Case",
+    "CaseFile",
+    "CaseFileModel",
+    "CaseModel",
+    "ExpectModel",
+    "RequestModel",
+    "Step",
+    "case_file_of",
+    "check_cases",
+    "lost",
+    "policy_of",
+    "read_cases",
+]
+
+#: End of the name of a test file, in place of the policy's ``.toml``.
+SUFFIX = ".test.toml"
+
+#: Keys that speak of a decision; a refused request has none.
+_OF_A_DECISION = (
+    *("target", "phase", "reason", "facts", "latched", "warnings", "rewrites", "body", "absent"),
+)
+
+
+def _is_request(value: Any) -> Any:
+    # A union would be reported once per member.
+    if value is not None and not isinstance(value, str | dict):
+        msg = "must be a table, or a string that holds JSON"
+        raise OptionError(msg, fix="write the body of the request", code="SY106")
+    return value
+
+
+class RequestModel(Options):
+    """A request and how it comes.
+
+    Args:
+        request: The body, as a table or as text; or a recorded request, whose ``request.body``
+            it is.
+        request_file: File that holds it, relative to the test file's folder.
+        format: Wire format; ``None`` takes it from a recorded path, else from the body.
+        headers: Request headers.
+        replies: Texts that targets reply to a router that asks a model, by target: played in
+            order, the last one again and again.
+    """
+
+    request: Annotated[Any, AfterValidator(_is_request)] = None
+    request_file: str | None = None
+    format: WireFormat | None = None
+    headers: dict[str, str] = Field(default_factory=dict)
+    replies: dict[str, Annotated[list[str], Field(min_length=1)]] = Field(default_factory=dict)
+
+
+class ExpectModel(Options):
+    """What must come of a case's request; a key that is absent is not looked at.
+
+    Args:
+        route: Name of the route.
+        target: Name of the target.
+        phase: The router's word for the phase; ``""`` for none.
+        reason: Code of the reason.
+        facts: What decided, such as ``rule`` and ``tool``; other facts are not looked at.
+        latched: Whether the session is latched afterwards.
+        warnings: Codes of the warnings, in any order.
+        rewrites: Names of the rewrites that changed the body, in their order.
+        body: Values in the outgoing body by JSONPath; several values of a path are an array.
+        absent: JSONPaths that find nothing in the outgoing body.
+        error: Code with which the request is refused.
+        status: HTTP status of the refusal.
+    """
+
+    route: str | None = None
+    target: str | None = None
+    phase: str | None = None
+    reason: str | None = None
+    facts: dict[str, str] = Field(default_factory=dict)
+    latched: bool | None = None
+    warnings: list[str] | None = None
+    rewrites: list[str] | None = None
+    body: dict[str, Any] = Field(default_factory=dict)
+    absent: list[JSONPathText] = Field(default_factory=list)
+    error: str | None = None
+    status: int | None = None
+
+
+class CaseModel(RequestModel):
+    """One case.
+
+    Args:
+        name: Says what it shows; no two cases of a file have the same.
+        before: Earlier requests, in their order: they are decided first, and what they latch
+            stays latched. Headers and format of the case are theirs too, unless they say
+            otherwise.
+        expect: What must come of the request.
+    """
+
+    name: Prompt
+    before: list[RequestModel] = Field(default_factory=list)
+    expect: ExpectModel
+
+
+class CaseFileModel(Options):
+    """A test file.
+
+    Args:
+        schema_version: Version of the format.
+        cases: One or more.
+    """
+
+    schema_version: Literal[1] = 1
+    cases: list[CaseModel] = Field(min_length=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One request of a case, ready to be decided."""
+
+    request: Request
+    replies: dict[str, list[str]]  # texts of replies by target
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One case, ready to run."""
+
+    name: str
+    location: Location  # its place in the document
+    before: tuple[Step, ...]  # earlier requests
+    step: Step  # the request that is looked at
+    expect: ExpectModel  # what must come of it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseFile:
+    """A test file without mistakes."""
+
+    document: Document  # its text, for places
+    cases: tuple[Case, ...]  # in the order of the file
+
+    def where(self, location: Location) -> str:
+        """Return ``file:line:column`` of a key."""
+        return self.document.where(location, at_key=True)
+
+
+def case_file_of(policy: Path) -> Path:
+    """Return where the test file of a policy is, if it has one."""
+    return policy.with_name(policy.name.removesuffix(".toml") + SUFFIX)
+
+
+def policy_of(tests: Path) -> Path:
+    """Return the policy that a test file is about."""
+    return tests.with_name(tests.name.removesuffix(SUFFIX) + ".toml")
+
+
+def check_cases(path: Path, registry: PluginRegistry) -> tuple[Finding, ...]:
+    """Return what is wrong with a test file; what is wrong with its policy is not repeated."""
+    if not policy_of(path).exists():
+        return (lost(path),)
+    policy = check_policy(policy_of(path), registry).policy
+    try:
+        if policy is None:
+            # Names cannot be looked up then, but keys and values are what they are.
+            document = read_document(path)
+            return tuple(validate(document, (), CaseFileModel, document.values)[1])
+        read_cases(path, policy, registry)
+    except PolicyError as error:
+        return error.findings
+    return ()
+
+
+def lost(path: Path) -> Finding:
+    """Return the finding for a test file that has no policy beside it."""
+    return Finding(
+        code="SY601",
+        message=f"there is no policy `{policy_of(path).name}` beside the test file",
+        file=str(path),
+        fix="name the test file after its policy",
+    )
+
+
+def read_cases(path: Path, policy: Policy, registry: PluginRegistry) -> CaseFile:
+    """Read the test file of a policy.
+
+    Raises:
+        PolicyError: There are mistakes in the test file; carries all of them.
+    """
+    document = read_document(path)
+    model, findings = validate(document, (), CaseFileModel, document.values)
+    if model is None:
+        raise PolicyError(sorted(findings, key=_place))
+    reader = _Reader(document, path.parent, policy, registry)
+    cases = reader.cases(model)
+    if reader.findings:
+        raise PolicyError(sorted(reader.findings, key=_place))
+    return CaseFile(document=document, cases=cases)
+
+
+def _place(finding: Finding) -> tuple[int, int]:
+    return finding.line, finding.column
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Makes cases of a validated file and collects what is wrong beyond types and keys."""
+
+    _document: Document
+    _folder: Path
+    _policy: Policy
+    _registry: PluginRegistry
+    findings: list[Finding] = field(default_factory=list)
+
+    def cases(self, model: CaseFileModel) -> tuple[Case, ...]:
+        first: dict[str, Location] = {}
+        cases: list[Case] = []
+        for number, case in enumerate(model.cases):
+            location: Location = ("cases", number)
+            where: Location = (*location, "name")
+            if case.name in first:
+                note = f"the first is at {self._document.where(first[case.name])}"
+                message = f"two cases are called `{shown(case.name)}`"
+                self._report("SY605", message, where, fix="rename one", notes=(note,))
+            first.setdefault(case.name, where)
+            cases += self._case(case, location)
+        return tuple(cases)
+
+    def _case(self, case: CaseModel, location: Location) -> Iterator[Case]:
+        before = []
+        for number, earlier in enumerate(case.before):
+            merged = earlier.model_copy(
+                update={
+                    "headers": {**case.headers, **_lower(earlier.headers, case.headers)},
+                    "format": earlier.format or case.format,
+                    "replies": earlier.replies or case.replies,
+                }
+            )
+            before.append(self._step(merged, earlier, (*location, "before", number)))
+        step = self._step(case, case, location)
+        self._check_expect(case.expect, (*location, "expect"))
+        if step is not None and all(before):
+            yield Case(
+                name=case.name,
+                location=location,
+                before=tuple(found for found in before if found is not None),
+                step=step,
+                expect=case.expect,
+            )
+
+    def _step(self, model: RequestModel, written: RequestModel, location: Location) -> Step | None:
+        for target in written.replies:
+            where: Location = (*location, "replies", target)
+            self._check_name("target", target, self._policy.targets, where, at_key=True)
+        given = [key for key in ("request", "request_file") if getattr(model, key) is not None]
+        if len(given) != 1:
+            message = "a case has both `request` and `request_file`"
+            fix = "remove one of them"
+            if not given:
+                message, fix = "there is no request", "add `request` or `request_file`"
+            self._report("SY603", message, location, fix=fix)
+            return None
+        where = (*location, given[0])
+        data = self._data(model, where)
+        if data is None:
+            return None
+        pairs = list(model.headers.items())
+        try:
+            found = read_requests(data, wire_format=model.format, headers=pairs)
+        except BodyError as error:
+            self._report("SY606", error.message, where, fix="correct the request or its `format`")
+            return None
+        if len(found) != 1:
+            message = f"there are {len(found)} requests, one per line"
+            fix = "keep one; earlier requests of a session belong in `before`"
+            self._report("SY606", message, where, fix=fix)
+            return None
+        return Step(request=found[0], replies=model.replies)
+
+    def _data(self, model: RequestModel, where: Location) -> bytes | None:
+        if model.request_file is None:
+            text = model.request
+            if not isinstance(text, str):
+                text = json.dumps(text, ensure_ascii=False)
+            return text.encode("utf-8", "surrogatepass")
+        try:
+            return (self._folder / model.request_file).read_bytes()
+        except (OSError, ValueError) as error:
+            reason = (getattr(error, "strerror", None) or "not a usable path").lower()
+            message = f"cannot read `{shown(model.request_file)}`: {reason}"
+            fix = "write a path relative to this file's folder"
+            self._report("SY602", message, where, fix=fix)
+            return None
+
+    def _check_expect(self, expect: ExpectModel, location: Location) -> None:
+        said = [key for key in _OF_A_DECISION if key in expect.model_fields_set]
+        if not expect.model_fields_set:
+            message = "nothing is expected, so the case cannot fail"
+            self._report("SY607", message, location, fix="expect a target and a reason")
+        elif said and (expect.error is not None or expect.status is not None):
+            message = f"a request that is refused has no `{said[0]}`"
+            fix = "expect a refusal or a decision, not both"
+            self._report("SY607", message, (*location, said[0]), fix=fix)
+        if expect.target is not None:
+            where: Location = (*location, "target")
+            self._check_name("target", expect.target, self._policy.targets, where)
+        if expect.route is not None:
+            where = (*location, "route")
+            self._check_name("route", expect.route, self._policy.routes, where)
+        for number, rewrite in enumerate(expect.rewrites or ()):
+            where = (*location, "rewrites", number)
+            self._check_name("rewrite", rewrite, self._registry.rewrites, where)
+        for path in expect.body:
+            self._check_path(path, (*location, "body", path))
+
+    def _check_path(self, path: str, location: Location) -> None:
+        try:
+            compile_path(path)
+        except PathError as error:
+            message = f"bad JSONPath: {error.message}"
+            fix = "correct the path, and put it in quotes"
+            self._report("SY401", message, location, fix=fix)
+
+    def _check_name(
+        self,
+        word: str,
+        name: str,
+        known: Collection[str],
+        location: Location,
+        *,
+        at_key: bool = False,
+    ) -> None:
+        if name in known:
+            return
+        names = sorted(known)
+        fix = suggestion(name, names, f"name one of these {word}s")
+        notes = (f"{word}s: {', '.join(names) or 'none'}",)
+        message = f"unknown {word} `{shown(name)}`"
+        self._report("SY604", message, location, at_key=at_key, fix=fix, notes=notes)
+
+    def _report(self, code: str, message: str, location: Location, **parts: Unpack[Parts]) -> None:
+        where: Parts = {"at_key": True, **parts}
+        self.findings.append(self._document.finding(code, message, location, **where))
+
+
+def _lower(own: dict[str, str], others: dict[str, str]) -> dict[str, Any]:
+    """Return headers in the spelling that ``others`` has for them, so that they replace them."""
+    spelling = {name.lower(): name for name in others}
+    return {spelling.get(name.lower(), name): value for name, value in own.items()}

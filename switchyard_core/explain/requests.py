@@ -1,0 +1,194 @@
+"""The requests that are explained: read from files, and each turn that one grew from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from switchyard_core.declarations import WireFormat
+from switchyard_core.errors import BodyError
+from switchyard_core.identity import Headers
+from switchyard_core.jsonio.tree import ArrayText, JsonTextError, ObjectText, loads
+from switchyard_core.request import Endpoint, Request
+from switchyard_core.wire import format_of
+from switchyard_core.wire.endpoints import endpoint_of
+
+__all__ = ["guess_format", "read_requests", "turns_of"]
+
+_MESSAGES_KEYS = ("system", "stop_sequences", "thinking", "context_management")
+_MESSAGES_WORDS = (b'"input_schema"', b'"tool_use"', b'"tool_result"')
+_RESPONSES_KEYS = ("input", "previous_response_id", "conversation")
+
+
+def read_requests(
+    data: bytes,
+    *,
+    wire_format: WireFormat | None = None,
+    headers: Sequence[tuple[str, str]] = (),
+) -> list[Request]:
+    """Return the requests of a file.
+
+    Args:
+        data: A body; or an object whose ``request`` holds ``body`` and perhaps ``headers``,
+            ``path`` and ``query``, as recorders write it; or one of them per line, or an array
+            of them.
+        wire_format: Of all of them; ``None`` takes it from the path, else from the body.
+        headers: Added to each request, before its own of the same name.
+
+    Raises:
+        BodyError: The file is not that, or a wire format cannot be told.
+
+    Guarantees:
+        The bytes of a body are those of the file.
+    """
+    whole = _object(data)
+    if isinstance(whole, ObjectText):
+        return [_request(whole, wire_format, headers)]
+    items = _array(data)
+    if items is not None:
+        objects = [items.object(number) for number in range(len(items))]
+        if None in objects:
+            place = f"item {objects.index(None) + 1}"
+            message = f"{place} of the array is not an object"
+            raise BodyError(message=message, code="invalid_json", param=place)
+        return [_request(outer, wire_format, headers) for outer in objects if outer is not None]
+    lines = [(number, line) for number, line in enumerate(data.split(b"\n"), 1) if line.strip()]
+    if len(lines) < 2 or isinstance(_object(lines[0][1]), JsonTextError):
+        # Not one object per line either: the body itself is at fault, and decide says where.
+        return [_made(data, wire_format or "openai_chat", headers)]
+    requests = []
+    for number, line in lines:
+        found = _object(line)
+        if isinstance(found, JsonTextError):
+            message = f"line {number}: {found.message}"
+            raise BodyError(message=message, code="invalid_json", param=f"line {number}")
+        requests.append(_request(found, wire_format, headers))
+    return requests
+
+
+def guess_format(body: ObjectText, headers: Mapping[str, str]) -> WireFormat | None:
+    """Return the wire format that a body looks like, ``None`` when none fits."""
+    if any(key in body for key in _RESPONSES_KEYS):
+        return "openai_responses"
+    if "messages" not in body:
+        return None
+    raw = body.dump()
+    if (
+        "anthropic-version" in headers
+        or any(key in body for key in _MESSAGES_KEYS)
+        or any(word in raw for word in _MESSAGES_WORDS)
+    ):
+        return "anthropic_messages"
+    return "openai_chat"
+
+
+def _array(data: bytes) -> ArrayText | None:
+    """Return the array that the data is, ``None`` when it is not one or has nothing in it."""
+    try:
+        items = ArrayText(data) if data.lstrip()[:1] == b"[" else None
+    except JsonTextError:
+        return None
+    return items if items is not None and len(items) else None
+
+
+def _object(data: bytes) -> ObjectText | JsonTextError:
+    try:
+        return ObjectText(data)
+    except JsonTextError as error:
+        return error
+
+
+def _request(
+    outer: ObjectText, wire_format: WireFormat | None, headers: Sequence[tuple[str, str]]
+) -> Request:
+    recorded = outer.object("request")
+    body = recorded.raw("body") if recorded is not None else None
+    if recorded is None or body is None:
+        return _made(outer.dump(), wire_format, headers)
+    if body[:1] == b'"':
+        # Some recorders keep the body as a string, which may hold what is not JSON at all.
+        body = (recorded.text("body") or "").encode("utf-8", "surrogatepass")
+    found = endpoint_of((recorded.text("path") or "").partition("?")[0])
+    endpoint: Endpoint = "create"
+    if found is not None and wire_format in (None, found[0]):
+        wire_format, endpoint = found
+    pairs = [*headers, *_headers(recorded.raw("headers"))]
+    return _made(body, wire_format, pairs, endpoint=endpoint, query=recorded.text("query") or "")
+
+
+def _made(
+    body: bytes,
+    wire_format: WireFormat | None,
+    headers: Sequence[tuple[str, str]],
+    *,
+    endpoint: Endpoint = "create",
+    query: str = "",
+) -> Request:
+    if wire_format is None:
+        fields = _object(body)
+        if isinstance(fields, JsonTextError):
+            wire_format = "openai_chat"
+        else:
+            wire_format = guess_format(fields, Headers(headers))
+    if wire_format is None:
+        raise BodyError(
+            message="the body has neither `messages` nor `input`: say which wire format it is in",
+            code="unknown_wire_format",
+        )
+    return Request(
+        wire_format=wire_format, body=body, headers=headers, endpoint=endpoint, query=query
+    )
+
+
+def _headers(raw: bytes | None) -> list[tuple[str, str]]:
+    try:
+        headers = {} if raw is None else loads(raw)
+    except JsonTextError:
+        headers = None
+    if not isinstance(headers, dict) or not all(isinstance(v, str) for v in headers.values()):
+        raise BodyError(
+            message="`request.headers` must be an object of strings",
+            code="invalid_type",
+            param="request.headers",
+        )
+    return list(headers.items())
+
+
+def turns_of(request: Request) -> list[Request]:
+    """Return the requests of a conversation, the given one last.
+
+    Each holds the history before a turn of the assistant; everything else, headers
+    too, is as in the last one, which alone may be its session's final one. A request without
+    such turns, or one that cannot be read, is returned alone.
+    """
+    request.attach(format_of(request.wire_format))
+    key = request.history_key
+    try:
+        messages = request.conversation.messages
+        history = request.fields.copy().array(key)
+    except BodyError:
+        return [request]
+    if history is None or request.endpoint != "create":
+        return [request]
+    asked = False
+    ends = []
+    for message in messages:
+        if message.role == "assistant" and asked:
+            ends.append(message.first)
+        asked = asked or message.role in ("user", "tool")
+    return [*(_until(request, end) for end in ends), request]
+
+
+def _until(request: Request, end: int) -> Request:
+    """Return a request whose history has the first ``end`` items of the given one."""
+    fields = request.fields.copy()
+    history = fields.array(request.history_key)
+    if history is not None:
+        for index in range(len(history) - 1, end - 1, -1):
+            history.delete(index)
+    return Request(
+        wire_format=request.wire_format,
+        body=fields.dump(),
+        headers=request.headers,
+        query=request.query,
+        session_final=False,
+    )

@@ -1,0 +1,312 @@
+"""Checks a policy: turns a document into a policy, or into everything that is wrong with it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from switchyard_core.declarations import LatchStoreType, PlanStoreType
+from switchyard_core.errors import Finding
+from switchyard_core.plugins import PluginRegistry
+from switchyard_core.policy.document import Document, leaves
+from switchyard_core.policy.draft import Draft, TooManyFindings
+from switchyard_core.policy.include import with_included
+from switchyard_core.policy.lint import lint
+from switchyard_core.policy.models import (
+    Client,
+    Housekeeping,
+    Identity,
+    Policy,
+    Price,
+    Route,
+    Target,
+    Top,
+)
+from switchyard_core.policy.places import Location
+from switchyard_core.policy.recordings import resolve_replay
+from switchyard_core.policy.routes import resolve_routes
+from switchyard_core.policy.rulesets import check_used_packs, resolve_rule_sets
+from switchyard_core.policy.secrets import shown
+from switchyard_core.policy.validation import MOST_FINDINGS
+
+__all__ = ["CheckResult", "check_document", "check_workers"]
+
+_TableT = TypeVar("_TableT", Client, Target)
+
+#: The tests that a housekeeping condition may make.
+_TESTS = ("equals", "in", "matches", "exists")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckResult:
+    """What a check of a policy found.
+
+    Args:
+        policy: The policy, ``None`` when it has errors.
+        findings: Errors and warnings, in order of position.
+    """
+
+    policy: Policy | None
+    findings: tuple[Finding, ...]
+
+    @property
+    def errors(self) -> tuple[Finding, ...]:
+        """Only the errors."""
+        return tuple(finding for finding in self.findings if finding.severity == "error")
+
+
+def check_document(
+    document: Document,
+    registry: PluginRegistry,
+    *,
+    environ: Mapping[str, str] | None,
+    base: Path,
+    path: Path | None,
+) -> CheckResult:
+    """Check a document and resolve every name in it; arguments as for ``check_policy_text``."""
+    whole, problems, complete = with_included(document, base, path)
+    draft = Draft(document=whole, registry=registry, environ=environ, base=base)
+    # A file that could not be read may well declare the rule set that is not there.
+    excused = frozenset() if complete else frozenset({"SY404"})
+    try:
+        draft.add(problems)
+        policy = _resolved(draft, path)
+    except TooManyFindings:
+        return _stopped(draft, excused)
+    findings = [finding for finding in draft.findings if finding.code not in excused]
+    errors = [finding for finding in findings if finding.severity == "error"]
+    findings += lint(policy, registry.lint_rules, errors)
+    ordered = _ordered(policy.document, findings)
+    if any(finding.severity == "error" for finding in ordered):
+        return CheckResult(policy=None, findings=ordered)
+    return CheckResult(policy=replace(policy, findings=ordered), findings=ordered)
+
+
+def check_workers(policy: Policy, registry: PluginRegistry, workers: int) -> list[Finding]:
+    """Return what is wrong with serving a policy by several processes that share nothing."""
+    found = []
+    for route in policy.routes.values() if workers > 1 else ():
+        where = ("routes", route.name)
+        if name := _private(route, "latch_store", registry.latch_stores):
+            message = (
+                f"the latch store `{name}` lives in one process, so {workers} workers would "
+                "hand off the same session separately"
+            )
+            fix = "serve with --workers 1, or use a latch store that processes share"
+            found.append(policy.finding("SY310", message, where, severity="error", fix=fix))
+        if name := _private(route, "plan_store", registry.plan_stores):
+            message = (
+                f"the plan store `{name}` lives in one process: a plan that waits for approval is "
+                f"known to one of {workers} workers"
+            )
+            fix = (
+                "serve with --workers 1, use a plan store that processes share, or let callers "
+                "send plans themselves"
+            )
+            found.append(policy.finding("SY311", message, where, fix=fix))
+    return found
+
+
+def _private(
+    route: Route, key: str, stores: Mapping[str, LatchStoreType] | Mapping[str, PlanStoreType]
+) -> str:
+    """Return the name of a route's store, ``""`` when it has none or processes share it."""
+    name = getattr(route.options, key, None)
+    store = stores.get(name) if isinstance(name, str) else None
+    return "" if store is None or store.shared else str(name)
+
+
+def _resolved(draft: Draft, path: Path | None) -> Policy:
+    """Return the policy as far as it is in order; the draft gets what is not."""
+    document, registry = draft.document, draft.registry
+    _check_top(draft)
+    prices = _prices(draft)
+    clients = _resolve(draft, "llm_clients", Client, _check_client)
+    draft.bearers = {"client": clients, "route_type": registry.route_types}
+    targets = _resolve(draft, "targets", Target, _check_target)
+    own = resolve_rule_sets(draft)
+    routes = resolve_routes(draft)
+    check_used_packs(draft, routes.values(), own)
+    identity = draft.validated(("identity",), Identity, draft.tables("identity"))
+    return Policy(
+        name=document.name,
+        path=path,
+        clients=clients,
+        targets={
+            name: target.model_copy(update={"price": prices.get(target.id)})
+            for name, target in targets.items()
+        },
+        routes=routes,
+        rule_sets={**registry.rule_sets, **own},
+        identity_session=identity.session if identity is not None else (),
+        housekeeping=_housekeeping(draft),
+        default_route=_text(document, "default_route"),
+        fallback_client=_text(document, "fallback_client"),
+        prices=prices,
+        replay=resolve_replay(draft),
+        findings=(),
+        document=document,
+        tools={name: registry.tools[name] for route in routes.values() for name in route.tools},
+    )
+
+
+def _text(document: Document, key: str) -> str | None:
+    value = document.values.get(key)
+    return value if isinstance(value, str) else None
+
+
+def _stopped(draft: Draft, excused: frozenset[str]) -> CheckResult:
+    """Return the first findings of a policy that has too many, and one that says so."""
+    kept = [finding for finding in draft.findings if finding.code not in excused]
+    kept = kept[:MOST_FINDINGS]
+    last = Finding(
+        code="SY115",
+        message=f"more than {len(kept)} findings; the rest of the policy was not checked",
+        file=draft.document.name,
+        fix="correct these and check again",
+    )
+    return CheckResult(policy=None, findings=(*_ordered(draft.document, kept), last))
+
+
+def _ordered(document: Document, findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    names = [one.name for one in (document, *document.included)]
+    places = {name: index for index, name in reversed(list(enumerate(names)))}
+    # Findings about other files, such as an included one that is not TOML, come last.
+    return tuple(
+        sorted(
+            findings,
+            key=lambda f: (places.get(f.file, len(names)), f.line, f.column, f.code, f.path),
+        )
+    )
+
+
+def _check_top(draft: Draft) -> None:
+    # Only the shape at the top; each table is validated by its own model.
+    shape = {
+        key: {} if isinstance(value, dict) else value
+        for key, value in draft.document.values.items()
+        if not (key == "housekeeping" and isinstance(value, list))
+    }
+    draft.validated((), Top, shape)
+
+
+def _resolve(
+    draft: Draft,
+    key: str,
+    model: type[_TableT],
+    check: Callable[[Draft, Location, Mapping[str, Any]], None],
+) -> dict[str, _TableT]:
+    """Return the tables under a key that are in order; everything else is reported."""
+    found: dict[str, _TableT] = {}
+    for name, raw in draft.tables(key).items():
+        location, before = (key, name), len(draft.findings)
+        shape = raw
+        if isinstance(raw, dict) and isinstance(raw.get("extra_body"), dict):
+            # Its content has a check of its own, SY211.
+            shape = {**raw, "extra_body": {}}
+        table = draft.validated(location, model, shape)
+        if isinstance(raw, dict):
+            check(draft, location, raw)
+        if table is not None and len(draft.findings) == before:
+            extra = {"extra_body": raw["extra_body"]} if shape is not raw else {}
+            found[name] = table.model_copy(update={"name": name, **extra})
+    return found
+
+
+def _prices(draft: Draft) -> dict[str, Price]:
+    tables = draft.tables("prices").items()
+    found = {name: draft.validated(("prices", name), Price, raw) for name, raw in tables}
+    return {name: price for name, price in found.items() if price is not None}
+
+
+def _check_client(draft: Draft, location: Location, raw: Mapping[str, Any]) -> None:
+    """Report keys of a client that miss or exclude each other."""
+    scripted = raw.get("format") == "scripted"
+    real, script = ("base_url", "api_key_env", "forward_auth"), ("script", "speaks")
+    for key in script if scripted else real[:1]:
+        if key not in raw and "format" in raw:
+            message, fix = f"missing key `{key}` of a client", f"add `{key} = ...` to this table"
+            draft.report("SY206", f"{message} with this `format`", location, at_key=True, fix=fix)
+    for key in real if scripted else script:
+        if key in raw and isinstance(raw.get("format"), str):
+            message = f"`{key}` has no meaning for a client with this `format`"
+            draft.report("SY206", message, (*location, key), at_key=True, fix="remove the key")
+    if raw.get("forward_auth") is True and "api_key_env" in raw:
+        draft.report(
+            "SY205",
+            "`forward_auth` and `api_key_env` exclude each other",
+            (*location, "forward_auth"),
+            at_key=True,
+            notes=(
+                "either the caller's credential goes to the provider, or the key of the server",
+            ),
+            fix="remove one of them",
+        )
+    extra, first = raw.get("extra_headers"), dict[str, Location]()
+    for name in extra if isinstance(extra, dict) else ():
+        where = (*location, "extra_headers", name)
+        if first.setdefault(name.lower(), where) != where:
+            place = draft.document.where(first[name.lower()], at_key=True)
+            draft.report(
+                "SY210",
+                f"header `{shown(name)}` is given twice; names of headers have no case",
+                where,
+                at_key=True,
+                notes=(f"first given at {place}",),
+                fix="remove one of them",
+            )
+
+
+def _check_target(draft: Draft, location: Location, raw: Mapping[str, Any]) -> None:
+    """Report what JSON cannot hold in the body that a target adds."""
+    extra = raw.get("extra_body")
+    for inner, value in leaves(extra if isinstance(extra, dict) else {}):
+        if isinstance(value, float) and not math.isfinite(value):
+            problem = "JSON has no such number"
+        elif not isinstance(value, str | int | float):
+            problem = "JSON has no dates; write a string"
+        else:
+            continue
+        fix = "use strings, finite numbers, booleans, arrays and tables"
+        draft.report("SY211", problem, (*location, "extra_body", *inner), fix=fix)
+
+
+def _housekeeping(draft: Draft) -> tuple[Housekeeping, ...]:
+    """Return the conditions that mark side calls; wrong ones are reported."""
+    raw = draft.document.values.get("housekeeping")
+    conditions = []
+    for index, table in enumerate(raw if isinstance(raw, list) else ()):
+        condition = draft.validated(("housekeeping", index), Housekeeping, table)
+        if isinstance(table, dict):
+            _check_condition(draft, ("housekeeping", index), table)
+        if condition is not None:
+            conditions.append(condition)
+    return tuple(conditions)
+
+
+def _check_condition(draft: Draft, location: Location, table: Mapping[str, Any]) -> None:
+    """Report keys of a condition that miss or exclude each other, and a test that never holds."""
+    if ("path" in table) == ("header" in table):
+        message = "a housekeeping condition reads either a `path` or a `header`"
+        draft.report("SY109", message, location, at_key=True, fix="give exactly one of them")
+    tests = [key for key in _TESTS if key in table]
+    if len(tests) > 1:
+        several = " and ".join(f"`{test}`" for test in tests)
+        message = f"a housekeeping condition has one test, not {several}"
+        fix = "write one table per condition"
+        draft.report("SY109", message, (*location, tests[1]), at_key=True, fix=fix)
+    key = "equals" if "equals" in table else "in"
+    wanted = [table["equals"]] if "equals" in table else table.get("in")
+    if not isinstance(wanted, list):
+        return
+    if not wanted:
+        message, fix = "the list is empty, so the condition never holds", "list a value"
+    elif "header" in table and not any(isinstance(value, str) for value in wanted):
+        message = "the value of a header is text, so the condition never holds"
+        fix = "write the value in quotes"
+    else:
+        return
+    draft.report("SY109", message, (*location, key), fix=fix)

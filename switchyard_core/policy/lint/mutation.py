@@ -1,0 +1,264 @@
+"""Lint rules about the mutation rules that a policy itself writes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from itertools import chain, islice
+
+from switchyard_core.errors import Finding
+from switchyard_core.mutation import RuleModel
+from switchyard_core.mutation.compiled import CompiledRule, compile_rule, is_glob
+from switchyard_core.mutation.names import fold_name
+from switchyard_core.policy.lint.base import Rule
+from switchyard_core.policy.models import Policy
+from switchyard_core.policy.places import Location
+from switchyard_core.policy.secrets import shown
+
+__all__ = ["RULES"]
+
+#: Errors after which not every rule set or route is known.
+_RULE_SET_ERRORS = frozenset(
+    {"SY104", "SY105", "SY106", "SY107", "SY301", "SY508"}
+    | {f"SY{number}" for number in range(401, 417)}
+)
+# Limits, so that a check of any policy ends soon; no policy that a person wrote reaches them.
+#: Earlier rules that one rule is compared with.
+_MOST_EARLIER = 100
+#: Orders of rule sets that are looked at.
+_MOST_ORDERS = 50
+#: Names that are compared with known ones.
+_MOST_NAMES = 200
+
+#: How alike two names are that differ by a slip of the finger, 0 to 1. Lower values call the
+#: user's own tools misspelt.
+_ALIKE = 0.88
+#: In shorter names one other letter makes another word.
+_SHORTEST = 6
+
+#: Members of a tool call, which conditions, targets and commands start from.
+_CALL = ("type", "id", "name", "namespace", "server", "kind", "arguments")
+#: Where a body of each wire format keeps its tool calls.
+_HISTORY: Mapping[str, tuple[str, ...]] = {
+    "openai_chat": ("messages",),
+    "openai_responses": ("input",),
+    "anthropic_messages": ("messages",),
+}
+_FIRST = re.compile(r"""\$(?:\.(\w+)|\[['"](\w+)['"]\])(?=[.\[]|$)""")
+
+#: A rule by its rule set and its place there.
+_Key = tuple[str, int]
+
+
+def _own_rules(policy: Policy) -> Iterator[tuple[Location, RuleModel]]:
+    """Yield the mutation rules that the policy itself writes, with their places."""
+    for name in policy.document.tables("mutation_rules"):
+        if name in policy.rule_sets:
+            for index, rule in enumerate(policy.rule_sets[name].rules):
+                yield ("mutation_rules", name, "rules", index), rule
+
+
+def _compiled(policy: Policy, name: str) -> list[CompiledRule]:
+    model = policy.rule_sets[name]
+    return [
+        compile_rule(rule, index=place, rule_set=name, place=place, fold=model.fold)
+        for place, rule in enumerate(model.rules)
+    ]
+
+
+def _rule_for_bodies_of_no_route(policy: Policy) -> Iterator[Finding]:
+    spoken = {route.wire_format for route in policy.routes.values()} - {None}
+    for location, rule in _own_rules(policy) if spoken else ():
+        if rule.document == "body" and rule.format not in spoken:
+            yield policy.finding(
+                "SY420",
+                f"this rule is for bodies of {rule.format}, which no route speaks",
+                (*location, "format"),
+                notes=(f"wire formats of routes: {', '.join(sorted(map(str, spoken)))}",),
+                fix="change `format`, or remove the rule",
+            )
+
+
+def _path_that_never_matches(policy: Policy) -> Iterator[Finding]:
+    for location, rule in _own_rules(policy):
+        for inner, path, members in _paths(rule):
+            begin = _FIRST.match(path)
+            first = begin and (begin[1] or begin[2])
+            if first and first not in members:
+                yield policy.finding(
+                    "SY423",
+                    f"this path can find nothing: there is no `{shown(first)}`",
+                    (*location, *inner),
+                    notes=(f"it may begin with: {', '.join(members)}",),
+                    fix="begin it with one of these",
+                )
+
+
+def _paths(rule: RuleModel) -> Iterator[tuple[Location, str, tuple[str, ...]]]:
+    """Yield each path of a rule, with the members that its document can have at the top."""
+    # In a body the calls, which the path must reach, are in the history.
+    yield ("path",), rule.path, _HISTORY.get(rule.format or "", ("messages",))
+    for index, condition in enumerate(rule.where):
+        if condition.exists is not False:
+            yield ("where", index, "path"), condition.path, _CALL
+    if rule.target is not None:
+        yield ("target",), rule.target, _CALL
+    if rule.command is not None:
+        yield ("command",), rule.command, _CALL
+
+
+# --- names that nobody has --------------------------------------------------------------------
+
+
+def _misspelt_tool(policy: Policy) -> Iterator[Finding]:
+    tools = _PackTools(policy)
+    for location, rule in _own_rules(policy):
+        for place, entry in enumerate(rule.match):
+            meant = tools.meant_by(entry)
+            if meant is not None:
+                yield policy.finding(
+                    "SY422",
+                    f"no known agent has a tool `{shown(entry)}`",
+                    (*location, "match", place),
+                    fix=f"did you mean `{meant}`?",
+                )
+
+
+class _PackTools:
+    """The tool names of known agents, as the packs that plugins give have them."""
+
+    def __init__(self, policy: Policy) -> None:
+        own = policy.document.tables("mutation_rules")
+        packs = [_compiled(policy, name) for name in policy.rule_sets if name not in own]
+        rules = list(chain.from_iterable(packs))
+        self._rules = [rule for rule in rules if rule.literals or rule.patterns]
+        self._spelt: dict[str, str] = {}
+        for entry in chain.from_iterable(rule.model.match for rule in rules):
+            if not is_glob(entry):
+                self._spelt.setdefault(fold_name(entry), entry)
+        self._compared = 0
+
+    def meant_by(self, name: str) -> str | None:
+        """Return the known name that a misspelt one most likely means.
+
+        Returns:
+            ``None`` when the name is known, a pattern, or like no known name, and after so many
+            questions that no person wrote them.
+        """
+        folded = fold_name(name)
+        if is_glob(name) or len(folded) < _SHORTEST or folded in self._spelt:
+            return None
+        if self._compared >= _MOST_NAMES or any(rule.names(name) for rule in self._rules):
+            return None
+        self._compared += 1
+        near = get_close_matches(folded[:200], list(self._spelt), n=1, cutoff=_ALIKE)
+        return self._spelt[near[0]] if near else None
+
+
+# --- rules that come too late -----------------------------------------------------------------
+
+
+def _shadowed_rule(policy: Policy) -> Iterator[Finding]:
+    for (name, index), earlier in _shadowed(policy).items():
+        note = f"the earlier rule: {shown(earlier.name)} of {shown(earlier.rule_set)}"
+        if earlier.rule_set == name:
+            place = ("mutation_rules", name, "rules", earlier.index)
+            note += f", at {policy.document.where(place)}"
+        yield policy.finding(
+            "SY421",
+            "an earlier rule decides every call that this rule is about",
+            ("mutation_rules", name, "rules", index),
+            notes=(note,),
+            fix="move this rule before the earlier one, or remove it",
+        )
+
+
+def _shadowed(policy: Policy) -> dict[_Key, CompiledRule]:
+    """Return each own rule that decides nothing on any route, and the rule that it comes after.
+
+    A rule set that no route uses is looked at as if it were used alone.
+    """
+    own = [name for name in policy.document.tables("mutation_rules") if name in policy.rule_sets]
+    used = dict.fromkeys(tuple(route.rule_sets) for route in policy.routes.values())
+    orders = [_flattened(policy, names) for names in islice(used, _MOST_ORDERS)]
+    in_use = set(chain.from_iterable(orders))
+    if len(used) <= _MOST_ORDERS:
+        orders += [_flattened(policy, (n,)) for n in islice(own, _MOST_ORDERS) if n not in in_use]
+    compiled = {name: _compiled(policy, name) for name in dict.fromkeys(chain(*orders))}
+    found: dict[_Key, CompiledRule | None] = {}
+    for order in orders:
+        for key, earlier in _late(order, compiled):
+            # A rule that decides something on one route is needed there.
+            found[key] = earlier if found.get(key, earlier) is not None else None
+    return {key: earlier for key, earlier in found.items() if earlier and key[0] in own}
+
+
+def _flattened(policy: Policy, names: Sequence[str]) -> list[str]:
+    """Return rule sets in the order in which they are tried, those that they extend included."""
+    order: dict[str, None] = {}
+    waiting = list(reversed(names))
+    while waiting:
+        name = waiting.pop()
+        if name not in order and name in policy.rule_sets:
+            order[name] = None
+            waiting += reversed(policy.rule_sets[name].extends)
+    return list(order)
+
+
+def _late(
+    order: Sequence[str], compiled: Mapping[str, Sequence[CompiledRule]]
+) -> Iterator[tuple[_Key, CompiledRule | None]]:
+    """Yield each rule of an order, with the first rule before it that leaves it nothing."""
+    by_name: dict[Hashable, list[CompiledRule]] = {}
+    by_pattern: dict[Hashable, list[CompiledRule]] = {}
+    for rule in chain.from_iterable(compiled[name] for name in order):
+        reads = (rule.fold, rule.model.path, rule.model.document, rule.model.format)
+        named = by_name.get((reads, min(rule.literals)), ()) if rule.literals else ()
+        candidates = islice(chain(named, by_pattern.get(reads, ())), _MOST_EARLIER)
+        yield (rule.rule_set, rule.index), _cover(rule, candidates)
+        if rule.conditions:
+            continue
+        for literal in rule.literals:
+            by_name.setdefault((reads, literal), []).append(rule)
+        if rule.patterns or not rule.literals:
+            by_pattern.setdefault(reads, []).append(rule)
+
+
+def _cover(later: CompiledRule, candidates: Iterable[CompiledRule]) -> CompiledRule | None:
+    for rule in candidates:
+        if not rule.model.match or (later.model.match and _has_all(rule, later)):
+            return rule
+    return None
+
+
+def _has_all(rule: CompiledRule, later: CompiledRule) -> bool:
+    # Without patterns the sets of names decide, which is quick.
+    if not rule.patterns:
+        return not later.patterns and later.literals <= rule.literals
+    return all(_has(rule, entry) for entry in later.model.match)
+
+
+def _has(rule: CompiledRule, entry: str) -> bool:
+    if is_glob(entry):
+        return entry in rule.model.match or "*" in rule.model.match
+    return rule.names(entry)
+
+
+RULES = (
+    Rule(
+        code="SY420",
+        name="rule-for-bodies-of-no-route",
+        check=_rule_for_bodies_of_no_route,
+        needs=frozenset({"SY201", "SY202", "SY301", "SY303"}),
+    ),
+    Rule(code="SY421", name="shadowed-rule", check=_shadowed_rule, needs=_RULE_SET_ERRORS),
+    Rule(code="SY422", name="misspelt-tool", check=_misspelt_tool),
+    # What is not a path at all is not looked at.
+    Rule(
+        code="SY423",
+        name="path-that-never-matches",
+        check=_path_that_never_matches,
+        needs=frozenset({"SY401"}),
+    ),
+)

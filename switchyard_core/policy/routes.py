@@ -1,0 +1,209 @@
+"""Resolves ``[routes]``: types, options, what they name, and unique model ids."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic import BaseModel
+
+from switchyard_core.declarations import WIRE_FORMATS, LatchOptions, ReferenceKind, WireFormat
+from switchyard_core.plugins.routers import latching_effect, router_problem
+from switchyard_core.policy.draft import Draft
+from switchyard_core.policy.models import Route
+from switchyard_core.policy.places import Location
+from switchyard_core.policy.secrets import one_line, shown
+from switchyard_core.policy.shapes import Named, allowed_keys, references
+
+__all__ = ["resolve_routes"]
+
+
+def resolve_routes(draft: Draft) -> dict[str, Route]:
+    """Return the routes that are in order; everything else is reported."""
+    formats = _formats(draft)
+    routes: dict[str, Route] = {}
+    _check_ids(draft)
+    for name, raw in draft.tables("routes").items():
+        route = _route(draft, name, raw, formats)
+        if route is not None:
+            routes[name] = route
+    for route in routes.values():
+        _check_delegate(draft, route, routes)
+    return routes
+
+
+def _route(draft: Draft, name: str, raw: Any, formats: Mapping[str, WireFormat]) -> Route | None:
+    location, before = ("routes", name), len(draft.findings)
+    if not isinstance(raw, dict):
+        draft.validated(location, Route, raw)
+        return None
+    common = set(allowed_keys(Route))
+    shared = {key: value for key, value in raw.items() if key in common}
+    route = draft.validated(location, Route, shared)
+    kind = raw.get("type")
+    route_type = draft.registry.route_types.get(kind) if isinstance(kind, str) else None
+    if route_type is None:
+        return None
+    own = set(allowed_keys(route_type.options))
+    # An option may share its name with a key of every route; then both see the value.
+    given = {key: value for key, value in raw.items() if key not in common or key in own}
+    options = draft.validated(
+        location,
+        route_type.options,
+        given,
+        also=tuple(common - own),
+        note=lambda key: _owners(draft, key) if key not in common else "",
+    )
+    found = list(references(route_type.options, given, location))
+    # What answers by itself composes each call in its target's format, its answer in the caller's.
+    answers = route_type.kind == "answers"
+    wire_format = None if answers else _wire_format(draft, found, formats)
+    if route is None or options is None or len(draft.findings) != before:
+        return None
+    route = route.model_copy(
+        update={
+            "name": name,
+            "options": options,
+            "targets": _names(found, "target"),
+            "rule_sets": _names(found, "rule_set"),
+            "tools": _names(found, "tool"),
+            "wire_format": wire_format,
+        }
+    )
+    return route if _routes(draft, route, options) else None
+
+
+def _routes(draft: Draft, route: Route, options: BaseModel) -> bool:
+    """Return whether a route's router can be built and keeps its contract; report it if not.
+
+    A policy is not in order when serving it fails at once, so the check does what serving does
+    first. (Latch stores are not built: one may connect to a server.)
+    """
+    name = route.type.name
+    try:
+        router = route.type.router(options)
+        what = router_problem(router, route.type.kind)
+        effect = "" if isinstance(options, LatchOptions) else latching_effect(router)
+        if effect:
+            draft.report(
+                "SY509",
+                f"the router of `{name}` makes the effect `{effect}`, and its routes have no latch "
+                "store: the effect is dropped",
+                ("routes", route.name, "type"),
+                fix="let the options of the route type inherit `switchyard_core.LatchOptions`",
+                severity="warning",
+            )
+    except Exception as error:  # noqa: BLE001 - a plugin's router may raise anything
+        what = f"cannot be built: {one_line(error)}"
+    if what:
+        draft.report(
+            "SY505",
+            str(draft.registry.fault("route_type", name, what)),
+            ("routes", route.name, "type"),
+            fix="report this to the author of the plugin",
+        )
+    return not what
+
+
+def _owners(draft: Draft, key: str) -> str:
+    """Return which route types have a key, ``""`` when none has."""
+    types = draft.registry.route_types.values()
+    owners = sorted(each.name for each in types if key in allowed_keys(each.options))
+    if not owners:
+        return ""
+    word = "type" if len(owners) == 1 else "types"
+    return f"`{shown(key)}` is a key of route {word} " + ", ".join(f"`{name}`" for name in owners)
+
+
+def _formats(draft: Draft) -> dict[str, WireFormat]:
+    """Return the wire format of every target for which it can be told, by target name.
+
+    Reads the raw tables, so that one wrong key does not hide a clash of formats.
+    """
+    clients = draft.tables("llm_clients")
+    formats: dict[str, WireFormat] = {}
+    for name, raw in draft.tables("targets").items():
+        client = clients.get(_text(raw, "llm_client"))
+        spoken = _text(client, "format")
+        if spoken == "scripted":
+            spoken = _text(client, "speaks")
+        for wire_format in WIRE_FORMATS:
+            if spoken == wire_format:
+                formats[name] = wire_format
+    return formats
+
+
+def _text(raw: object, key: str) -> str:
+    value = raw.get(key) if isinstance(raw, dict) else None
+    return value if isinstance(value, str) else ""
+
+
+def _wire_format(
+    draft: Draft, found: list[Named], formats: Mapping[str, WireFormat]
+) -> WireFormat | None:
+    """Return the one wire format of a route's targets, ``None`` when there is not just one."""
+    targets = [n for n in found if n.kind == "target" and n.name in formats]
+    spoken = {formats[named.name] for named in targets}
+    if len(spoken) == 1:
+        return spoken.pop()
+    if spoken:
+        first = formats[targets[0].name]
+        other = next(named for named in targets if formats[named.name] != first)
+        draft.report(
+            "SY303",
+            "the targets of one route speak different wire formats",
+            other.location,
+            at_key=other.is_key,
+            notes=tuple(
+                f"target `{shown(target)}` speaks {formats[target]}"
+                for target in _names(targets, "target")
+            ),
+            fix=f"use targets that speak {first}; formats are not translated yet",
+        )
+    return None
+
+
+def _names(found: list[Named], kind: ReferenceKind) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(named.name for named in found if named.kind == kind))
+
+
+def _check_delegate(draft: Draft, route: Route, routes: Mapping[str, Route]) -> None:
+    """Report a ``subagents`` that cannot take over."""
+    delegate = routes.get(route.subagents or "")
+    if delegate is None:
+        return
+    name, where = f"route `{shown(delegate.name)}`", ("routes", route.name, "subagents")
+    formats = {route.wire_format, delegate.wire_format} - {None}
+    if delegate.subagents is not None:
+        fix = "name a route without `subagents`"
+        draft.report("SY307", f"{name} passes sub-agents on itself", where, fix=fix)
+    elif len(formats) > 1:
+        message = f"{name} speaks {delegate.wire_format}, this one {route.wire_format}"
+        fix = "name a route of the same wire format; formats are not translated yet"
+        draft.report("SY303", message, where, fix=fix)
+
+
+def _check_ids(draft: Draft) -> None:
+    """Report every model id that two routes, or one route twice, want to serve."""
+    owners: dict[str, Location] = {}
+    for name, raw in draft.tables("routes").items():
+        for location, model_id in _ids(("routes", name), raw):
+            first = owners.setdefault(model_id, location)
+            if first != location:
+                draft.report(
+                    "SY302",
+                    f"route id `{shown(model_id)}` is used twice",
+                    location,
+                    notes=(f"first used at {draft.document.where(first)}",),
+                    fix="give each route ids and aliases of its own",
+                )
+
+
+def _ids(location: Location, raw: Any) -> Iterator[tuple[Location, str]]:
+    # A blank id is a finding of its own.
+    if _text(raw, "id").strip():
+        yield (*location, "id"), raw["id"]
+    aliases = raw.get("aliases") if isinstance(raw, dict) else None
+    for index, alias in enumerate(aliases if isinstance(aliases, list) else ()):
+        if isinstance(alias, str) and alias.strip():
+            yield (*location, "aliases", index), alias
