@@ -135,7 +135,7 @@ class Account:
         if error:
             metrics.errors[self._route, error] += 1
         if not self.routed:
-            metrics.others[self.call, self.client, str(status)] += 1
+            metrics.other_requests[self.call, self.client, str(status)] += 1
         else:
             target = decision.target if decision is not None else ""
             phase = decision.phase if decision is not None else ""

@@ -24,9 +24,8 @@ from switchyard_core.server.bodies import BodyLog
 from switchyard_core.server.decision import answer_decision
 from switchyard_core.server.exchange import ClientGoneError, Exchange, Receive, Scope, Send
 from switchyard_core.server.fallback import METHODS, check_passable, pass_on
-from switchyard_core.server.gauges import route_gauges
 from switchyard_core.server.limits import Limits
-from switchyard_core.server.metrics import Gauge, Metrics
+from switchyard_core.server.metrics import Metrics, gauges_of
 from switchyard_core.server.models import model_list, models_of
 from switchyard_core.server.problems import caller_format, fail
 from switchyard_core.server.routed import RoutedCalls
@@ -290,13 +289,12 @@ class SwitchyardApp:
         await _json(exchange, {"status": "ok"})
 
     async def _metrics(self, exchange: Exchange) -> None:
-        text = self.metrics.as_text(await self._gauges())
-        await exchange.respond(
-            200, text.encode(), content_type="text/plain; version=0.0.4; charset=utf-8"
-        )
+        text = self.metrics.as_text(await gauges_of(self.engine, self.metrics.active))
+        await exchange.respond(200, text, content_type="text/plain; version=0.0.4; charset=utf-8")
 
     async def _stats(self, exchange: Exchange) -> None:
-        await _json(exchange, self.metrics.as_json(await self._gauges()))
+        gauges = await gauges_of(self.engine, self.metrics.active)
+        await _json(exchange, self.metrics.as_json(gauges))
 
     async def _model_list(self, exchange: Exchange) -> None:
         await _json(exchange, model_list(self._version.models, exchange.query))
@@ -319,28 +317,6 @@ class SwitchyardApp:
         _must_be_json(exchange)
         body = await self._read(exchange)
         await exchange.respond(200, await answer_decision(self.engine, body))
-
-    async def _gauges(self) -> list[Gauge]:
-        gauges = [
-            Gauge(
-                name="switchyard_active_requests",
-                help="Calls to models that are running.",
-                value=self.metrics.active,
-            )
-        ]
-        gauges += [
-            Gauge(
-                name="switchyard_upstream_connections",
-                help="Connections to providers: used by a call, or kept for the next one.",
-                labels=(("client", client), ("state", state)),
-                value=count,
-            )
-            for client, state, count in self.engine.upstreams.connections()
-        ]
-        for name, runtime in self.engine.runtimes.items():
-            gauges += await route_gauges(name, runtime)
-        # The text format wants all lines of one metric together.
-        return sorted(gauges, key=lambda gauge: gauge.name)
 
 
 def _check_size(exchange: Exchange, limits: Limits) -> None:

@@ -86,7 +86,7 @@ async def test_fault_of_a_call_is_told_to_the_model_and_counted(lane, fault):
     (noted,) = answer.extension["steps"][0]["tool_calls"]
     assert (noted["name"], noted["ok"]) == (call[0], False)
     assert json.loads(noted["arguments"]) == call[1]
-    line = f'switchyard_tool_calls_total{{route="shop",tool="{name}",result="{fault}"}} 1'
+    line = f'switchyard_tool_calls_total{{result="{fault}",route="shop",tool="{name}"}} 1.0'
     assert line in await shop.metrics()
 
 

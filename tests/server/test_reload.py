@@ -256,8 +256,8 @@ async def test_reload_with_a_smaller_capacity_evicts_nobody_and_refuses_new_sess
     assert (refused.status_code, taken.status_code) == (400, 200)
     assert "all 2 session slots" in refused.text
     assert any("3 sessions, over the new capacity of 2; none is evicted" in s for s in running.said)
-    assert 'switchyard_latch_capacity{route="coding"} 9' in gauge
-    assert 'switchyard_latches{route="coding"} 2' in gauge
+    assert 'switchyard_latch_capacity{route="coding"} 9.0' in gauge
+    assert 'switchyard_latches{route="coding"} 2.0' in gauge
 
 
 async def test_reload_of_another_route_type_begins_with_no_latches(file, upstream):
@@ -384,6 +384,33 @@ async def test_watch_sees_an_included_file_change_and_come_back_from_a_mistake(f
         await said(running, "reloaded")
         task.cancel()
     assert "  changed  rule set `mine`" in running.said
+
+
+async def test_watch_sees_a_file_behind_links_change_again_and_again(file, upstream):
+    # As a ConfigMap is mounted: a link to a file below a link that is replaced.
+    def publish(number):
+        folder = file.with_name(f"v{number}")
+        folder.mkdir()
+        (folder / "policy.toml").write_text(version(number, upstream.url))
+        new = file.with_name("new")
+        new.symlink_to(folder.name)
+        new.replace(file.with_name("data"))
+
+    publish(0)
+    real = file.with_name("real.toml")
+    real.symlink_to("data/policy.toml")
+    said = []
+    app = Switchyard.from_policy(real, environ={"UPSTREAM_KEY": KEY}).asgi()
+    reloader = Reloader(app, str(real), say=said.append, poll_s=0.02)
+    task = asyncio.create_task(reloader.run())
+    for number in (1, 2):
+        publish(number)
+        async with asyncio.timeout(10):
+            while app.engine.policy.targets["planner"].id != f"big-{number}":  # noqa: ASYNC110
+                await asyncio.sleep(0.005)
+    task.cancel()
+    await app.engine.aclose()
+    assert said.count(f"reloaded {real}") == 2
 
 
 async def test_reloader_that_does_not_watch_waits_until_it_is_asked(file, upstream):
