@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from switchyard_core.policy import Policy
     from switchyard_core.replay import Replay
     from switchyard_core.server import SwitchyardApp
-    from switchyard_core.server.limits import Limits
+    from switchyard_core.server.access import Limits
     from switchyard_core.server.reload import Reloader
 
 __all__ = ["command"]
@@ -114,8 +114,7 @@ def command(  # noqa: PLR0913 - click passes options by name
     Exits 0 after a signal, 1 when the policy has errors, 2 when it cannot run.
     Example: switchyard serve --config policies/plan_execute.toml
     """
-    from switchyard_core.server.access import host_name, origin_name
-    from switchyard_core.server.limits import Limits
+    from switchyard_core.server.access import Limits, host_name, origin_name
     from switchyard_core.server.run import bind, run, url_of
     from switchyard_core.server.workers import run_workers
     from switchyard_core.version import VERSION

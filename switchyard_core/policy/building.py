@@ -6,7 +6,7 @@ first. What was built is thrown away. (Latch stores are not built: one may conne
 
 from __future__ import annotations
 
-from switchyard_core.plugins.routers import router_problem
+from switchyard_core.plugins.loading import router_problem
 from switchyard_core.policy.draft import Draft
 from switchyard_core.policy.model import Route
 from switchyard_core.policy.secrets import one_line

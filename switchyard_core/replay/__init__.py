@@ -5,8 +5,7 @@ rewritten histories and a router's own questions, in all wire formats.
 """
 
 from switchyard_core.replay.folder import holds_recordings, recording_files, recording_findings
-from switchyard_core.replay.session import Mode, Replay
-from switchyard_core.replay.wrapping import ReplayTransport, ReplayUpstream
+from switchyard_core.replay.session import Mode, Replay, ReplayTransport, ReplayUpstream
 
 __all__ = [
     "Mode",

@@ -1,4 +1,4 @@
-"""Keeps credentials out of recordings: what holds one is not written at all.
+"""What of a call may be kept: headers, statuses, and nothing that holds a credential.
 
 A recording is committed and shared. Cutting a secret out would change what was sent, so the
 person who records decides; the message names the field and never its value.
@@ -13,15 +13,65 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from typing import Any
+
+import tomli
 
 from switchyard_core.patterns import linear, pattern_set
 from switchyard_core.policy.secrets import shown
-from switchyard_core.replay.keys import object_of
-from switchyard_core.replay.tables import plain_name, tables
+from switchyard_core.replay.recording import object_of
 from switchyard_core.upstream.played import MAX_DEPTH
 
-__all__ = ["credential_in_body", "credential_in_stream", "without_credentials"]
+__all__ = [
+    "Tables",
+    "credential_in_body",
+    "credential_in_stream",
+    "plain_name",
+    "tables",
+    "without_credentials",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tables:
+    """The lists of ``recordings.toml``.
+
+    Args:
+        headers: Lower-case names of the headers of an answer that are stored.
+        not_kept: Statuses below 500 that are not stored; those from 500 on never are.
+        credential_fields: Names, as :func:`plain_name` gives them, of fields that hold keys.
+        opaque_fields: Names of fields with opaque data.
+        delta_fields: Names of fields that a stream sends in pieces.
+    """
+
+    headers: tuple[str, ...]
+    not_kept: frozenset[int]
+    credential_fields: frozenset[str]
+    opaque_fields: frozenset[str]
+    delta_fields: frozenset[str]
+
+
+@cache
+def tables() -> Tables:
+    """Return the lists; they are read once."""
+    path = files("switchyard_core.replay").joinpath("recordings.toml")
+    values = tomli.loads(path.read_text(encoding="utf-8"))
+    return Tables(
+        headers=tuple(values["headers"]),
+        not_kept=frozenset(values["not_kept"]),
+        credential_fields=frozenset(map(plain_name, values["credential_fields"])),
+        opaque_fields=frozenset(values["opaque_fields"]),
+        delta_fields=frozenset(values["delta_fields"]),
+    )
+
+
+def plain_name(name: str) -> str:
+    """Return the name of a field without case, hyphens and underscores."""
+    return name.lower().replace("-", "").replace("_", "")
+
 
 # Searched in whatever a model says, so no text may slow them down.
 _KNOWN = pattern_set(

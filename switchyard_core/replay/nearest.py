@@ -9,8 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from switchyard_core.replay.credentials import without_credentials
-from switchyard_core.replay.keys import fields_of, object_of
-from switchyard_core.replay.recording import Recording
+from switchyard_core.replay.recording import Recording, fields_of, object_of
 
 __all__ = ["difference", "nearest"]
 

@@ -1,25 +1,138 @@
-"""Recording the answer to one call."""
+"""Recording the answer to one call, held back or while it is passed on as it comes."""
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import logging
-from collections.abc import Sequence
+import os
+import struct
+from collections.abc import AsyncIterator, Iterator, Sequence
+from io import RawIOBase
 from pathlib import Path
+from tempfile import TemporaryFile
+from typing import cast
 
 from switchyard_core.errors import RecordingError
-from switchyard_core.replay.credentials import credential_in_body, credential_in_stream
+from switchyard_core.replay.credentials import credential_in_body, credential_in_stream, tables
 from switchyard_core.replay.folder import Folder
-from switchyard_core.replay.ledger import Ledger
 from switchyard_core.replay.recording import Answer, Recording
-from switchyard_core.replay.tables import tables
-from switchyard_core.upstream.base import Outgoing
+from switchyard_core.upstream.base import Outgoing, UpstreamResponse
 from switchyard_core.upstream.encoding import EncodingError, TooLongError, content_encoding, decoded
 from switchyard_core.upstream.played import answer_problems
+from switchyard_core.wire.endpoints import endpoint_of
+from switchyard_core.wire.watching import StreamWatch
 
-__all__ = ["ANSWER_BYTES", "Writer"]
+__all__ = ["ANSWER_BYTES", "Ledger", "Spool", "Tee", "Writer", "is_stream", "whole"]
+
+
+class Ledger:
+    """Counts the calls of one run.
+
+    Args:
+        refresh: Whether the first answer to a call takes the place of those from before the run.
+    """
+
+    def __init__(self, *, refresh: bool) -> None:
+        self._refresh = refresh
+        self._counts: dict[str, int] = {}
+        self._written: set[str] = set()
+        #: Files that calls were answered from or recorded to.
+        self.used: set[Path] = set()
+
+    def count(self, key: str) -> int:
+        """Note that a call came; return how often it did, this time included."""
+        self._counts[key] = self.seen(key) + 1
+        return self._counts[key]
+
+    def uncount(self, key: str) -> None:
+        """Take a call back: who tries again after a failure asks for the same answer."""
+        self._counts[key] -= 1
+
+    def seen(self, key: str) -> int:
+        """Return how often a call came."""
+        return self._counts.get(key, 0)
+
+    def stored(self, key: str, file: Path) -> None:
+        """Note that an answer was recorded."""
+        self.used.add(file)
+        self._written.add(key)
+
+    def replaces(self, key: str) -> bool:
+        """Return whether the next answer to a call takes the place of those before."""
+        return self._refresh and key not in self._written
+
+
+#: Bytes that stay in memory; what comes after them goes to a temporary file without a name.
+_MEMORY = 1024 * 1024
+#: Each chunk counts with its length, which stands before it: chunks may be small and many.
+_LENGTH = struct.Struct(">I")
+
+
+class Spool:
+    """Chunks in the order in which they came, as far as there is room for them.
+
+    Args:
+        limit: Most bytes that are kept.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._size = 0
+        self._head: list[bytes] = []
+        self._file: RawIOBase | None = None
+        self._end = 0
+        #: Why a chunk could not be kept, ``""`` while all are.
+        self.lost = ""
+
+    def add(self, chunk: bytes) -> bool:
+        """Keep one more chunk; return whether there was room for it.
+
+        After the first one without room no other is kept; those before it still are.
+        """
+        self._size += _LENGTH.size + len(chunk)
+        if not self.lost and self._size > self._limit:
+            self.lost = f"the answer is longer than {self._limit} bytes"
+        if self.lost:
+            return False
+        if self._size <= _MEMORY:
+            self._head.append(chunk)
+            return True
+        try:
+            self._write(chunk)
+        except OSError as error:
+            self.lost = f"the answer cannot be kept: {error.strerror}"
+        return not self.lost
+
+    def chunks(self) -> Iterator[bytes]:
+        """Yield what was kept, from the beginning; nothing is added meanwhile."""
+        yield from self._head
+        if self._file is None:
+            return
+        self._file.seek(0)
+        while self._file.tell() < self._end:
+            (size,) = _LENGTH.unpack(self._file.read(_LENGTH.size) or b"")
+            yield self._file.read(size) or b""
+
+    def close(self) -> None:
+        """Free the memory and the file."""
+        self._head.clear()
+        if self._file is not None:
+            with contextlib.suppress(OSError):
+                self._file.close()
+            self._file = None
+
+    def _write(self, chunk: bytes) -> None:
+        if self._file is None:
+            # Without a buffer, so that what could not be written is known at once.
+            self._file = cast("RawIOBase", TemporaryFile(buffering=0))  # noqa: SIM115 - see `close`
+        data = _LENGTH.pack(len(chunk)) + chunk
+        if self._file.write(data) != len(data):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        self._end += len(data)
+
 
 _LOG = logging.getLogger("switchyard")
-_SERVER_ERROR = 500
 #: Most bytes of an answer that is recorded, with its content encoding and without.
 ANSWER_BYTES = 16 * 1024 * 1024
 _EVENT_STREAM = "text/event-stream"
@@ -70,7 +183,7 @@ class Writer:
 
     def wants(self, status: int) -> bool:
         """Return whether an answer is recorded, or says something of the moment only."""
-        if status >= _SERVER_ERROR or status in tables().not_kept:
+        if status >= 500 or status in tables().not_kept:
             self.gave_up(f"the provider answered with status {status}")
             return False
         return True
@@ -142,3 +255,145 @@ class Writer:
             "to read: nothing was recorded. Take it out, or do not record this call",
             path=str(self._place),
         )
+
+
+_LOG = logging.getLogger("switchyard")
+
+
+def is_stream(answer: UpstreamResponse) -> bool:
+    """Return whether an answer is a stream of events that must not be held back."""
+    kind = (answer.header("content-type") or "").lower()
+    return answer.status < 400 and kind.startswith("text/event-stream")
+
+
+async def whole(answer: UpstreamResponse, writer: Writer) -> UpstreamResponse:
+    """Read an answer to its end, record it, and return it as it came.
+
+    It is held back, since what cannot be recorded is an error for whoever records; but not
+    longer than there is room to keep it.
+
+    Args:
+        answer: The provider's.
+        writer: Records it.
+
+    Raises:
+        UpstreamError: The provider broke off.
+        RecordingError: It cannot be recorded.
+    """
+    spool = Spool(ANSWER_BYTES)
+
+    async def close() -> None:
+        spool.close()
+        await answer.aclose()
+
+    try:
+        async for chunk in answer.chunks:
+            if not spool.add(chunk):
+                writer.gave_up(spool.lost)
+                passed = _passed(spool, chunk, answer)
+                return UpstreamResponse(answer.status, answer.headers, passed, close)
+    except BaseException as error:
+        await close()
+        writer.gave_up(type(error).__name__)
+        raise
+    try:
+        await answer.aclose()
+        writer.keep(answer.status, answer.headers, tuple(spool.chunks()))
+    except BaseException:
+        spool.close()
+        raise
+    return UpstreamResponse(answer.status, answer.headers, _passed(spool), close)
+
+
+async def _passed(
+    spool: Spool, chunk: bytes = b"", answer: UpstreamResponse | None = None
+) -> AsyncIterator[bytes]:
+    """Yield what was held back, the chunk behind it, and the rest of the answer as it comes."""
+    for kept in spool.chunks():
+        yield kept
+    spool.close()
+    if answer is not None:
+        yield chunk
+        async for more in answer.chunks:
+            yield more
+
+
+class Tee:
+    """Passes a stream on chunk by chunk, and records it when it was read to its end.
+
+    A client may close a stream after its end mark, without waiting for the connection's end:
+    that stream is whole too. One that is too long to be recorded passes like any other.
+
+    Args:
+        answer: The provider's.
+        outgoing: The call; its wire format says how a stream ends.
+        writer: Records the stream.
+    """
+
+    def __init__(self, answer: UpstreamResponse, outgoing: Outgoing, writer: Writer) -> None:
+        self._answer = answer
+        self._writer = writer
+        self._spool = Spool(ANSWER_BYTES)
+        self._done = False
+        found = endpoint_of(outgoing.path)
+        plain = answer.header("content-encoding") in (None, "", "identity")
+        # Of a stream that cannot be read on the way only its end tells whether it is whole.
+        self._watch = StreamWatch(found[0]) if found is not None and plain else None
+
+    def __aiter__(self) -> Tee:
+        """Return the tee itself."""
+        return self
+
+    async def __anext__(self) -> bytes:
+        """Return the next chunk.
+
+        Raises:
+            StopAsyncIteration: The stream ended and was recorded.
+            RecordingError: It ended and cannot be recorded.
+            UpstreamError: The provider broke off.
+        """
+        try:
+            chunk = await anext(self._answer.chunks)
+        except StopAsyncIteration:
+            self._end()
+            raise
+        except BaseException as error:
+            self._stop(f"the stream broke off ({type(error).__name__})")
+            raise
+        if not self._done:
+            if self._watch is not None:
+                self._watch.see(chunk)
+            if not self._spool.add(chunk):
+                self._stop(self._spool.lost)
+        return chunk
+
+    async def aclose(self) -> None:
+        """End the call; a stream that had not reached its end is not recorded."""
+        try:
+            if not self._done and self._watch is not None and self._watch.succeeded:
+                self._end()
+        except RecordingError as error:
+            # Nobody reads any more, so nobody can be told but the log.
+            _LOG.error("not recorded: %s", error.message)
+        finally:
+            self._stop("the stream was not read to its end")
+            await self._answer.aclose()
+
+    def _end(self) -> None:
+        if self._done:
+            return
+        if self._watch is not None and self._watch.failed:
+            self._stop("the stream holds an error event")
+            return
+        self._done = True
+        try:
+            chunks = tuple(self._spool.chunks())
+            self._writer.keep(self._answer.status, self._answer.headers, chunks)
+        finally:
+            self._spool.close()
+
+    def _stop(self, why: str) -> None:
+        if not self._done:
+            self._done = True
+            self._spool.close()
+            self._writer.gave_up(why)

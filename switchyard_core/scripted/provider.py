@@ -12,7 +12,7 @@ from switchyard_core.errors import UpstreamError
 from switchyard_core.scripted.player import Player, Reply
 from switchyard_core.scripted.script import Script
 from switchyard_core.upstream.base import Outgoing, UpstreamResponse
-from switchyard_core.upstream.retry import Retries
+from switchyard_core.upstream.http import Retries
 
 __all__ = ["ScriptedUpstream"]
 

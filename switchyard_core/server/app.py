@@ -10,7 +10,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from switchyard_core.declarations import WireFormat
 from switchyard_core.engine import Engine
@@ -18,17 +18,19 @@ from switchyard_core.engine.contract import ends_task
 from switchyard_core.errors import RequestError
 from switchyard_core.jsonio.tree import encode
 from switchyard_core.request import Endpoint
-from switchyard_core.server.access import Access
-from switchyard_core.server.account import Account
-from switchyard_core.server.bodies import BodyLog
-from switchyard_core.server.decision import answer_decision
+from switchyard_core.server.access import Access, Limits
+from switchyard_core.server.access_log import BodyLog, LogEntry
 from switchyard_core.server.exchange import ClientGoneError, Exchange, Receive, Scope, Send
-from switchyard_core.server.fallback import METHODS, check_passable, pass_on
-from switchyard_core.server.limits import Limits
 from switchyard_core.server.metrics import Metrics, gauges_of
-from switchyard_core.server.models import model_list, models_of
+from switchyard_core.server.pages import answer_decision, model_list, models_of
 from switchyard_core.server.problems import caller_format, fail
-from switchyard_core.server.routed import RoutedCalls
+from switchyard_core.server.relay import (
+    METHODS,
+    check_passable,
+    decision_headers,
+    pass_on,
+    serve_call,
+)
 from switchyard_core.version import VERSION
 from switchyard_core.wire.endpoints import endpoint_of
 
@@ -58,7 +60,6 @@ class _Version:
 
     engine: Engine
     models: dict[str, dict[str, Any]]
-    routed: RoutedCalls
     running: int = 0
 
 
@@ -132,11 +133,7 @@ class SwitchyardApp:
         await self._retire(before)
 
     def _serving(self, engine: Engine) -> _Version:
-        return _Version(
-            engine=engine,
-            models=models_of(engine.policy),
-            routed=RoutedCalls(engine, self.metrics, dry_run=self._dry_run),
-        )
+        return _Version(engine=engine, models=models_of(engine.policy))
 
     async def _retire(self, version: _Version) -> None:
         """Close what a replaced version alone needs, once none of its requests is running."""
@@ -167,34 +164,34 @@ class SwitchyardApp:
             await send({"type": "lifespan.startup.complete"})
 
     async def _http(self, exchange: Exchange) -> None:
-        account = self._account(exchange, endpoint_of(exchange.path))
+        entry = self._entry(exchange, endpoint_of(exchange.path))
         # One version for all of the request, whatever is loaded meanwhile.
         version = self._version
         version.running += 1
         try:
-            await self._serve(account, version)
+            await self._serve(entry, version)
         except ClientGoneError as error:
-            account.failed(error)
+            entry.failed(error)
         except BaseException as error:
-            account.failed(error)
+            entry.failed(error)
             if exchange.started or ends_task(error):
                 # The host breaks the connection off: a cut answer must not look complete.
                 raise
             await fail(
                 exchange,
                 error,
-                account.wire_format,
-                version.routed.about(account.decision),
+                entry.wire_format,
+                decision_headers(version.engine, entry.decision),
                 drain=exchange.body_waits,
             )
         finally:
-            account.close(self.metrics)
+            entry.close(self.metrics)
             version.running -= 1
             await self._retire(version)
 
-    def _account(self, exchange: Exchange, found: tuple[WireFormat, Endpoint] | None) -> Account:
+    def _entry(self, exchange: Exchange, found: tuple[WireFormat, Endpoint] | None) -> LogEntry:
         if found is not None:
-            return Account(
+            return LogEntry(
                 exchange=exchange,
                 wire_format=found[0],
                 call=found[1],
@@ -203,25 +200,25 @@ class SwitchyardApp:
                 bodies=self._bodies,
             )
         page = self._page(exchange.plain)
-        return Account(
+        return LogEntry(
             exchange=exchange,
             wire_format=caller_format(exchange.plain, exchange.headers),
             call=page.name if page is not None else "unknown",
             quiet=exchange.method == "HEAD" or (page is not None and page.probed),
         )
 
-    async def _serve(self, account: Account, version: _Version) -> None:
-        exchange = account.exchange
+    async def _serve(self, entry: LogEntry, version: _Version) -> None:
+        exchange = entry.exchange
         self._admit(exchange)
         if exchange.allowed_origin and exchange.method == "OPTIONS":
-            account.call = "preflight"
+            entry.call = "preflight"
             await _allow(exchange)
-        elif account.routed:
+        elif entry.routed:
             _must_be_json(exchange)
             body = await self._read(exchange)
-            await version.routed.serve(account, cast("Endpoint", account.call), body)
+            await serve_call(entry, version.engine, self.metrics, body, dry_run=self._dry_run)
         else:
-            await self._other(account, version.engine)
+            await self._other(entry, version.engine)
 
     def _admit(self, exchange: Exchange) -> None:
         """Check who calls, and forget the headers that carry the server's key."""
@@ -240,9 +237,9 @@ class SwitchyardApp:
     async def _read(self, exchange: Exchange) -> bytes:
         return await exchange.read(self._max_body, self.limits.body_timeout_s)
 
-    async def _other(self, account: Account, engine: Engine) -> None:
+    async def _other(self, entry: LogEntry, engine: Engine) -> None:
         """Serve what is no call to a model."""
-        exchange = account.exchange
+        exchange = entry.exchange
         if exchange.method == "HEAD":
             # Claude Code probes its base URL, with whatever prefix, before it starts.
             await exchange.respond(200, b"")
@@ -266,15 +263,15 @@ class SwitchyardApp:
                 code="not_found",
                 status=404,
             )
-        account.call, account.client = "fallback", name
+        entry.call, entry.client = "fallback", name
         check_passable(exchange)
         body = await self._read(exchange)
         async with exchange.watched():
             cut = await pass_on(
-                exchange, engine, name, body, account.wire_format, dry_run=self._dry_run
+                exchange, engine, name, body, entry.wire_format, dry_run=self._dry_run
             )
         if cut is not None:
-            account.failed(cut)
+            entry.failed(cut)
 
     def _page(self, plain: str) -> _Page | None:
         page = self._pages.get(plain)

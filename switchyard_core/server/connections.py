@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from switchyard_core.server.limits import Limits
+from switchyard_core.server.access import Limits
 
 if TYPE_CHECKING:
     from uvicorn.protocols.http.flow_control import FlowControl

@@ -14,9 +14,9 @@ from typing import Any, cast
 import uvicorn
 
 from switchyard_core.errors import UpstreamError
+from switchyard_core.server.access import Limits
 from switchyard_core.server.app import SwitchyardApp
 from switchyard_core.server.connections import Connections, Parser
-from switchyard_core.server.limits import Limits
 from switchyard_core.server.reload import Reloader
 
 __all__ = ["DRAIN_S", "bind", "configured", "run", "url_of"]

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from switchyard_core import PolicyError, Replay, ReplayError, Request, Switchyard
 from switchyard_core.cli import cli
-from switchyard_core.replay.keys import key_of
+from switchyard_core.replay.recording import key_of
 from switchyard_core.scripted import ScriptedProviderApp, load_script
 from switchyard_core.testing import FakeUpstream
 from tests.server.servers import served
