@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from switchyard_core.scaffold.starter import CLIENTS, write_starter
+from switchyard_core.cli.scaffold import CLIENTS, write_starter
 
 __all__ = ["command"]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from switchyard_core.cli import installed_registry
-from switchyard_core.scaffold import PluginNames, plugin_names, write_plugin
+from switchyard_core.cli.scaffold import PluginNames, plugin_names, write_plugin
 
 if TYPE_CHECKING:
     from switchyard_core.plugins import PluginRegistry

@@ -82,9 +82,7 @@ class PluginRegistry:
     def __init__(
         self, plugins: Iterable[tuple[str, object]] = (), *, _candidates: Sequence[Candidate] = ()
     ) -> None:
-        given = [
-            Candidate(PluginInfo(name=name), _giver(plugin)) for name, plugin in plugins
-        ]
+        given = [Candidate(PluginInfo(name=name), _giver(plugin)) for name, plugin in plugins]
         self._build([*given, *_candidates])
 
     @classmethod

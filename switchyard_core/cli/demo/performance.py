@@ -15,8 +15,8 @@ from typing import Any
 import httpx
 import uvicorn
 
+from switchyard_core.cli.demo.story import Step, StoryBook, load_story
 from switchyard_core.declarations import WireFormat
-from switchyard_core.demo.story import Step, StoryBook, load_story
 from switchyard_core.engine import Engine, Upstreams
 from switchyard_core.facade import Switchyard
 from switchyard_core.jsonio.printing import pretty

@@ -15,7 +15,7 @@ from switchyard_core.cli.replaying import replay_options, unused_note
 from switchyard_core.declarations import WIRE_FORMATS, WireFormat
 
 if TYPE_CHECKING:
-    from switchyard_core.demo import Performance, Scene
+    from switchyard_core.cli.demo.performance import Performance, Scene
     from switchyard_core.replay import Replay
 
 __all__ = ["command"]
@@ -52,7 +52,7 @@ def command(ctx: click.Context, wire_format: str, port: int, replay: Replay | No
 
     Example: switchyard demo --wire-format all
     """
-    from switchyard_core.demo import Performance
+    from switchyard_core.cli.demo.performance import Performance
     from switchyard_core.errors import PluginError, PolicyError
 
     try:

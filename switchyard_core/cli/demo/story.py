@@ -109,5 +109,5 @@ def _told(story: ConversationBuilder, turn: Turn) -> ConversationBuilder:
 
 def load_story() -> StoryBook:
     """Return the story that comes with the package."""
-    text = (files("switchyard_core.demo") / "story.json").read_text("utf-8")
+    text = (files(__package__) / "story.json").read_text("utf-8")
     return StoryBook.model_validate_json(text)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import tomli
 
-from switchyard_core.scaffold import plugin_files, plugin_names, write_plugin
+from switchyard_core.cli.scaffold import plugin_files, plugin_names, write_plugin
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "switchyard_sticky_router"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from switchyard_core.scaffold import PluginNames, nearest_name, plugin_names
+from switchyard_core.cli.scaffold import PluginNames, nearest_name, plugin_names
 
 
 @pytest.mark.parametrize(
