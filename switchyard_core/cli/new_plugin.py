@@ -22,7 +22,7 @@ __all__ = ["command"]
 @click.option(
     "--directory",
     type=click.Path(path_type=Path),
-    help="Folder to write into; NAME in the current folder unless said otherwise.",
+    help="Folder to write to (default: NAME in the current folder).",
 )
 @click.pass_context
 def command(ctx: click.Context, *, name: str, directory: Path | None) -> None:

@@ -232,14 +232,7 @@ def _reason(error: BaseException) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contribution:
-    """One declaration of a plugin.
-
-    Args:
-        kind: What it is.
-        name: Its name; the code for a lint rule.
-        declaration: The declaration itself.
-        rule_set: The parsed text of a mutation pack.
-    """
+    """One declaration of a plugin."""
 
     kind: Kind
     name: str
@@ -299,11 +292,11 @@ def _returned(hook: str, impl: pluggy.HookImpl) -> list[Any]:
 def _check_route_type(declared: RouteType) -> None:
     options = declared.options
     if not (isinstance(options, type) and issubclass(options, BaseModel)):
-        _refuse(f"gives route type `{declared.name}` options that are no pydantic model")
+        _refuse(f"gives route type `{declared.name}` options that are not a pydantic model")
     if options.model_config.get("extra") != "forbid":
         _refuse(
             f"gives route type `{declared.name}` options that accept unknown keys; "
-            "inherit `switchyard_core.declarations.Options`"
+            "inherit `switchyard_core.Options`"
         )
     if not callable(declared.router):
         _refuse(f"gives route type `{declared.name}` a router that cannot be called")
@@ -328,10 +321,10 @@ def _check_tool(declared: Tool) -> None:
     if len(declared.name) > _TOOL_NAME:
         _refuse(f"{tool} a name of more than {_TOOL_NAME} characters")
     if not (isinstance(declared.description, str) and declared.description.strip()):
-        _refuse(f"{tool} a description that is no text or blank; models choose by it")
+        _refuse(f"{tool} a description that is blank or not text; models choose by it")
     parameters = declared.parameters
     if not (isinstance(parameters, type) and issubclass(parameters, BaseModel)):
-        _refuse(f"{tool} parameters that are no pydantic model")
+        _refuse(f"{tool} parameters that are not a pydantic model")
     try:
         spec_of(declared)
     except ValueError as error:
@@ -341,7 +334,7 @@ def _check_tool(declared: Tool) -> None:
         _refuse(f"{tool} a function that cannot be called")
     timeout = declared.timeout_s
     if isinstance(timeout, bool) or not isinstance(timeout, int | float):
-        _refuse(f"{tool} a `timeout_s` that is no number")
+        _refuse(f"{tool} a `timeout_s` that is not a number")
     if not (math.isfinite(timeout) and timeout > 0):
         _refuse(f"{tool} the `timeout_s` {timeout!r}, which is not above 0 and finite")
     if not isinstance(declared.side_effects, bool):
@@ -365,7 +358,7 @@ def _check_lint_rule(declared: LintRule) -> None:
 
 def _check_pack(declared: MutationPack) -> None:
     if not isinstance(declared.text, str):
-        _refuse(f"gives mutation pack `{declared.name}` something else than text")
+        _refuse(f"gives mutation pack `{declared.name}` a text that is not a string")
 
 
 def _rule_set(pack: MutationPack) -> RuleSetModel:
@@ -375,7 +368,7 @@ def _rule_set(pack: MutationPack) -> RuleSetModel:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(str(part) for part in first["loc"])
-        msg = f"gives mutation pack `{pack.name}`{place} that is no rule set: {where}: "
+        msg = f"gives mutation pack `{pack.name}`{place} that is not a rule set: {where}: "
         raise PluginError(msg + first["msg"]) from error
     except (ValueError, RecursionError) as error:
         msg = f"gives mutation pack `{pack.name}`{place} that is not TOML: {error}"
@@ -398,10 +391,6 @@ _READERS: Mapping[str, tuple[Kind, type, Callable[[Any], None]]] = MappingProxyT
 def router_problem(router: object, kind: Literal["routes", "answers"]) -> str:
     """Return what is wrong with the methods of a router, ``""`` when nothing is.
 
-    Args:
-        router: The router, or its class.
-        kind: Kind of its route type.
-
     Returns:
         The end of a sentence that begins with the router.
     """
@@ -414,7 +403,9 @@ def router_problem(router: object, kind: Literal["routes", "answers"]) -> str:
         return ""
     method = getattr(router, "answer", None)
     if not callable(method):
-        return "answers by itself and has no method `answer`"
+        return "writes its own answers but has no method `answer`"
     if inspect.isroutine(method) and not inspect.isasyncgenfunction(inspect.unwrap(method)):
-        return "has a method `answer` that is no asynchronous generator: `async def` with `yield`"
+        return (
+            "has a method `answer` that is not an asynchronous generator: `async def` with `yield`"
+        )
     return ""

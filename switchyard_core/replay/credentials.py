@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -25,52 +24,7 @@ from switchyard_core.policy.secrets import shown
 from switchyard_core.replay.recording import object_of
 from switchyard_core.upstream.played import MAX_DEPTH
 
-__all__ = [
-    "Tables",
-    "credential_in_body",
-    "credential_in_stream",
-    "plain_name",
-    "tables",
-    "without_credentials",
-]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tables:
-    """The lists of ``recordings.toml``.
-
-    Args:
-        headers: Lower-case names of the headers of an answer that are stored.
-        not_kept: Statuses below 500 that are not stored; those from 500 on never are.
-        credential_fields: Names, as :func:`plain_name` gives them, of fields that hold keys.
-        opaque_fields: Names of fields with opaque data.
-        delta_fields: Names of fields that a stream sends in pieces.
-    """
-
-    headers: tuple[str, ...]
-    not_kept: frozenset[int]
-    credential_fields: frozenset[str]
-    opaque_fields: frozenset[str]
-    delta_fields: frozenset[str]
-
-
-@cache
-def tables() -> Tables:
-    """Return the lists; they are read once."""
-    path = files("switchyard_core.replay").joinpath("recordings.toml")
-    values = tomli.loads(path.read_text(encoding="utf-8"))
-    return Tables(
-        headers=tuple(values["headers"]),
-        not_kept=frozenset(values["not_kept"]),
-        credential_fields=frozenset(map(plain_name, values["credential_fields"])),
-        opaque_fields=frozenset(values["opaque_fields"]),
-        delta_fields=frozenset(values["delta_fields"]),
-    )
-
-
-def plain_name(name: str) -> str:
-    """Return the name of a field without case, hyphens and underscores."""
-    return name.lower().replace("-", "").replace("_", "")
+__all__ = ["credential_in_body", "credential_in_stream", "listed", "without_credentials"]
 
 
 # Searched in whatever a model says, so no text may slow them down.
@@ -102,13 +56,18 @@ _PLACEHOLDER = linear(
 #: digits, capitals and small letters.
 _MIXED_WORD, _LONG_WORD, _LONG_KEY = 12, 20, 32
 _DIGIT = re.compile(r"[0-9]")
+_PUNCTUATION = re.compile(r"[-_]")
+
+
+@cache
+def listed(name: str) -> Mapping[Any, None]:
+    """Return the members of a list of ``recordings.toml``, in their order."""
+    path = files("switchyard_core.replay").joinpath("recordings.toml")
+    return dict.fromkeys(tomli.loads(path.read_text(encoding="utf-8"))[name])
 
 
 def credential_in_body(body: bytes) -> str | None:
-    """Return where a body seems to hold a credential, ``None`` when it does not.
-
-    Args:
-        body: A whole body; text that is no JSON object is looked at as it is.
+    """Return where a whole body seems to hold a credential, ``None`` when it does not.
 
     Returns:
         A path such as ``tools[0].headers.Authorization``, or ``the body``.
@@ -123,9 +82,6 @@ def credential_in_stream(body: bytes) -> str | None:
     """Return where a stream of events seems to hold a credential, ``None`` when it does not.
 
     Each event is looked at, and the texts that their pieces make together.
-
-    Args:
-        body: The whole stream.
     """
     pieces: dict[tuple[str, ...], list[str]] = {}
     number = 0
@@ -172,10 +128,10 @@ def _found(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[str | int,
         for key, item in value.items():
             if not isinstance(item, str):
                 yield from _found(item, (*path, key))
-            elif plain_name(key) in tables().credential_fields:
+            elif _PUNCTUATION.sub("", key.lower()) in listed("credential_fields"):
                 if item.strip():
                     yield (*path, key)
-            elif key not in tables().opaque_fields and _of_text(item):
+            elif key not in listed("opaque_fields") and _of_text(item):
                 yield (*path, key)
     elif isinstance(value, list):
         for index, item in enumerate(value):
@@ -240,7 +196,7 @@ def _pieces(value: Any, group: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str
         marks = tuple(f"{key}={value[key]}" for key in ("index", "output_index") if key in value)
         for key, item in value.items():
             if isinstance(item, str):
-                if key in tables().delta_fields:
+                if key in listed("delta_fields"):
                     yield (*group, *marks, key), item
             else:
                 yield from _pieces(item, (*group, *marks))

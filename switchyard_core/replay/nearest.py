@@ -29,13 +29,6 @@ def nearest(
 
     The one whose conversation begins with the most equal items counts as nearest, then the one
     with the fewest differing lines.
-
-    Args:
-        recordings: All there are.
-        method: HTTP method of the call.
-        path: Its path.
-        body: Its body.
-        fields: The fields that count.
     """
     items = _conversation(body)
     found = [each for each in recordings if (each.method, each.path) == (method, path)]

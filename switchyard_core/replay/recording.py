@@ -274,7 +274,7 @@ class Recording:
                     file=str(file),
                     line=error.line,
                     column=error.column,
-                    fix="repair the file, or remove it: the folder of recordings holds no others",
+                    fix="repair or remove the file: the folder must contain recordings only",
                 ),
             )
         reader = _Reader()

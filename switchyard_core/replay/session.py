@@ -6,7 +6,7 @@ import difflib
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Literal, Protocol, get_args
+from typing import Literal, get_args
 
 import httpx
 
@@ -15,7 +15,7 @@ from switchyard_core.policy.model import Client
 from switchyard_core.policy.recordings import default_key_fields
 from switchyard_core.replay.folder import Folder, file_name
 from switchyard_core.replay.nearest import difference, nearest
-from switchyard_core.replay.recording import Answer, key_of
+from switchyard_core.replay.recording import Answer, Recording, key_of
 from switchyard_core.replay.writing import Ledger, Tee, Writer, is_stream, whole
 from switchyard_core.upstream.base import Outgoing, Upstream, UpstreamResponse
 from switchyard_core.wire.endpoints import endpoint_of
@@ -75,7 +75,7 @@ class Replay:
         self._known = frozenset(each.file for each in self._folder or ())
         self._ledger = Ledger(refresh=mode == "refresh")
         if mode == "replay" and not self._known:
-            state = "has no recording in it" if self.directory.is_dir() else "does not exist"
+            state = "contains no recordings" if self.directory.is_dir() else "does not exist"
             raise ReplayError(
                 f"the folder of recordings `{self.directory}` {state}; {advice}",
                 path=str(self.directory),
@@ -108,9 +108,10 @@ class Replay:
             return True
         if self.mode != "record" or self._folder is None:
             return False
-        key = self._key(outgoing, key_fields)
+        fields = self._fields(key_fields)
+        key = key_of(outgoing.method, outgoing.path, outgoing.body, fields)
         recording = self._folder.get(key)
-        return recording is not None and self._ledger.seen(key) < len(recording.answers)
+        return recording is not None and self._ledger.calls[key] < len(recording.answers)
 
     async def send(
         self,
@@ -134,8 +135,10 @@ class Replay:
         """
         if self._folder is None:
             return await call()
-        key = self._key(outgoing, key_fields)
-        number = self._ledger.count(key)
+        fields = self._fields(key_fields)
+        key = key_of(outgoing.method, outgoing.path, outgoing.body, fields)
+        self._ledger.calls[key] += 1
+        number = self._ledger.calls[key]
         recording = self._folder.get(key)
         if recording is not None and (
             self.mode == "replay" or (self.mode == "record" and number <= len(recording.answers))
@@ -143,10 +146,16 @@ class Replay:
             self._ledger.used.add(recording.file)
             return _played(recording.answers[min(number, len(recording.answers)) - 1])
         if self.mode == "replay":
-            raise self._miss(key, outgoing, key_fields)
-        place = self.directory / file_name(key, outgoing.route, outgoing.role or outgoing.target)
-        fields = tuple(key_fields or self._key_fields)
-        writer = Writer(self._folder, self._ledger, place, outgoing, key, fields)
+            raise self._miss(key, outgoing, fields)
+        unanswered = Recording(
+            file=self._file(key, outgoing),
+            key_fields=fields,
+            method=outgoing.method,
+            path=outgoing.path,
+            body=outgoing.body,
+            answers=(),
+        )
+        writer = Writer(self._folder, self._ledger, unanswered, key)
         try:
             writer.check_request()
             answer = await call()
@@ -156,7 +165,7 @@ class Replay:
         if not writer.wants(answer.status):
             return answer
         if is_stream(answer):
-            tee = Tee(answer, outgoing, writer)
+            tee = Tee(answer, writer)
             return UpstreamResponse(answer.status, answer.headers, tee, tee.aclose)
         return await whole(answer, writer)
 
@@ -168,13 +177,14 @@ class Replay:
         """Return the files that calls of this run were answered from or recorded to, sorted."""
         return tuple(sorted(self._ledger.used))
 
-    def _key(self, outgoing: Outgoing, key_fields: Sequence[str] | None) -> str:
-        fields = key_fields or self._key_fields
-        return key_of(outgoing.method, outgoing.path, outgoing.body, fields)
+    def _fields(self, key_fields: Sequence[str] | None) -> tuple[str, ...]:
+        return tuple(key_fields or self._key_fields)
 
-    def _miss(self, key: str, outgoing: Outgoing, key_fields: Sequence[str] | None) -> ReplayMiss:
-        fields = tuple(key_fields or self._key_fields)
-        file = self.directory / file_name(key, outgoing.route, outgoing.role or outgoing.target)
+    def _file(self, key: str, outgoing: Outgoing) -> Path:
+        return self.directory / file_name(key, outgoing.route, outgoing.role or outgoing.target)
+
+    def _miss(self, key: str, outgoing: Outgoing, fields: tuple[str, ...]) -> ReplayMiss:
+        file = self._file(key, outgoing)
         recordings = list(self._folder or ())
         near = nearest(recordings, outgoing.method, outgoing.path, outgoing.body, fields)
         lines = [f"nothing is recorded for this call: key {key}, wanted file `{file}`"]
@@ -201,27 +211,12 @@ def _played(answer: Answer) -> UpstreamResponse:
     return UpstreamResponse(answer.status, answer.headers, chunks())
 
 
-class _Sends(Protocol):
-    async def send(
-        self,
-        outgoing: Outgoing,
-        call: Callable[[], Awaitable[UpstreamResponse]],
-        key_fields: Sequence[str] | None = None,
-    ) -> UpstreamResponse: ...
-
-
 class ReplayUpstream:
-    """A connection that serves or records, around one that sends.
-
-    Args:
-        replay: The recordings.
-        connect: Makes the inner connection, when the first call is sent.
-        key_fields: Fields that tell calls apart, ``None`` for those of ``replay``.
-    """
+    """A connection that serves or records, around one that sends."""
 
     def __init__(
         self,
-        replay: _Sends,
+        replay: Replay,
         connect: Callable[[], Upstream],
         key_fields: Sequence[str] | None = None,
     ) -> None:
@@ -268,7 +263,7 @@ class ReplayTransport(httpx.AsyncBaseTransport):
 
     def __init__(
         self,
-        replay: _Sends,
+        replay: Replay,
         inner: httpx.AsyncBaseTransport | None = None,
         *,
         route: str = "httpx",

@@ -7,17 +7,19 @@ import errno
 import logging
 import os
 import struct
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import dataclass, field
 from io import RawIOBase
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import cast
 
 from switchyard_core.errors import RecordingError
-from switchyard_core.replay.credentials import credential_in_body, credential_in_stream, tables
+from switchyard_core.replay.credentials import credential_in_body, credential_in_stream, listed
 from switchyard_core.replay.folder import Folder
 from switchyard_core.replay.recording import Answer, Recording
-from switchyard_core.upstream.base import Outgoing, UpstreamResponse
+from switchyard_core.upstream.base import UpstreamResponse
 from switchyard_core.upstream.encoding import EncodingError, TooLongError, content_encoding, decoded
 from switchyard_core.upstream.played import answer_problems
 from switchyard_core.wire.endpoints import endpoint_of
@@ -26,47 +28,31 @@ from switchyard_core.wire.watching import StreamWatch
 __all__ = ["ANSWER_BYTES", "Ledger", "Spool", "Tee", "Writer", "is_stream", "whole"]
 
 
-class Ledger:
-    """Counts the calls of one run.
-
-    Args:
-        refresh: Whether the first answer to a call takes the place of those from before the run.
-    """
-
-    def __init__(self, *, refresh: bool) -> None:
-        self._refresh = refresh
-        self._counts: dict[str, int] = {}
-        self._written: set[str] = set()
-        #: Files that calls were answered from or recorded to.
-        self.used: set[Path] = set()
-
-    def count(self, key: str) -> int:
-        """Note that a call came; return how often it did, this time included."""
-        self._counts[key] = self.seen(key) + 1
-        return self._counts[key]
-
-    def uncount(self, key: str) -> None:
-        """Take a call back: who tries again after a failure asks for the same answer."""
-        self._counts[key] -= 1
-
-    def seen(self, key: str) -> int:
-        """Return how often a call came."""
-        return self._counts.get(key, 0)
-
-    def stored(self, key: str, file: Path) -> None:
-        """Note that an answer was recorded."""
-        self.used.add(file)
-        self._written.add(key)
-
-    def replaces(self, key: str) -> bool:
-        """Return whether the next answer to a call takes the place of those before."""
-        return self._refresh and key not in self._written
-
-
+_LOG = logging.getLogger("switchyard")
+#: Most bytes of an answer that is recorded, with its content encoding and without.
+ANSWER_BYTES = 16 * 1024 * 1024
+_EVENT_STREAM = "text/event-stream"
 #: Bytes that stay in memory; what comes after them goes to a temporary file without a name.
 _MEMORY = 1024 * 1024
 #: Each chunk counts with its length, which stands before it: chunks may be small and many.
 _LENGTH = struct.Struct(">I")
+
+
+@dataclass(slots=True)
+class Ledger:
+    """What happened to recordings in one run.
+
+    Args:
+        refresh: Whether the first answer to a call replaces those from before the run.
+        calls: How often each call came, by key.
+        written: Keys of the calls that were recorded.
+        used: Files that calls were answered from or recorded to.
+    """
+
+    refresh: bool
+    calls: Counter[str] = field(default_factory=Counter)
+    written: set[str] = field(default_factory=set)
+    used: set[Path] = field(default_factory=set)
 
 
 class Spool:
@@ -132,39 +118,21 @@ class Spool:
         self._end += len(data)
 
 
-_LOG = logging.getLogger("switchyard")
-#: Most bytes of an answer that is recorded, with its content encoding and without.
-ANSWER_BYTES = 16 * 1024 * 1024
-_EVENT_STREAM = "text/event-stream"
-
-
+@dataclass(frozen=True, slots=True)
 class Writer:
     """Records the answer to one call.
 
     Args:
         folder: Where to.
         ledger: What happened in this run.
-        place: File of a call that has none yet.
-        outgoing: The call.
+        call: The call as it is recorded when it has no file yet, without an answer.
         key: Its key.
-        fields: The fields that the key is made of.
     """
 
-    def __init__(
-        self,
-        folder: Folder,
-        ledger: Ledger,
-        place: Path,
-        outgoing: Outgoing,
-        key: str,
-        fields: tuple[str, ...],
-    ) -> None:
-        self._ledger = ledger
-        self._folder = folder
-        self._place = place
-        self._outgoing = outgoing
-        self._key = key
-        self._fields = fields
+    folder: Folder
+    ledger: Ledger
+    call: Recording
+    key: str
 
     def check_request(self) -> None:
         """Refuse a request with a credential in it.
@@ -172,18 +140,19 @@ class Writer:
         Raises:
             RecordingError: It seems to hold one; the message names the field.
         """
-        found = credential_in_body(self._outgoing.body)
+        found = credential_in_body(self.call.body)
         if found is not None:
             raise self._refused("request", found)
 
     def gave_up(self, why: str) -> None:
         """Note that this call is not recorded."""
-        self._ledger.uncount(self._key)
-        _LOG.warning("not recorded: %s, %s", self._place.name, why)
+        # Who tries again after a failure asks for the same answer.
+        self.ledger.calls[self.key] -= 1
+        _LOG.warning("not recorded: %s, %s", self.call.file.name, why)
 
     def wants(self, status: int) -> bool:
         """Return whether an answer is recorded, or says something of the moment only."""
-        if status >= 500 or status in tables().not_kept:
+        if status >= 500 or status in listed("not_kept"):
             self.gave_up(f"the provider answered with status {status}")
             return False
         return True
@@ -216,27 +185,19 @@ class Writer:
             raise self._refused("answer", found)
         answer = Answer(
             status=status,
-            headers=tuple((name, by_name[name]) for name in tables().headers if name in by_name),
+            headers=tuple((name, by_name[name]) for name in listed("headers") if name in by_name),
             chunks=plain if stream else (body,) if body else (),
             stream=stream,
         )
         for _, problem in answer_problems(status, dict(answer.headers), len(body)):
-            self.gave_up(f"it could not be played: {problem}")
+            self.gave_up(f"it cannot be replayed: {problem}")
             return
-        before = self._folder.get(self._key)
-        if before is not None and not self._ledger.replaces(self._key):
-            recording = before.with_answer(answer)
-        else:
-            recording = Recording(
-                file=self._place,
-                key_fields=self._fields,
-                method=self._outgoing.method,
-                path=self._outgoing.path,
-                body=self._outgoing.body,
-                answers=(answer,),
-            )
-        self._folder.write(recording)
-        self._ledger.stored(self._key, recording.file)
+        before = self.folder.get(self.key)
+        replaced = self.ledger.refresh and self.key not in self.ledger.written
+        recording = self.call if before is None or replaced else before
+        self.folder.write(recording.with_answer(answer))
+        self.ledger.used.add(recording.file)
+        self.ledger.written.add(self.key)
 
     def _decoded(
         self, headers: Sequence[tuple[str, str]], chunks: Sequence[bytes]
@@ -247,13 +208,13 @@ class Writer:
             raise
         except EncodingError as error:
             msg = f"the provider's answer cannot be recorded: {error}"
-            raise RecordingError(msg, path=str(self._place)) from error
+            raise RecordingError(msg, path=str(self.call.file)) from error
 
     def _refused(self, part: str, where: str) -> RecordingError:
         return RecordingError(
-            f"the {part} seems to hold a credential in `{where}`, and a recording is for others "
-            "to read: nothing was recorded. Take it out, or do not record this call",
-            path=str(self._place),
+            f"the {part} seems to contain a credential in `{where}`, and recordings are shared: "
+            "nothing was recorded. Remove it, or do not record this call",
+            path=str(self.call.file),
         )
 
 
@@ -263,7 +224,7 @@ _LOG = logging.getLogger("switchyard")
 def is_stream(answer: UpstreamResponse) -> bool:
     """Return whether an answer is a stream of events that must not be held back."""
     kind = (answer.header("content-type") or "").lower()
-    return answer.status < 400 and kind.startswith("text/event-stream")
+    return answer.status < 400 and kind.startswith(_EVENT_STREAM)
 
 
 async def whole(answer: UpstreamResponse, writer: Writer) -> UpstreamResponse:
@@ -271,10 +232,6 @@ async def whole(answer: UpstreamResponse, writer: Writer) -> UpstreamResponse:
 
     It is held back, since what cannot be recorded is an error for whoever records; but not
     longer than there is room to keep it.
-
-    Args:
-        answer: The provider's.
-        writer: Records it.
 
     Raises:
         UpstreamError: The provider broke off.
@@ -323,19 +280,14 @@ class Tee:
 
     A client may close a stream after its end mark, without waiting for the connection's end:
     that stream is whole too. One that is too long to be recorded passes like any other.
-
-    Args:
-        answer: The provider's.
-        outgoing: The call; its wire format says how a stream ends.
-        writer: Records the stream.
     """
 
-    def __init__(self, answer: UpstreamResponse, outgoing: Outgoing, writer: Writer) -> None:
+    def __init__(self, answer: UpstreamResponse, writer: Writer) -> None:
         self._answer = answer
         self._writer = writer
         self._spool = Spool(ANSWER_BYTES)
         self._done = False
-        found = endpoint_of(outgoing.path)
+        found = endpoint_of(writer.call.path)
         plain = answer.header("content-encoding") in (None, "", "identity")
         # Of a stream that cannot be read on the way only its end tells whether it is whole.
         self._watch = StreamWatch(found[0]) if found is not None and plain else None

@@ -77,5 +77,5 @@ class ScriptedUpstream:
                 await self._sleep(reply.event_delay_s)
             yield chunk
         if reply.ending == "cut":
-            message = "the scripted provider broke off inside an answer"
+            message = "the scripted provider broke off in the middle of an answer"
             raise UpstreamError(message, kind="cut")

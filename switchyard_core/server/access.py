@@ -62,9 +62,6 @@ class Access:
     def check_origin(self, headers: Headers) -> str:
         """Return the allowed origin that a request comes from, ``""`` if no page sent it.
 
-        Args:
-            headers: The request's headers.
-
         Raises:
             RequestError: 403, the request comes from a page that is not allowed.
         """
@@ -85,9 +82,6 @@ class Access:
 
     def check_host(self, headers: Headers) -> None:
         """Check the host name that a request is for.
-
-        Args:
-            headers: The request's headers.
 
         Raises:
             RequestError: 403, it is missing or not allowed.
@@ -174,7 +168,7 @@ def key_headers(headers: Headers, key: str) -> tuple[str, ...]:
             found.append(name)
     if not found:
         raise RequestError(
-            message="this server needs its key: send it as `authorization: Bearer ...` or as "
+            message="an API key is required: send it as `authorization: Bearer ...` or as "
             "`x-api-key`",
             code="invalid_api_key",
             status=401,

@@ -98,19 +98,6 @@ class LogEntry:
         quiet: Whether it is a probe, whose line nobody wants unless it fails.
         clock: A monotonic clock in seconds.
         bodies: Where bodies are kept, if they are.
-        number: Its number there, 0 without one.
-        began: When it came; for a call to a model, when its body was there.
-        read: Whether its body was read.
-        client: The client that it was passed on with, ``""`` for none.
-        decision: The decision carried out last.
-        known: What is known of a request that was refused before there was a decision.
-        sent_at: When the first outgoing request was ready.
-        own: Seconds of our own before the answer began.
-        tries: Outgoing requests so far.
-        answer: Traces the provider's answer.
-        tokens: What each target took for an answer that a router wrote, ``None`` otherwise.
-        error: Code of the failure, ``""`` without one.
-        gone: Whether the client went away.
     """
 
     exchange: Exchange
@@ -120,17 +107,26 @@ class LogEntry:
     quiet: bool = False
     clock: Callable[[], float] = time.monotonic
     bodies: BodyLog | None = None
+    #: Number of its files, 0 without bodies.
     number: int = 0
+    #: When it came; for a call to a model, when its body was there.
     began: float = field(init=False)
     read: bool = False
+    #: Client that it was passed on with.
     client: str = ""
+    #: The decision that was carried out last.
     decision: Decision | None = None
+    #: What is known of a request that was refused before there was a decision.
     known: Known = field(default_factory=Known)
     sent_at: float = 0.0
+    #: Seconds of our own before the answer began.
     own: float | None = None
+    #: Outgoing requests so far.
     tries: int = 0
     answer: AnswerTrace | None = None
+    #: What each target took for an answer that a router wrote.
     tokens: Mapping[str, ModelUsage] | None = None
+    #: Code of the failure.
     error: str = ""
     gone: bool = False
 

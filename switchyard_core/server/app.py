@@ -10,7 +10,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from switchyard_core.declarations import WireFormat
 from switchyard_core.engine import Engine
@@ -44,8 +44,7 @@ _MODELS = "/models/"
 _JSON = re.compile(r"application/json|[\w.-]+/[\w.+-]+\+json", re.ASCII | re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class _Page:
+class _Page(NamedTuple):
     """A page of ours: its name, its method, what answers, and whether monitors ask for it."""
 
     name: str
@@ -99,18 +98,15 @@ class SwitchyardApp:
         self._access = Access(key=server_key, hosts=allowed_hosts, origins=allowed_origins)
         self._bodies = BodyLog(log_bodies) if log_bodies is not None else None
         self._dry_run = dry_run
-        self._version = self._serving(engine)
+        self._version = _Version(engine, models_of(engine.policy))
         self._ending: list[_Version] = []
-        pages = (
-            _Page("root", "GET", self._root, probed=True),
-            _Page("health", "GET", self._health, probed=True),
-            _Page("metrics", "GET", self._metrics, probed=True),
-            _Page("stats", "GET", self._stats, probed=True),
-            _Page("models", "GET", self._model_list),
-            _Page("decision", "POST", self._decision),
-        )
         self._pages: Mapping[str, _Page] = {
-            "" if page.name == "root" else f"/{page.name}": page for page in pages
+            "": _Page("root", "GET", self._root, probed=True),
+            "/health": _Page("health", "GET", self._health, probed=True),
+            "/metrics": _Page("metrics", "GET", self._metrics, probed=True),
+            "/stats": _Page("stats", "GET", self._stats, probed=True),
+            "/models": _Page("models", "GET", self._model_list),
+            "/decision": _Page("decision", "POST", self._decision),
         }
         self._model_page = _Page("models", "GET", self._model)
 
@@ -128,12 +124,9 @@ class SwitchyardApp:
         Args:
             engine: A :meth:`~switchyard_core.engine.Engine.successor` of the present one.
         """
-        before, self._version = self._version, self._serving(engine)
+        before, self._version = self._version, _Version(engine, models_of(engine.policy))
         self._ending.append(before)
         await self._retire(before)
-
-    def _serving(self, engine: Engine) -> _Version:
-        return _Version(engine=engine, models=models_of(engine.policy))
 
     async def _retire(self, version: _Version) -> None:
         """Close what a replaced version alone needs, once none of its requests is running."""
@@ -249,7 +242,7 @@ class SwitchyardApp:
             allowed = page.method if page is not None else "POST"
             if page is None or exchange.method != allowed:
                 raise RequestError(
-                    message=f"`{exchange.method}` is not for this path; use `{allowed}`",
+                    message=f"`{exchange.method}` is not allowed here; use `{allowed}`",
                     code="method_not_allowed",
                     status=405,
                     headers={"allow": allowed},
@@ -259,7 +252,7 @@ class SwitchyardApp:
         name = engine.policy.fallback_client
         if name is None:
             raise RequestError(
-                message="nothing is served under this path; see `/v1/models` for what is",
+                message="nothing is served at this path; `/v1/models` lists the models",
                 code="not_found",
                 status=404,
             )

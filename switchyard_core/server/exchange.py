@@ -36,13 +36,7 @@ class ClientGoneError(SwitchyardError):
 
 
 class Exchange:
-    """One request and its answer.
-
-    Args:
-        scope: ASGI scope of type ``http``.
-        receive: The host's ``receive``.
-        send: The host's ``send``.
-    """
+    """One request and its answer."""
 
     __slots__ = (
         "_all_read",

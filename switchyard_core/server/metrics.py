@@ -164,12 +164,7 @@ def _summary(histogram: Histogram) -> Mapping[str, Mapping[str, float]]:
 
 
 async def gauges_of(engine: Engine, active: int) -> list[Metric]:
-    """Return what is measured only when somebody asks, sorted by name.
-
-    Args:
-        engine: Whose connections, stores and tools are looked at.
-        active: Calls to models that are running.
-    """
+    """Return what is measured only when somebody asks, sorted by name."""
     running = GaugeMetricFamily(
         "switchyard_active_requests", "Calls to models that are running.", active
     )

@@ -98,7 +98,7 @@ async def answer_decision(engine: Engine, body: bytes) -> bytes:
         raise BodyError(message=f"cannot read the body: {error}", code="invalid_json") from None
     unknown = [key for key in fields.keys() if key not in _KEYS]  # noqa: SIM118  # no mapping
     if unknown:
-        raise _wrong(unknown[0], f"is not known; there are {', '.join(_KEYS)}")
+        raise _wrong(unknown[0], f"is not a known key (keys: {', '.join(_KEYS)})")
     raw = fields.raw("request")
     if raw is None or raw[:1] != b"{":
         raise _wrong("request", "must be the JSON object that a client would send")

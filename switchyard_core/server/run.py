@@ -91,13 +91,7 @@ def run(
 
 
 def configured(app: Any, limits: Limits, parser: Parser = "auto") -> uvicorn.Config:
-    """Return how uvicorn serves an application.
-
-    Args:
-        app: An ASGI application.
-        limits: Limits for its callers.
-        parser: The HTTP parser.
-    """
+    """Return how uvicorn serves an application."""
     protocol = Connections(limits).protocol(parser)
     return uvicorn.Config(
         app,
@@ -187,7 +181,11 @@ class _Server(uvicorn.Server):
     def _break_off(self) -> None:
         """Cancel what is still running; clients that do not even take that are left behind."""
         tasks = tuple(self.server_state.tasks)
-        _LOG.warning("%d requests outlasted %g s of drain", len(tasks), self._drain_s)
+        _LOG.warning(
+            "%d requests are still running after %g s of drain and are cancelled",
+            len(tasks),
+            self._drain_s,
+        )
         for task in tasks:
             task.cancel()
         asyncio.get_running_loop().call_later(_LAST_BYTES_S, self._leave)

@@ -29,12 +29,7 @@ _LOG = logging.getLogger("switchyard")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What became of a function's call.
-
-    Args:
-        text: What the model is told.
-        error: The word for what went wrong, ``""`` for nothing.
-    """
+    """What became of a function's call."""
 
     text: str
     error: str = ""
@@ -117,7 +112,7 @@ def _result(name: str, returned: Any) -> Result:
         try:
             text = to_json(returned, inf_nan_mode="null").decode()
         except Exception as error:  # noqa: BLE001 - a value's own methods may raise anything
-            _LOG.error("tool `%s` returned no JSON", name, exc_info=error)
+            _LOG.error("tool `%s` returned a value that is not JSON", name, exc_info=error)
             return Result(text=wording.no_text(name, returned), error="exception")
     # Half a surrogate pair is no text that could be sent.
     return Result(text=text.encode("utf-8", "surrogatepass").decode("utf-8", "replace"))
@@ -153,11 +148,7 @@ class Toolbox:
         self._left: dict[asyncio.Task[Result], Tool] = {}
 
     def following(self, tools: Mapping[str, Tool]) -> Toolbox:
-        """Return a box of other tools for the same route, which counts and settles with this one.
-
-        Args:
-            tools: By name.
-        """
+        """Return a box of other tools for the same route, counted and settled with this one."""
         box = Toolbox(tools, self._note)
         box._left = self._left
         return box
@@ -229,7 +220,7 @@ class Toolbox:
             await asyncio.wait({task}, timeout=tool.timeout_s)
         except asyncio.CancelledError:
             if begun.is_set() and _goes_on(tool):
-                _LOG.warning("tool `%s` goes on, though its run was cancelled", tool.name)
+                _LOG.warning("tool `%s` continues, although its run was cancelled", tool.name)
                 task.add_done_callback(lambda done: self._outlived(tool, done, counted=False))
             else:
                 task.cancel()
@@ -242,7 +233,7 @@ class Toolbox:
             "tool `%s` gave no result within %g s%s",
             tool.name,
             tool.timeout_s,
-            "; it goes on" if goes_on else "",
+            "; it continues" if goes_on else "",
         )
         if goes_on:
             task.add_done_callback(lambda done: self._outlived(tool, done, counted=True))
@@ -268,7 +259,7 @@ class Toolbox:
 
     def _count(self, tool: Tool | None, result: Result) -> None:
         if tool is None or result.error == "arguments":
-            _LOG.info("a call of a model cannot be run: %s", result.text.partition("\n")[0])
+            _LOG.info("cannot run a tool call of a model: %s", result.text.partition("\n")[0])
         if self._note is not None:
             self._note(tool.name if tool is not None else "", result.error or "ok")
 

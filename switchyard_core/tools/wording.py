@@ -37,20 +37,14 @@ def spec_of(tool: Tool) -> ToolSpec:
         raise ValueError(msg) from error
     plain = _plain(schema, schema.get("$defs", {}), ())
     if plain.get("type") != "object":
-        msg = "are no object"
+        msg = "are not an object"
         raise ValueError(msg)
     plain.setdefault("properties", {})
     return ToolSpec(name=tool.name, description=tool.description, parameters=plain)
 
 
 def _plain(schema: Any, known: Mapping[str, Any], open_names: tuple[str, ...]) -> Any:
-    """Return a schema with what it refers to in place.
-
-    Args:
-        schema: A part of the schema.
-        known: What references name.
-        open_names: The references that this part stands in.
-    """
+    """Return a schema with what it refers to in place."""
     if isinstance(schema, list):
         return [_plain(item, known, open_names) for item in schema]
     if not isinstance(schema, dict):
@@ -86,13 +80,7 @@ _LINE, _NAME = 200, 64
 
 
 def invalid(name: str, model: type[BaseModel], error: ValidationError) -> str:
-    """Return what is wrong with the arguments of a call, a line for each field.
-
-    Args:
-        name: Name of the tool.
-        model: Its parameters.
-        error: What pydantic says of them.
-    """
+    """Return what is wrong with the arguments of a call, a line for each field."""
     details = error.errors(include_url=False, include_context=False, include_input=False)
     fields = [info.alias or field for field, info in model.model_fields.items()]
     # Of a union pydantic names every member; one line for each is enough.
@@ -134,7 +122,7 @@ def failed(name: str, error: BaseException) -> str:
 
 def no_text(name: str, value: object) -> str:
     """Return that a tool's result can be turned neither into text nor into JSON."""
-    return f"error: the tool `{name}` returned a `{type(value).__name__}`, which is no JSON"
+    return f"error: the tool `{name}` returned a `{type(value).__name__}`, which is not JSON"
 
 
 def late(name: str, seconds: float, *, goes_on: bool) -> str:

@@ -27,11 +27,7 @@ class TooLongError(EncodingError):
 
 
 def content_encoding(headers: Iterable[tuple[str, str]]) -> str:
-    """Return the content encoding that headers name, ``""`` for none.
-
-    Args:
-        headers: Names in any case, and values; several of one name count as one list.
-    """
+    """Return the content encoding that headers name, ``""`` for none."""
     return ", ".join(value for name, value in headers if name.lower() == "content-encoding")
 
 

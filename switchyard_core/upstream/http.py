@@ -181,10 +181,12 @@ class HttpUpstream:
                     yield chunk
             await lease.end(whole=True)
         except httpcore.TimeoutException as error:
-            message = f"{self._place} fell silent for {self._timeout_s:g} s inside an answer"
+            message = (
+                f"{self._place} sent nothing for {self._timeout_s:g} s in the middle of an answer"
+            )
             raise UpstreamError(message, kind="cut", status=504) from error
         except _FAILURES as error:
-            message = f"{self._place} broke off inside an answer"
+            message = f"{self._place} broke off in the middle of an answer"
             raise UpstreamError(message, kind="cut") from error
         finally:
             await lease.end()
@@ -276,14 +278,7 @@ _JITTER = 0.25
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retries:
-    """The way one client tries again.
-
-    Args:
-        max_retries: Further tries after the first, 0 or more.
-        sleep: Waits between tries, in seconds.
-        random: Source of jitter, from 0 to below 1.
-        now: Seconds since the epoch, to read ``retry-after`` dates.
-    """
+    """The way one client tries again."""
 
     max_retries: int
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep

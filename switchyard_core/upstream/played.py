@@ -135,10 +135,6 @@ def _check_ordinary(mode: int) -> None:
 def parsed(text: str, depth: int = MAX_DEPTH) -> Any:
     """Return a JSON text as a tree.
 
-    Args:
-        text: The text.
-        depth: Deepest nesting that is allowed.
-
     Raises:
         UnreadableError: It is not JSON, is nested more deeply, or holds a word or a number that
             others do not read.
@@ -155,7 +151,7 @@ def parsed(text: str, depth: int = MAX_DEPTH) -> Any:
         place = _place(text[: found.start()]) if found is not None else (0, 0)
         word = found["odd"] if found is not None and not found["odd"].strip("-").isdigit() else ""
         what = f"`{word}`" if word else "a number with thousands of digits"
-        raise UnreadableError(f"is not JSON that all read: it holds {what}", *place) from None
+        raise UnreadableError(f"is not portable JSON: it contains {what}", *place) from None
     else:
         if not is_deeper(tree, depth):
             return tree
@@ -203,13 +199,7 @@ def _place(before: str) -> tuple[int, int]:
 
 
 def findings_of(text: str, file: str, problems: Iterable[Problem]) -> tuple[Finding, ...]:
-    """Return problems as findings, sorted by position, with the text of the file at hand.
-
-    Args:
-        text: The file's text, valid JSON.
-        file: Its path.
-        problems: What is wrong; of many only the first are told.
-    """
+    """Return problems as findings, sorted by position, with the text of the file at hand."""
     told: list[Problem] = []
     for problem in problems:
         told.append(problem)
@@ -249,31 +239,25 @@ def header_problem(name: str, value: Any) -> str:
     if not HEADER_NAME.fullmatch(name):
         return f"`{shown}` is not the name of a header"
     if name.lower() in _FRAMING:
-        return f"the header `{shown}` says how a body is sent, and is set by who sends it"
+        return f"the header `{shown}` describes how a body is sent, and is set by the sender"
     if not isinstance(value, str):
         return f"the value of the header `{shown}` must be a string"
     if not _HEADER_VALUE.fullmatch(value):
-        return f"the header `{shown}` has characters that no header can have"
+        return f"the header `{shown}` has characters that a header cannot contain"
     return ""
 
 
 def answer_problems(
     status: int, headers: dict[str, Any], size: int
 ) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield the place and the message of all that keeps an answer from being sent.
-
-    Args:
-        status: Its HTTP status.
-        headers: Values by name.
-        size: Bytes of its body.
-    """
+    """Yield the place and the message of all that keeps an answer from being sent."""
     if status in _BODILESS and size:
         yield ("status",), f"an answer with status {status} has no body"
     names: set[str] = set()
     for name, value in headers.items():
         problem = header_problem(name, value)
         if not problem and name.lower() in names:
-            problem = f"the header `{name}` is there twice; names of headers have no case"
+            problem = f"the header `{name}` appears twice; header names are case-insensitive"
         if not problem and name.lower() == "content-length" and value != str(size):
             problem = f"`content-length` is `{printable(value)}`, and the body has {size} bytes"
         names.add(name.lower())

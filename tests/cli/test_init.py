@@ -79,7 +79,7 @@ def test_init_over_an_existing_file_writes_nothing_and_exits_2(folder: Path, the
 
     assert result.exit_code == 2
     assert result.stderr == (
-        f"error: `{there}` is there already; nothing was written, name another file\n"
+        f"error: `{there}` already exists; nothing was written, name another file\n"
     )
     assert {path.name: path.read_text() for path in folder.iterdir()} == {there: "mine"}
 

@@ -174,7 +174,7 @@ async def test_reload_of_an_equal_policy_says_so(file, upstream):
     async with reloading(file, version(0, upstream.url)) as running:
         running.write(version(0, upstream.url) + "# a remark\n")
         assert await running.reloader.reload()
-    assert running.said == [f"reloaded {file}", "  nothing in it differs"]
+    assert running.said == [f"reloaded {file}", "  no changes"]
 
 
 async def test_reload_of_a_broken_policy_says_what_check_says_and_changes_nothing(file, upstream):
@@ -185,7 +185,7 @@ async def test_reload_of_a_broken_policy_says_what_check_says_and_changes_nothin
         answer = await ask(client, running.url)
     assert running.app.engine is engine
     assert "SY201 unknown target `planer`" in running.said[0]
-    assert running.said[-1] == (f"not reloaded {file}: 1 error; the policy from before goes on")
+    assert running.said[-1] == (f"not reloaded {file}: 1 error; keeping the previous policy")
     assert answer.headers["x-model-router-selected-model"] == "big-0"
 
 
@@ -220,10 +220,8 @@ async def test_reload_survives_a_fault_of_its_own(file, upstream, monkeypatch, c
     async with reloading(file, version(0, upstream.url)) as running:
         monkeypatch.setattr(reload, "check_policy", boom)
         assert not await running.reloader.reload()
-    assert running.said == [
-        f"not reloaded {file}: RuntimeError: boom; the policy from before goes on"
-    ]
-    assert "the policy could not be read again" in caplog.text
+    assert running.said == [f"not reloaded {file}: RuntimeError: boom; keeping the previous policy"]
+    assert "the policy could not be reloaded" in caplog.text
 
 
 # --- latches -----------------------------------------------------------------------------
@@ -268,7 +266,7 @@ async def test_reload_of_another_route_type_begins_with_no_latches(file, upstrea
         running.write(other)
         assert await running.reloader.reload(), running.said
         assert await running.store.count() == 0
-    assert any("latches  of route `coding` begin anew" in line for line in running.said)
+    assert any("latches  of route `coding` start over" in line for line in running.said)
 
 
 async def test_reload_goes_on_counting_requests_without_identity(file, upstream):
@@ -438,7 +436,7 @@ async def test_reloader_goes_on_after_a_fault(file, upstream, monkeypatch, caplo
         running.reloader.ask()
         await said(running, "reloaded")
         task.cancel()
-    assert "reading the policy again failed" in caplog.text
+    assert "reloading the policy failed" in caplog.text
 
 
 def test_policy_changes_names_a_record_of_each_kind():

@@ -44,7 +44,7 @@ _NOTE = len("… (10000 more characters)")
 @replay_options
 @click.pass_context
 def command(ctx: click.Context, wire_format: str, port: int, replay: Replay | None) -> None:
-    """Show switchyard at work, on an embedded scripted provider: no key, no network.
+    """Show switchyard at work with an embedded scripted provider: no key, no network.
 
     Starts the real server on loopback, sends a fixed story to it over HTTP, and prints for each
     request what was decided and how the body was changed. Exits 0 when everything came as

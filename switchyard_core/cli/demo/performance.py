@@ -34,19 +34,7 @@ _WAIT_S = 30.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
-    """One request of the demo and what became of it.
-
-    Args:
-        number: Number of the step, from 1.
-        step: What was sent and expected.
-        status: HTTP status.
-        headers: Headers of the answer, names in lower case.
-        answer: Body of the answer.
-        body: Body as the client sent it.
-        sent: Bodies that reached the provider for it.
-        latched: Sessions that are latched afterwards.
-        capacity: Most sessions that can be.
-    """
+    """One request of the demo and what became of it."""
 
     number: int
     step: Step

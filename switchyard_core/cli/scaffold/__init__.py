@@ -39,14 +39,15 @@ def starter_files(client: str, path: Path) -> dict[Path, str]:
         path: The policy, ``<name>.toml``; its tests are ``<name>.test.toml`` beside it.
 
     Raises:
-        ValueError: The path is not a name for a policy; the text says what would be.
+        ValueError: The path is not a valid name for a policy; the text says what would be.
     """
     if path.suffix != ".toml" or path.stem.endswith(".test"):
         name = path.name.removesuffix(".toml").removesuffix(".test") or "policy"
-        msg = f"`{path}` is not a name for a policy; did you mean `{path.with_name(name)}.toml`?"
+        near = f"{path.with_name(name)}.toml"
+        msg = f"`{path}` is not a valid name for a policy; did you mean `{near}`?"
         raise ValueError(msg)
     if not str(path).isprintable():
-        msg = "the name of a policy holds printable characters only"
+        msg = "the name of a policy may only contain printable characters"
         raise ValueError(msg)
     tests = path.with_suffix(".test.toml")
     folder = files(__name__) / "policies"
@@ -80,7 +81,7 @@ def write_starter(client: str, path: Path) -> tuple[Path, ...]:
     for target in texts:
         # A dangling link would be written through.
         if target.exists() or target.is_symlink():
-            raise FileExistsError(f"`{target}` is there already")
+            raise FileExistsError(f"`{target}` already exists")
     for target, text in texts.items():
         with target.open("x", encoding="utf-8", newline="\n") as file:
             file.write(text)
@@ -139,7 +140,7 @@ def plugin_names(name: str) -> PluginNames:
     if not _LEGAL.fullmatch(name) or len(name) > MAX_LENGTH or _PREFIX.match(name):
         rule = "lower-case words of letters and digits, joined by hyphens, "
         rule += f"at most {MAX_LENGTH} characters, without the prefix `switchyard`"
-        msg = f"`{name}` cannot be the name of a plugin: it takes {rule}"
+        msg = f"`{name}` is not a valid name for a plugin: use {rule}"
         raise ValueError(f"{msg}; did you mean `{nearest_name(name)}`?")
     words = re.split("[-_]", name)
     # A plugin called `by-hour-router` should not have the class `ByHourRouterRouter`.
@@ -182,10 +183,6 @@ def plugin_files(names: PluginNames) -> Mapping[PurePosixPath, str]:
 def write_plugin(names: PluginNames, folder: Path) -> tuple[Path, ...]:
     """Write a new plugin.
 
-    Args:
-        names: What it is called.
-        folder: Becomes the folder of the distribution; absent or empty.
-
     Returns:
         The files, relative to the folder.
 
@@ -194,7 +191,7 @@ def write_plugin(names: PluginNames, folder: Path) -> tuple[Path, ...]:
         OSError: A file cannot be written.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise FileExistsError(f"`{folder}` is there already and is not empty")
+        raise FileExistsError(f"`{folder}` already exists and is not empty")
     written = []
     for path, text in plugin_files(names).items():
         target = folder / path
