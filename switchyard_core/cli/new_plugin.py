@@ -1,4 +1,4 @@
-"""``switchyard new-plugin``: a route plugin of one's own, ready to be installed and changed."""
+"""``switchyard new-plugin``: a new route plugin, ready to be installed and changed."""
 
 from __future__ import annotations
 

@@ -48,25 +48,23 @@ _Given = TypeVar("_Given")
     show_default=True,
     type=click.IntRange(1, 256),
     metavar="N",
-    help="Number of worker processes.",
+    help="Worker processes.",
 )
 @click.option("--dry-run", is_flag=True, help="Answer with explanations; call no provider.")
-@click.option("--reload", is_flag=True, help="Read the policy again when its files change.")
+@click.option("--reload", is_flag=True, help="Reload the policy when its files change.")
 @click.option(
     "--max-body",
     type=click.IntRange(1),
     metavar="BYTES",
-    help="Maximum size of a request's body (default: 64 MiB).",
+    help="Maximum body size (default: 64 MiB).",
 )
 @click.option(
     "--limit",
     multiple=True,
     metavar="NAME=NUMBER",
-    help="Set another limit, such as connections=50; repeatable.",
+    help="Another limit, such as connections=50; repeatable.",
 )
-@click.option(
-    "--api-key-env", metavar="VAR", help="Environment variable with the key that callers must send."
-)
+@click.option("--api-key-env", metavar="VAR", help="Variable with the key that callers must send.")
 @click.option("--insecure", is_flag=True, help="Allow listening beyond loopback without a key.")
 @click.option(
     "--allowed-host",
@@ -84,7 +82,7 @@ _Given = TypeVar("_Given")
     "--log-bodies",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Write request bodies, as received and as sent, to files.",
+    help="Write received and sent request bodies to files.",
 )
 @replay_options
 @click.pass_context
@@ -327,7 +325,7 @@ def _checked(ctx: click.Context, config: str, registry: PluginRegistry, *, keyle
 
 
 def _unshared(policy: Policy, registry: PluginRegistry, workers: int) -> list[Finding]:
-    """Return an error for each route of which several processes would have latches of their own."""
+    """Return an error for each route of which several processes would have separate latches."""
     findings: list[Finding] = []
     if workers == 1:
         return findings
@@ -352,7 +350,7 @@ def _unshared(policy: Policy, registry: PluginRegistry, workers: int) -> list[Fi
 
 
 def _private_plans(policy: Policy, registry: PluginRegistry, workers: int) -> Iterator[Finding]:
-    """Yield a warning for each route of which several processes would have plans of their own."""
+    """Yield a warning for each route of which several processes would have separate plans."""
     for route in policy.routes.values() if workers > 1 else ():
         name = getattr(route.options, "plan_store", None)
         store = registry.plan_stores.get(name) if isinstance(name, str) else None

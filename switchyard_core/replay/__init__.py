@@ -1,6 +1,6 @@
 """Model calls recorded in a folder and served from it, for every router.
 
-It stands around the interface to providers, so it sees what is really sent: prompts,
+It wraps the interface to providers, so it sees what is really sent: prompts,
 rewritten histories and a router's own questions, in all wire formats.
 """
 

@@ -44,7 +44,7 @@ _KNOWN = pattern_set(
 #: What begins as keys of OpenAI, Anthropic, Stripe and those like them do.
 _PREFIXED = linear(r"(?:sk|pk|rk)[-_][A-Za-z0-9_-]+")
 _PREFIXES = frozenset({"sk", "pk", "rk"})
-#: Words that may stand between such a beginning and the key, as in `sk-proj-…`.
+#: Words that may come between such a prefix and the key, as in `sk-proj-…`.
 _MOST_WORDS = 8
 _SENT = linear(r"(?i:\b(?:bearer|basic))\s+([A-Za-z0-9+/_.=-]{16,})")
 #: User and password in a URL, and the placeholders that every manual has.
@@ -191,7 +191,7 @@ def _is_random(word: str) -> bool:
 
 
 def _pieces(value: Any, group: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield the texts of an event that go on in the next, by what tells them apart."""
+    """Yield the texts of an event that continue in the next, by what tells them apart."""
     if isinstance(value, dict):
         marks = tuple(f"{key}={value[key]}" for key in ("index", "output_index") if key in value)
         for key, item in value.items():

@@ -57,7 +57,7 @@ class Folder:
         directory: The folder; it is made when the first recording is written.
 
     Raises:
-        ReplayError: It is no folder, or a file in it is no recording, or two are of one call;
+        ReplayError: It is not a folder, a file in it is not a recording, or two record one call;
             it carries all findings of all files.
     """
 

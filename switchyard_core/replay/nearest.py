@@ -71,7 +71,7 @@ def difference(recording: Recording, body: bytes, fields: Sequence[str]) -> list
 
 def _unified(before: list[str], after: list[str]) -> list[str]:
     """Return a unified diff without heads: the numbers of lines that no file has would mislead."""
-    # Braces and brackets are no junk here: of a short window every line is worth comparing.
+    # No line is junk: braces and brackets matter in a short window.
     matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
     lines: list[str] = []
     for group in matcher.get_grouped_opcodes(1):

@@ -43,14 +43,30 @@ __all__ = [
 
 #: Hexadecimal digits of the key that name a file.
 KEY_DIGITS = 16
+#: Version of the file's format.
+VERSION = 1
+#: Of whole answers; what is below is only said before one.
+_STATUSES = range(200, 600)
+#: Levels of a file around the body of an answer.
+_AROUND_BODY = 3
+_Path = tuple[str | int, ...]
+#: Ways to write JSON that providers use, by their name in a recording.
+_LAYOUTS: dict[str, dict[str, Any]] = {
+    "compact": {"separators": (",", ":")},
+    "spaced": {},
+    "indented": {"indent": 2},
+}
+#: After the name of a layout: the body ends with a line break.
+_LINE = ", line break"
+_BASE64 = "base64"
 
 
 def key_of(method: str, path: str, body: bytes, fields: Sequence[str]) -> str:
     """Return the key of a call, 16 hexadecimal digits.
 
     It is the beginning of the SHA-256 of method, path and the listed fields of the body as
-    canonical JSON: neither the order of keys nor white space counts. A body that is no JSON
-    object counts byte by byte.
+    canonical JSON: neither the order of keys nor white space counts. A body that is not a
+    JSON object counts byte by byte.
 
     Args:
         method: HTTP method, upper case.
@@ -99,19 +115,8 @@ def object_of(body: bytes) -> dict[str, Any] | None:
     return tree if isinstance(tree, dict) and not is_deeper(tree) else None
 
 
-#: Ways to write JSON that providers use, by the word that stands in a recording.
-_LAYOUTS: dict[str, dict[str, Any]] = {
-    "compact": {"separators": (",", ":")},
-    "spaced": {},
-    "indented": {"indent": 2},
-}
-#: Behind a layout's word: the body ends with a line break.
-_LINE = ", line break"
-_BASE64 = "base64"
-
-
 def is_shown_as_object(tree: Any) -> bool:
-    """Return whether a body stands in a file as it is, and not as a string or as base64."""
+    """Return whether a file has a body as it is, and not as a string or as base64."""
     return isinstance(tree, dict) and set(tree) != {_BASE64}
 
 
@@ -121,9 +126,9 @@ def is_layout(word: Any) -> bool:
 
 
 def dumped_body(body: bytes) -> tuple[bytes, str]:
-    """Return a body as JSON text for a file, and its layout, ``""`` when it is no object.
+    """Return a body as JSON text for a file, and its layout, ``""`` when it is not an object.
 
-    A JSON object stands there as it is if its bytes can be had back from it; anything else is a
+    A JSON object is kept as it is if its bytes can be restored from it; anything else is a
     string, and base64 in an object when it is not UTF-8.
     """
     tree = object_of(body)
@@ -140,7 +145,7 @@ def loaded_body(value: Any, layout: str) -> bytes:
     """Return a body of a file; the inverse of :func:`dumped_body`.
 
     Raises:
-        ValueError: The value is none.
+        ValueError: The value is not one.
     """
     if is_shown_as_object(value):
         arguments = _LAYOUTS[layout.removesuffix(_LINE) or "compact"]
@@ -165,7 +170,7 @@ def loaded_chunk(value: Any) -> bytes:
     """Return a piece of a body; the inverse of :func:`dumped_chunk`.
 
     Raises:
-        ValueError: The value is none.
+        ValueError: The value is not one.
     """
     if isinstance(value, str):
         return value.encode("utf-8", "surrogatepass")
@@ -178,16 +183,6 @@ def loaded_chunk(value: Any) -> bytes:
     raise ValueError(msg)
 
 
-#: Version of the file's format.
-VERSION = 1
-#: Of whole answers; what is below is only said before one.
-_STATUSES = range(200, 600)
-#: Levels of a file around the body of an answer.
-_AROUND_BODY = 3
-
-_Path = tuple[str | int, ...]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """One answer of a provider.
@@ -196,7 +191,7 @@ class Answer:
         status: HTTP status.
         headers: Those that are kept; lower-case names and values.
         chunks: The body without content encoding, in the pieces in which it is served.
-        stream: Whether the pieces stand in the file one by one.
+        stream: Whether the file has the pieces one by one.
     """
 
     status: int
@@ -219,7 +214,7 @@ class Recording:
     """A call and the answers to it, in the order in which they came.
 
     Args:
-        file: Where it stands.
+        file: Where it is.
         key_fields: Fields of the body that its key is made of.
         method: HTTP method.
         path: Path without query.

@@ -32,8 +32,8 @@ _ADVICE = 'record it with `Replay(..., mode="record")`'
 class Replay:
     """A folder of recorded model calls, and what is done with it.
 
-    One object stands for one run: calls that are the same are answered in the order in which
-    they were recorded, the last answer again and again.
+    One object is for one run: equal calls are answered in the order in which they were
+    recorded, and then with the last answer.
 
     Args:
         directory: The folder.
@@ -43,8 +43,8 @@ class Replay:
         advice: How to record what is missing, for the message of a miss.
 
     Raises:
-        ReplayError: The folder cannot be used: a file in it is no recording, or in the mode
-            ``replay`` there is none.
+        ReplayError: The folder cannot be used: a file in it is not a recording, or in the mode
+            ``replay`` it is empty.
         ValueError: There is no such mode.
 
     Example:
@@ -162,7 +162,7 @@ class Replay:
         except BaseException as error:
             writer.gave_up(type(error).__name__)
             raise
-        if not writer.wants(answer.status):
+        if not writer.accepts(answer.status):
             return answer
         if is_stream(answer):
             tee = Tee(answer, writer)
@@ -246,7 +246,7 @@ class ReplayUpstream:
 
 
 class ReplayTransport(httpx.AsyncBaseTransport):
-    """The same for an ``httpx.AsyncClient`` of one's own: same files, same keys.
+    """The same for your own ``httpx.AsyncClient``: same files, same keys.
 
     Requests pass as they are; recordings are made and found by method, path and body.
 

@@ -34,7 +34,7 @@ ANSWER_BYTES = 16 * 1024 * 1024
 _EVENT_STREAM = "text/event-stream"
 #: Bytes that stay in memory; what comes after them goes to a temporary file without a name.
 _MEMORY = 1024 * 1024
-#: Each chunk counts with its length, which stands before it: chunks may be small and many.
+#: Each chunk counts with its length, which precedes it: chunks may be small and many.
 _LENGTH = struct.Struct(">I")
 
 
@@ -150,8 +150,8 @@ class Writer:
         self.ledger.calls[self.key] -= 1
         _LOG.warning("not recorded: %s, %s", self.call.file.name, why)
 
-    def wants(self, status: int) -> bool:
-        """Return whether an answer is recorded, or says something of the moment only."""
+    def accepts(self, status: int) -> bool:
+        """Return whether an answer is recorded; temporary errors are not."""
         if status >= 500 or status in listed("not_kept"):
             self.gave_up(f"the provider answered with status {status}")
             return False
@@ -218,9 +218,6 @@ class Writer:
         )
 
 
-_LOG = logging.getLogger("switchyard")
-
-
 def is_stream(answer: UpstreamResponse) -> bool:
     """Return whether an answer is a stream of events that must not be held back."""
     kind = (answer.header("content-type") or "").lower()
@@ -230,8 +227,8 @@ def is_stream(answer: UpstreamResponse) -> bool:
 async def whole(answer: UpstreamResponse, writer: Writer) -> UpstreamResponse:
     """Read an answer to its end, record it, and return it as it came.
 
-    It is held back, since what cannot be recorded is an error for whoever records; but not
-    longer than there is room to keep it.
+    It is held back, because an answer that cannot be recorded is an error for the caller; but
+    only while there is room to keep it.
 
     Raises:
         UpstreamError: The provider broke off.

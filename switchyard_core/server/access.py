@@ -144,7 +144,7 @@ def sendable(key: str) -> bool:
 def key_headers(headers: Headers, key: str) -> tuple[str, ...]:
     """Return the names of the headers that carry the server's key.
 
-    These headers are for this server alone and must be forgotten before a request goes on; a
+    These headers are for this server alone and must be dropped before a request is passed on; a
     caller's own credential for the provider travels in the other one.
 
     Args:

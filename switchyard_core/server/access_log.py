@@ -35,7 +35,7 @@ class BodyLog:
 
     Args:
         folder: Where ``<n>-in.json`` and ``<n>-out.json`` are written; made if it is not
-            there. Numbers go on after those of an earlier run. A further try of one request is
+            there. Numbers continue after those of an earlier run. A retry of a request is
             ``<n>-out-2.json``.
 
     Raises:
@@ -76,7 +76,7 @@ def _out(number: int, tries: int) -> str:
 
 LOG = logging.getLogger("switchyard")
 
-#: What the log and the metrics say when the client went away; no caller ever sees it.
+#: What the log and the metrics say when the client disconnected; no caller ever sees it.
 GONE_STATUS = 499
 
 _KINDS = ("input", "cached", "output")
@@ -95,7 +95,7 @@ class LogEntry:
         wire_format: Its wire format, or the one whose errors its sender will understand.
         call: Which call it is: an endpoint, the name of a page, ``fallback`` or ``unknown``.
         routed: Whether it is a call to a model.
-        quiet: Whether it is a probe, whose line nobody wants unless it fails.
+        quiet: Whether it is a probe, logged at level DEBUG unless it fails.
         clock: A monotonic clock in seconds.
         bodies: Where bodies are kept, if they are.
     """
@@ -156,7 +156,7 @@ class LogEntry:
         self.own = self.sent_at - self.began if self.tries else None
 
     def failed(self, error: BaseException) -> None:
-        """Note why there is no whole answer."""
+        """Note why the answer is missing or incomplete."""
         if isinstance(error, ClientGoneError):
             self.gone = True
         elif ends_task(error):

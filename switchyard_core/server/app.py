@@ -231,7 +231,7 @@ class SwitchyardApp:
         return await exchange.read(self._max_body, self.limits.body_timeout_s)
 
     async def _other(self, entry: LogEntry, engine: Engine) -> None:
-        """Serve what is no call to a model."""
+        """Serve a request that is not a call to a model."""
         exchange = entry.exchange
         if exchange.method == "HEAD":
             # Claude Code probes its base URL, with whatever prefix, before it starts.

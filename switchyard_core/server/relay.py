@@ -117,7 +117,7 @@ def _headers(
 
 
 def _is_comment(chunk: bytes, last: bytes) -> bool:
-    """Return whether a chunk is no more than a comment, which counts for no event."""
+    """Return whether a chunk is only a comment, which is not an event."""
     whole = chunk.startswith(b":") and chunk.find(b"\n\n") == len(chunk) - 2
     return whole and last.endswith(b"\n\n")
 

@@ -1,7 +1,7 @@
-"""Reading the policy again while it is served: on SIGHUP, and by itself when its files change.
+"""Reloading the policy while it is served: on SIGHUP, or when its files change.
 
 A policy with errors changes nothing. A good one serves the requests that come from then on;
-those that are running end with the policy they began with.
+running ones keep the policy they began with.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Reloader:
                 self._asked.clear()
                 try:
                     await self.reload()
-                except Exception:  # noqa: BLE001  # nor may it end the watch
+                except Exception:  # noqa: BLE001  # nor may this end the watch
                     # Such as a latch store that cannot count, or a closed terminal.
                     _LOG.exception("reloading the policy failed")
 
@@ -85,7 +85,7 @@ class Reloader:
     async def reload(self) -> bool:
         """Read the policy; return whether it serves now.
 
-        What is wrong with it is said as ``switchyard check`` says it.
+        Findings are reported as ``switchyard check`` reports them.
         """
         self._read = self._seen = _stamps(self._files)
         before = self._app.engine
@@ -94,7 +94,7 @@ class Reloader:
             engine, findings, files = await asyncio.to_thread(self._load, before)
         except PluginError as error:
             return self._refused(str(error))
-        except Exception as error:  # noqa: BLE001  # a fault must not end the watch
+        except Exception as error:  # noqa: BLE001  # an error must not end the watch
             _LOG.exception("the policy could not be reloaded")
             return self._refused(f"{type(error).__name__}: {error}")
         for finding in findings:
@@ -181,7 +181,7 @@ def _differences(word: str, old: Mapping[str, object], new: Mapping[str, object]
 
 
 async def _latch_notes(before: Engine, after: Engine) -> list[str]:
-    """Return a line for each route whose latches did not simply go on."""
+    """Return a line for each route whose latches were not simply kept."""
     lines = []
     for name, runtime in after.runtimes.items():
         old = before.runtimes.get(name)

@@ -76,7 +76,7 @@ def run(
         listener: A listening socket; it is closed at the end.
         ready: Called once when requests are served.
         drain_s: Most seconds that running requests get after the signal.
-        reloader: Reads the policy again, on SIGHUP or by itself; ``None`` leaves SIGHUP alone.
+        reloader: Reloads the policy, on SIGHUP or on its own; ``None`` leaves SIGHUP alone.
     """
     _allow_descriptors(app.limits)
     config = configured(app, app.limits)
@@ -215,14 +215,14 @@ class _Server(uvicorn.Server):
 class _BrokenAnswers(logging.Filter):
     """Keeps uvicorn from reporting answers that were broken off on purpose.
 
-    The only way to do that in ASGI is to raise; our own line of the request says it already.
+    The only way to do that in ASGI is to raise; our own log line already reports it.
     Requests that outlast the drain are cancelled, of which we have a line too.
     """
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Return whether a record is worth a line."""
         error = record.exc_info[1] if record.exc_info else None
-        # What is no `Exception` leaves the application only when its task is ended.
+        # Anything but an `Exception` leaves the application only when its task is cancelled.
         return error is None or (
             isinstance(error, Exception) and not isinstance(error, UpstreamError)
         )

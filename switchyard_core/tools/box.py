@@ -43,9 +43,9 @@ def is_async(function: object) -> bool:
 
 
 async def work(tool: Tool, arguments: BaseModel) -> Result:
-    """Call a tool's function; to be a task of its own, which ends early only by being cancelled.
+    """Call a tool's function; run it as its own task, which ends early only when cancelled.
 
-    A tool may raise anything, ``SystemExit`` and a ``CancelledError`` of its own too; the one
+    A tool may raise anything, ``SystemExit`` and its own ``CancelledError`` too; the one
     would end the event loop, and the other looks like the end of this task.
     """
     function = tool.function
@@ -73,7 +73,7 @@ def _failed(name: str, error: BaseException) -> Result:
 async def _in_thread(
     tool: Tool, call: Callable[[], Any]
 ) -> tuple[Any, None] | tuple[None, BaseException]:
-    """Run a function in a thread of its own, with this task's context variables.
+    """Run a function in its own thread, with this task's context variables.
 
     Not in the loop's pool: a few threads that hang would hold up every later call, and the end
     of the process.
@@ -114,7 +114,7 @@ def _result(name: str, returned: Any) -> Result:
         except Exception as error:  # noqa: BLE001 - a value's own methods may raise anything
             _LOG.error("tool `%s` returned a value that is not JSON", name, exc_info=error)
             return Result(text=wording.no_text(name, returned), error="exception")
-    # Half a surrogate pair is no text that could be sent.
+    # Half a surrogate pair cannot be sent as text.
     return Result(text=text.encode("utf-8", "surrogatepass").decode("utf-8", "replace"))
 
 
@@ -144,7 +144,7 @@ class Toolbox:
     ) -> None:
         self.tools = tools
         self._note = note
-        # Calls that go on without anybody waiting for them; the loop holds tasks weakly.
+        # Calls that continue although nobody waits for them; the loop holds tasks weakly.
         self._left: dict[asyncio.Task[Result], Tool] = {}
 
     def following(self, tools: Mapping[str, Tool]) -> Toolbox:

@@ -14,7 +14,7 @@ from switchyard_core.declarations import Tool
 
 __all__ = ["cut", "failed", "invalid", "late", "no_text", "spec_of", "unknown"]
 
-#: Keys of a schema whose values are no schemas.
+#: Keys of a schema whose values are not schemas.
 _VALUES = frozenset({"const", "default", "enum", "examples", "required"})
 #: Keys of a schema that hold schemas by name.
 _BY_NAME = frozenset({"properties", "patternProperties"})
@@ -107,7 +107,7 @@ def _line(detail: ErrorDetails, fields: Collection[str]) -> str:
 
 
 def unknown(name: str, tools: Iterable[str]) -> str:
-    """Return that there is no tool of a name, with the nearest one and the list of all."""
+    """Return that no tool has this name, with the nearest name and the list of all."""
     names = list(tools)
     near = get_close_matches(name[:_NAME], names, n=1)
     hint = f"; did you mean `{near[0]}`?" if near else ""

@@ -340,7 +340,7 @@ def retry_after_s(response: UpstreamResponse, now: float) -> float | None:
             seconds = float(value) * unit
         except ValueError:
             continue
-        # A negative, infinite or NaN wait is no statement at all.
+        # A negative, infinite or NaN wait means nothing.
         return seconds if 0.0 <= seconds < float("inf") else None
     date = response.header("retry-after")
     if date is None:

@@ -33,7 +33,7 @@ __all__ = [
     "read_played",
 ]
 
-#: Deepest nesting of what is played; readers of JSON stop somewhere, each at a depth of its own.
+#: Deepest nesting of what is played; readers of JSON stop somewhere, each at its own depth.
 MAX_DEPTH = 100
 #: Most problems of one file that are told.
 MOST_FINDINGS = 200
@@ -97,7 +97,7 @@ class UnreadableError(ValueError):
 
 
 def read_played(path: str | os.PathLike[str]) -> str:
-    """Return the text of a file; it does not wait for anything that is no ordinary file.
+    """Return the text of a file; it does not wait for anything but an ordinary file.
 
     Raises:
         UnreadableError: There is no such file, or it is a folder, a pipe or a device, or it is

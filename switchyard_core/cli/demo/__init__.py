@@ -134,7 +134,7 @@ def _width() -> int:
 
 
 def _say(text: str, *, fg: str | None = None, bold: bool | None = None) -> None:
-    # click drops colours by itself where the output is no terminal.
+    # click drops colours where the output is not a terminal.
     color = False if os.environ.get("NO_COLOR") else None
     click.echo(click.style(text, fg=fg, bold=bold) if fg or bold else text, color=color)
 

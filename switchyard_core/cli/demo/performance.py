@@ -66,7 +66,7 @@ class Scene:
         expect = self.step.expect
         found: list[tuple[str, object, object]] = [("the status", self.status, expect.status)]
         if expect.code:
-            # The Messages shape has no code of its own; the text ends with it.
+            # The Messages shape has no code; the text ends with it.
             error = self.error()
             code = error.get("code") or str(error.get("message")).rpartition("(")[2].rstrip(")")
             found.append(("the code", code, expect.code))

@@ -51,7 +51,7 @@ def starter_files(client: str, path: Path) -> dict[Path, str]:
         raise ValueError(msg)
     tests = path.with_suffix(".test.toml")
     folder = files(__name__) / "policies"
-    # The names stand in commands that people copy.
+    # The names are part of commands that people copy.
     words = {"<<file>>": shlex.quote(str(path)), "<<tests>>": shlex.quote(str(tests))}
     found = {}
     for target, ending in ((path, "toml"), (tests, "test.toml")):
@@ -98,14 +98,7 @@ _OTHER = re.compile(r"[^a-z0-9]+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PluginNames:
-    """Everything that is called after a plugin.
-
-    Args:
-        type: The route type and the entry point: snake_case.
-        distribution: What pip installs.
-        module: The import package.
-        class_prefix: What the names of its classes begin with.
-    """
+    """Everything that is called after a plugin."""
 
     type: str
     distribution: str
@@ -114,7 +107,7 @@ class PluginNames:
 
     @property
     def replacements(self) -> dict[str, str]:
-        """What stands for each placeholder of the templates."""
+        """What replaces each placeholder of the templates."""
         return {
             "<<type>>": self.type,
             "<<distribution>>": self.distribution,
