@@ -10,11 +10,10 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from switchyard_core.declarations import WireFormat
-from switchyard_core.engine import Engine
-from switchyard_core.engine.contract import ends_task
+from switchyard_core.engine.response import ends_task
 from switchyard_core.errors import RequestError
 from switchyard_core.jsonio.tree import encode
 from switchyard_core.request import Endpoint
@@ -33,6 +32,9 @@ from switchyard_core.server.relay import (
 )
 from switchyard_core.version import VERSION
 from switchyard_core.wire.endpoints import endpoint_of
+
+if TYPE_CHECKING:
+    from switchyard_core.switchyard import Switchyard
 
 __all__ = ["DEFAULT_MAX_BODY", "SwitchyardApp"]
 
@@ -57,7 +59,7 @@ class _Page(NamedTuple):
 class _Version:
     """A policy that is served, and how many requests are running on it."""
 
-    engine: Engine
+    engine: Switchyard
     models: dict[str, dict[str, Any]]
     running: int = 0
 
@@ -82,7 +84,7 @@ class SwitchyardApp:
 
     def __init__(
         self,
-        engine: Engine,
+        engine: Switchyard,
         *,
         max_body: int = DEFAULT_MAX_BODY,
         server_key: str | None = None,
@@ -111,18 +113,18 @@ class SwitchyardApp:
         self._model_page = _Page("models", "GET", self._model)
 
     @property
-    def engine(self) -> Engine:
+    def engine(self) -> Switchyard:
         """What decides and calls for requests that come now."""
         return self._version.engine
 
-    async def replace(self, engine: Engine) -> None:
+    async def replace(self, engine: Switchyard) -> None:
         """Serve requests that come from now on with another engine.
 
         Those that are running end with the one they began with; connections that only that one
         needs are closed after the last of them.
 
         Args:
-            engine: A :meth:`~switchyard_core.engine.Engine.successor` of the present one.
+            engine: A :meth:`~switchyard_core.switchyard.Switchyard.successor` of the present one.
         """
         before, self._version = self._version, _Version(engine, models_of(engine.policy))
         self._ending.append(before)
@@ -230,7 +232,7 @@ class SwitchyardApp:
     async def _read(self, exchange: Exchange) -> bytes:
         return await exchange.read(self._max_body, self.limits.body_timeout_s)
 
-    async def _other(self, entry: LogEntry, engine: Engine) -> None:
+    async def _other(self, entry: LogEntry, engine: Switchyard) -> None:
         """Serve a request that is not a call to a model."""
         exchange = entry.exchange
         if exchange.method == "HEAD":

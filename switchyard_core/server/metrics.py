@@ -6,13 +6,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from prometheus_client import Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from switchyard_core.engine import Engine
+if TYPE_CHECKING:
+    from switchyard_core.switchyard import Switchyard
 
 __all__ = ["Metrics", "gauges_of"]
 
@@ -163,7 +164,7 @@ def _summary(histogram: Histogram) -> Mapping[str, Mapping[str, float]]:
     return dict(sorted(found.items()))
 
 
-async def gauges_of(engine: Engine, active: int) -> list[Metric]:
+async def gauges_of(engine: Switchyard, active: int) -> list[Metric]:
     """Return what is measured only when somebody asks, sorted by name."""
     running = GaugeMetricFamily(
         "switchyard_active_requests", "Calls to models that are running.", active

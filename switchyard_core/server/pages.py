@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
 from switchyard_core.declarations import WIRE_FORMATS, WireFormat
-from switchyard_core.engine import Engine
-from switchyard_core.engine.questions import explain_or_ask
 from switchyard_core.errors import BodyError
+from switchyard_core.explain.explanation import explain_or_ask
 from switchyard_core.jsonio.tree import JsonTextError, ObjectText, encode, loads
 from switchyard_core.policy.model import Policy, Route
 from switchyard_core.request import Request
+
+if TYPE_CHECKING:
+    from switchyard_core.switchyard import Switchyard
 
 __all__ = ["answer_decision", "model_list", "models_of"]
 
@@ -80,7 +82,7 @@ def model_list(models: dict[str, dict[str, Any]], query: str) -> dict[str, Any]:
 _KEYS = ("input_format", "request", "headers")
 
 
-async def answer_decision(engine: Engine, body: bytes) -> bytes:
+async def answer_decision(engine: Switchyard, body: bytes) -> bytes:
     """Return the explanation as JSON; of a router that asks a model, what it would ask.
 
     Args:

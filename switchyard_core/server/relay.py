@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import cast
+from typing import TYPE_CHECKING, cast
 from urllib.parse import unquote
 
 from switchyard_core.decision import Decision
 from switchyard_core.declarations import WireFormat
-from switchyard_core.engine import Engine, Response
-from switchyard_core.engine.outgoing import forwarded_headers
-from switchyard_core.engine.questions import Question, explain_or_ask
-from switchyard_core.engine.response import succeeded
+from switchyard_core.engine.calling import forwarded_headers
+from switchyard_core.engine.response import Response, succeeded
 from switchyard_core.errors import RequestError
+from switchyard_core.explain.explanation import Question, explain_or_ask
 from switchyard_core.jsonio.tree import encode
 from switchyard_core.request import Endpoint, Request
 from switchyard_core.server.access_log import LogEntry
@@ -22,6 +21,9 @@ from switchyard_core.server.metrics import Metrics
 from switchyard_core.server.problems import error_event, log_fault, problem_of
 from switchyard_core.server.tokens import AnswerTrace
 from switchyard_core.upstream.base import Outgoing, UpstreamResponse
+
+if TYPE_CHECKING:
+    from switchyard_core.switchyard import Switchyard
 
 __all__ = ["METHODS", "check_passable", "decision_headers", "pass_on", "relay", "serve_call"]
 
@@ -179,7 +181,7 @@ def _stays_below(path: str) -> bool:
 
 async def pass_on(
     exchange: Exchange,
-    engine: Engine,
+    engine: Switchyard,
     name: str,
     body: bytes,
     wire_format: WireFormat,
@@ -230,12 +232,12 @@ async def pass_on(
         }
         await exchange.respond(200, encode(told))
         return None
-    answer = await engine.call(client, outgoing, exchange.headers)
+    answer = await engine.upstreams.call(client, outgoing, exchange.headers)
     return await relay(exchange, answer, (), wire_format)
 
 
 async def serve_call(
-    entry: LogEntry, engine: Engine, metrics: Metrics, body: bytes, *, dry_run: bool = False
+    entry: LogEntry, engine: Switchyard, metrics: Metrics, body: bytes, *, dry_run: bool = False
 ) -> None:
     """Serve a call to a model whose body is there.
 
@@ -270,13 +272,13 @@ async def serve_call(
                 await _call(entry, engine, request)
     except BaseException:
         if entry.decision is None:
-            entry.known = engine.known(request)
+            entry.facts = engine.facts_of(request)
         raise
     finally:
         metrics.active -= 1
 
 
-async def _call(entry: LogEntry, engine: Engine, request: Request) -> None:
+async def _call(entry: LogEntry, engine: Switchyard, request: Request) -> None:
     response = await engine.handle(request, sent=entry.sending)
     entry.answered(response.decision)
     entry.tokens = response.tokens
@@ -296,7 +298,7 @@ async def _call(entry: LogEntry, engine: Engine, request: Request) -> None:
         entry.error = "stream_failed"
 
 
-async def _explain(entry: LogEntry, engine: Engine, request: Request) -> None:
+async def _explain(entry: LogEntry, engine: Switchyard, request: Request) -> None:
     found = await explain_or_ask(engine, request)
     # A question has no decision yet: the router would ask a model first.
     decision = None if isinstance(found, Question) else found.decision.with_(effects=())
@@ -305,7 +307,7 @@ async def _explain(entry: LogEntry, engine: Engine, request: Request) -> None:
     await entry.exchange.respond(200, encode(found.as_json()), headers=headers)
 
 
-def decision_headers(engine: Engine, decision: Decision | None) -> list[tuple[str, str]]:
+def decision_headers(engine: Switchyard, decision: Decision | None) -> list[tuple[str, str]]:
     """Return the headers that tell a caller what was decided."""
     if decision is None:
         return []

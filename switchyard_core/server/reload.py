@@ -11,11 +11,15 @@ import contextlib
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from switchyard_core.engine import Engine, script_findings
+from switchyard_core.engine.calling import script_findings
 from switchyard_core.errors import Finding, PluginError
 from switchyard_core.policy import Policy, check_policy
 from switchyard_core.server.app import SwitchyardApp
+
+if TYPE_CHECKING:
+    from switchyard_core.switchyard import Switchyard
 
 __all__ = ["POLL_S", "Reloader", "policy_changes"]
 
@@ -115,7 +119,7 @@ class Reloader:
         self._say(f"not reloaded {self._config}: {why}; keeping the previous policy")
         return False
 
-    def _load(self, before: Engine) -> tuple[Engine | None, list[Finding], set[Path]]:
+    def _load(self, before: Switchyard) -> tuple[Switchyard | None, list[Finding], set[Path]]:
         """Return an engine, unless the policy has errors; its findings; its files."""
         result = check_policy(self._config, before.registry, environ=self._environ)
         findings = [*result.findings]
@@ -180,7 +184,7 @@ def _differences(word: str, old: Mapping[str, object], new: Mapping[str, object]
     yield from (f"changed  {word} `{name}`" for name in both if old[name] != new[name])
 
 
-async def _latch_notes(before: Engine, after: Engine) -> list[str]:
+async def _latch_notes(before: Switchyard, after: Switchyard) -> list[str]:
     """Return a line for each route whose latches were not simply kept."""
     lines = []
     for name, runtime in after.runtimes.items():

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from switchyard_core.answers import Announced, AnswerEvent
-from switchyard_core.asking import ModelUsage
+from switchyard_core.answering import Announced, AnswerEvent, ModelUsage
 from switchyard_core.declarations import WireFormat
 from switchyard_core.testing.canned import AskedCall
 from switchyard_core.wire.answer import AnswerWriter, answer_id, answer_writer

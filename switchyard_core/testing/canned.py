@@ -6,8 +6,8 @@ import inspect
 from collections.abc import Awaitable, Callable, Mapping, MutableSequence, Sequence
 from dataclasses import dataclass, replace
 
-from switchyard_core.asking import AskError, ModelCall, ModelReply
-from switchyard_core.engine.asking import Asker
+from switchyard_core.answering import AskError, ModelCall, ModelReply
+from switchyard_core.engine.calling import Upstreams
 from switchyard_core.request import Request
 from switchyard_core.scripted import Player, Script, Scripted, Turn
 from switchyard_core.scripted.script import Call as ScriptedCall
@@ -46,7 +46,7 @@ class Questions:
     """Keeps the calls that routers ask for, and plays replies to them.
 
     Args:
-        asker: Writes the calls, and makes them when there are no replies.
+        upstreams: Writes the calls, and makes them when there are no replies.
         answers: The replies, ``None`` to make the calls.
         sent: Everything that was sent; a call that is answered from here is added to it.
 
@@ -56,11 +56,11 @@ class Questions:
     """
 
     def __init__(
-        self, asker: Asker, answers: CannedAnswers | None, sent: MutableSequence[Outgoing]
+        self, upstreams: Upstreams, answers: CannedAnswers | None, sent: MutableSequence[Outgoing]
     ) -> None:
         self.calls: list[AskedCall] = []
         self.missing: AssertionError | None = None
-        self._asker = asker
+        self._upstreams = upstreams
         self._answers = answers
         self._sent = sent
         self._played: dict[str, int] = {}
@@ -72,11 +72,11 @@ class Questions:
             AskError: The reply is one.
             AssertionError: There is no reply for the target.
         """
-        outgoing = self._asker.outgoing(request, name, call, route)
+        outgoing = self._upstreams.question(request, name, call, route)
         number = len(self.calls)
         self.calls.append(AskedCall(target=name, call=call, outgoing=outgoing))
         if self._answers is None:
-            reply = await self._asker.ask(request, name, call, route)
+            reply = await self._upstreams.ask(request, name, call, route)
         else:
             self._sent.append(outgoing)
             reply = complete_reply(await self._reply(self._answers, name, call), outgoing)
@@ -85,7 +85,7 @@ class Questions:
 
     def outgoing(self, request: Request, name: str, call: ModelCall) -> Outgoing:
         """Return what is sent for a call, without a credential; nothing is asked."""
-        return self._asker.outgoing(request, name, call)
+        return self._upstreams.question(request, name, call)
 
     async def _reply(self, answers: CannedAnswers, name: str, call: ModelCall) -> CannedReply:
         if callable(answers):

@@ -17,7 +17,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
 
-from switchyard_core.asking import RequestedCall, ToolOutput, ToolSpec
+from switchyard_core.answering import RequestedCall, ToolOutput, ToolSpec
 from switchyard_core.declarations import Tool
 from switchyard_core.tools import wording
 from switchyard_core.tools.wording import spec_of

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from switchyard_core.asking import ToolSpec
+from switchyard_core.answering import ToolSpec
 from switchyard_core.declarations import Tool
 
 __all__ = ["cut", "failed", "invalid", "late", "no_text", "spec_of", "unknown"]

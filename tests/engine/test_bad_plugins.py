@@ -111,7 +111,7 @@ class Server:
             text, registry=registry, connect=lambda _client: self.upstream
         )
         self._client = httpx.AsyncClient(
-            transport=httpx.ASGITransport(app=SwitchyardApp(yard.engine)),
+            transport=httpx.ASGITransport(app=SwitchyardApp(yard)),
             base_url="http://switchyard.test",
         )
 

@@ -30,8 +30,9 @@ from switchyard_core import (
     WireFormat,
     hookimpl,
 )
-from switchyard_core.engine import Engine, Upstreams
+from switchyard_core.engine.calling import Upstreams
 from switchyard_core.policy import load_policy_text
+from switchyard_core.switchyard import Switchyard
 from switchyard_core.testing import FakeReply, registry_of
 from switchyard_core.upstream.base import UpstreamResponse
 from switchyard_core.wire import format_of
@@ -399,7 +400,7 @@ class Shop:
         self.models = Models(self.target, [Say(plan)] if planner is None else planner, executor)
         policy = self._policy(options, [each.name for each in self.tools])
         numbers = count(1)
-        engine = Engine(
+        engine = Switchyard(
             policy,
             self.registry,
             upstreams=Upstreams(policy.clients, lambda _client: self.models),
@@ -429,14 +430,14 @@ class Shop:
         """Serve another policy of the same route from now on; see :func:`policy_text`."""
         self.target = target or self.target
         names = [each.name for each in self.tools] if tools is None else tools
-        engine = self.yard.engine.successor(self._policy(options, names, **more))
+        engine = self.yard.successor(self._policy(options, names, **more))
         self.yard = Switchyard(engine)
         await self.app.replace(engine)
 
     @property
     def store(self) -> Any:
         """The plan store of the route."""
-        store = self.yard.engine.runtimes["shop"].plans
+        store = self.yard.runtimes["shop"].plans
         assert store is not None
         return store
 

@@ -26,11 +26,12 @@ from switchyard_core import (
     UpstreamError,
     WireFormat,
 )
-from switchyard_core.engine import Engine, Upstreams
+from switchyard_core.engine.calling import Upstreams
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.policy import Client, load_policy_text
 from switchyard_core.replay import Replay
 from switchyard_core.scripted import Script, ScriptedUpstream
+from switchyard_core.switchyard import Switchyard
 from switchyard_core.testing import FakeReply, registry_of
 from switchyard_core.upstream.base import UpstreamResponse
 from switchyard_core.wire import format_of
@@ -363,7 +364,7 @@ class Shop:
         numbers = count(1)
         keys = {"PLANNING_KEY": "planning-key", "EXECUTING_KEY": "executing-key"}
         self.yard = Switchyard(
-            Engine(
+            Switchyard(
                 loaded,
                 registry,
                 upstreams=Upstreams(loaded.clients, self.provider.connect, replay=replay),

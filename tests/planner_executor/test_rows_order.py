@@ -38,7 +38,7 @@ either_way = pytest.mark.parametrize("stream", [False, True], ids=["whole", "str
 async def run_of(shop, **options):
     """Return a run of the library with the shop's own context."""
     request = Request(wire_format="openai_chat", body=body_of("openai_chat"))
-    engine = shop.yard.engine
+    engine = shop.yard
     runtime = engine.runtimes["shop"]
     context = await engine._decider.context(
         runtime,

@@ -8,16 +8,17 @@ from itertools import count
 from random import Random
 from typing import Any
 
-from switchyard_core.asking import ModelCall, ModelReply
+from switchyard_core.answering import ModelCall, ModelReply
 from switchyard_core.decision import Decision, Failure
 from switchyard_core.declarations import WireFormat
 from switchyard_core.engine.housekeeping import housekeeping_mark
-from switchyard_core.engine.runtime import RouteRuntime
+from switchyard_core.engine.routes import RouteRuntime
 from switchyard_core.errors import PluginError, RequestError
 from switchyard_core.request import Request
 from switchyard_core.router import RetryingRouter, RouteContext
 from switchyard_core.testing.conformance.watching import Watch, watched
 from switchyard_core.testing.harness import NOW, Harness
+from switchyard_core.world import World
 
 __all__ = ["Bench", "Outcome", "Trial", "describe", "require"]
 
@@ -129,13 +130,9 @@ class Bench:
         self.harness.engine.runtime_for(request)
         if housekeeping is None:
             housekeeping = bool(housekeeping_mark(request, self.harness.policy.housekeeping))
-        return await self.runtime.context(
-            request,
-            housekeeping=housekeeping,
-            random=Random(0),  # noqa: S311  # no secrets
-            clock=lambda: NOW,
-            ask=self.ask,
-        )
+        routed = self.runtime.routed(request, "side call" if housekeeping else "")
+        world = World(random=Random(0), clock=lambda: NOW)  # noqa: S311  # no secrets
+        return await self.runtime.context(routed, self.ask, world)
 
     async def decide(self, request: Request, *, what: str, dry_run: bool = False) -> Outcome:
         """Decide as the engine does, effects included, with the same randomness each time."""
@@ -156,7 +153,7 @@ class Bench:
     def rewritten(self, request: Request, decision: Decision, *, what: str) -> bytes:
         """Return what a decision makes of a body."""
         try:
-            return self.harness.engine.rewrite(request, decision).outgoing.body
+            return self.harness.engine.rewrite(request, decision).body
         except PluginError as error:
             raise AssertionError(f"{error}, for {what}") from error
 

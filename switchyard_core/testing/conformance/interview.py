@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from random import Random
 
-from switchyard_core.answers import AnswerEvent
-from switchyard_core.asking import AskError, ModelCall, ModelReply
+from switchyard_core.answering import AnswerEvent, AskError, ModelCall, ModelReply
 from switchyard_core.decision import Failure
 from switchyard_core.engine.answering import checked_events
 from switchyard_core.errors import PluginError, RequestError, UpstreamError
@@ -21,6 +20,7 @@ from switchyard_core.testing.conformance.samples import empty_requests
 from switchyard_core.testing.conformance.watching import Watch, watched
 from switchyard_core.testing.harness import NOW
 from switchyard_core.upstream.base import Outgoing
+from switchyard_core.world import World
 
 __all__ = ["Interview", "answering_bench", "every_request"]
 
@@ -140,14 +140,12 @@ class Interview:
         bench.harness.engine.runtime_for(self._request)
         # Never the same twice on one bench: its plan store may keep what was made before.
         numbers = bench.numbers
-        return await bench.runtime.context(
-            self._request,
-            housekeeping=False,
+        world = World(
             random=Random(setting),  # noqa: S311  # no secrets
             clock=lambda: NOW + 40_000_000.0 * setting + 0.25 * setting,
             new_id=lambda prefix: f"{prefix}_{next(numbers):024x}",
-            ask=self._ask,
         )
+        return await bench.runtime.context(bench.runtime.routed(self._request), self._ask, world)
 
     async def _ask(self, target: str, call: ModelCall) -> ModelReply:
         if target not in self._bench.runtime.route.targets:

@@ -10,7 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
-from switchyard_core.asking import ModelCall, ModelReply
+from switchyard_core.answering import ModelCall, ModelReply
 from switchyard_core.declarations import WIRE_FORMATS, WireFormat
 from switchyard_core.errors import PluginError, PolicyError
 from switchyard_core.request import Request
