@@ -399,7 +399,7 @@ async def test_watch_sees_a_file_behind_links_change_again_and_again(file, upstr
     real = file.with_name("real.toml")
     real.symlink_to("data/policy.toml")
     said = []
-    app = Switchyard.from_policy(real, environ={"UPSTREAM_KEY": KEY}).asgi()
+    app = Switchyard.from_policy(real, world=World(environ={"UPSTREAM_KEY": KEY})).asgi()
     reloader = Reloader(app, str(real), say=said.append, poll_s=0.02)
     task = asyncio.create_task(reloader.run())
     for number in (1, 2):
