@@ -243,10 +243,6 @@ class Contribution:
 def collect(hooks: Sequence[tuple[str, pluggy.HookImpl]], *, own: bool) -> list[Contribution]:
     """Call a plugin's declaring hooks and check what they return.
 
-    Args:
-        hooks: Hook names with the plugin's implementations.
-        own: Whether the plugin belongs to switchyard itself and may use ``SY`` codes.
-
     Raises:
         PluginError: The plugin broke its contract; the text continues "plugin `x` ...".
     """

@@ -51,11 +51,6 @@ def difference(recording: Recording, body: bytes, fields: Sequence[str]) -> list
 
     Only fields that count are compared. Long texts are broken into lines; a line that seems to
     hold a credential is hidden.
-
-    Args:
-        recording: What is recorded.
-        body: Body of the call.
-        fields: The fields that count.
     """
     before, after = _lines(recording.body, fields), _lines(body, fields)
     # A history may have 100 000 lines, and comparing takes the square of that: what is equal at

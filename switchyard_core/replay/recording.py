@@ -211,16 +211,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recording:
-    """A call and the answers to it, in the order in which they came.
-
-    Args:
-        file: Where it is.
-        key_fields: Fields of the body that its key is made of.
-        method: HTTP method.
-        path: Path without query.
-        body: The body as sent.
-        answers: One or more.
-    """
+    """A call and the answers to it, in the order in which they came."""
 
     file: Path
     key_fields: tuple[str, ...]

@@ -56,11 +56,7 @@ class Ledger:
 
 
 class Spool:
-    """Chunks in the order in which they came, as far as there is room for them.
-
-    Args:
-        limit: Most bytes that are kept.
-    """
+    """Chunks in the order in which they came, as far as there is room for them."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -120,17 +116,11 @@ class Spool:
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """Records the answer to one call.
-
-    Args:
-        folder: Where to.
-        ledger: What happened in this run.
-        call: The call as it is recorded when it has no file yet, without an answer.
-        key: Its key.
-    """
+    """Records the answer to one call."""
 
     folder: Folder
     ledger: Ledger
+    #: The call without an answer, as it is recorded when it has no file yet.
     call: Recording
     key: str
 

@@ -34,11 +34,6 @@ _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 class Access:
     """Decides which requests are served.
 
-    Args:
-        key: Key that callers must send, ``None`` for none.
-        hosts: Host names to accept besides ``localhost`` and IP addresses; ``None`` accepts all.
-        origins: Origins whose pages may call.
-
     Raises:
         ValueError: No caller can ever send such a key, host or origin.
     """
@@ -146,10 +141,6 @@ def key_headers(headers: Headers, key: str) -> tuple[str, ...]:
 
     These headers are for this server alone and must be dropped before a request is passed on; a
     caller's own credential for the provider travels in the other one.
-
-    Args:
-        headers: The request's headers.
-        key: The server's key.
 
     Raises:
         RequestError: 401, none does.

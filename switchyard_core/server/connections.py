@@ -41,11 +41,7 @@ _QUIET_S = 60.0
 
 
 class Connections:
-    """The connections of one server.
-
-    Args:
-        limits: How many there may be, and how long their headers may take.
-    """
+    """The connections of one server."""
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
@@ -65,11 +61,7 @@ class Connections:
         return connection
 
     def has_room(self, open_now: int) -> bool:
-        """Return whether a new connection may stay, after closing an older one if need be.
-
-        Args:
-            open_now: Number of open connections, the new one included.
-        """
+        """Return whether a new connection may stay, after closing an older one if need be."""
         limits = self.limits
         full = open_now > limits.connections
         if self.half_open and (full or len(self.half_open) >= limits.half_open):

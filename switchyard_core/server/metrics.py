@@ -92,11 +92,7 @@ class Metrics:
             self.added_seconds.labels(route).observe(added)
 
     def as_text(self, gauges: Iterable[Metric]) -> bytes:
-        """Return the text format of Prometheus.
-
-        Args:
-            gauges: From :func:`gauges_of`.
-        """
+        """Return the text format of Prometheus."""
         return generate_latest(_Families(self._families(gauges)))
 
     def as_json(self, gauges: Iterable[Metric]) -> Mapping[str, object]:

@@ -52,12 +52,9 @@ def _model(model: str, route: Route) -> dict[str, Any]:
 
 
 def model_list(models: dict[str, dict[str, Any]], query: str) -> dict[str, Any]:
-    """Return a page of the list.
+    """Return a page of the list: ``limit``, ``after_id`` and ``before_id`` of a query are read.
 
-    Args:
-        models: From :func:`models_of`.
-        query: ``limit``, ``after_id`` and ``before_id`` as Anthropic's clients send them; without
-            a usable ``limit`` the page holds all.
+    Anthropic's clients send them; without a usable ``limit`` the page has all models.
     """
     options = {name: values[-1] for name, values in parse_qs(query).items()}
     page = list(models)

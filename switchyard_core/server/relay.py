@@ -137,9 +137,6 @@ def _takes_events(answer: Response | UpstreamResponse) -> bool:
 def check_passable(exchange: Exchange) -> None:
     """Refuse what must not reach a provider.
 
-    Args:
-        exchange: The request; its body is not needed.
-
     Raises:
         RequestError: 405, the method is not passed on; 404, the path could leave the base URL.
     """
@@ -190,14 +187,6 @@ async def pass_on(
 ) -> Exception | None:
     """Send a request on as it is and pass the answer back.
 
-    Args:
-        exchange: The request, checked with :func:`check_passable`.
-        engine: Whose connections are used.
-        name: Name of the client.
-        body: The request's body.
-        wire_format: The caller's, for an error.
-        dry_run: Say what would be passed on, and call nobody.
-
     Returns:
         Why the answer was cut, if it was and the caller has been told so.
 
@@ -240,13 +229,6 @@ async def serve_call(
     entry: LogEntry, engine: Switchyard, metrics: Metrics, body: bytes, *, dry_run: bool = False
 ) -> None:
     """Serve a call to a model whose body is there.
-
-    Args:
-        entry: The request, and where it is noted what happens.
-        engine: What decides and calls.
-        metrics: Where running requests are counted.
-        body: The request's body.
-        dry_run: Answer with the explanation instead of calling.
 
     Raises:
         ClientGoneError: The client disconnected.

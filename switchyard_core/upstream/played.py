@@ -81,13 +81,7 @@ class Problem:
 
 
 class UnreadableError(ValueError):
-    """A file cannot be read at all, or is not JSON that can be used.
-
-    Args:
-        message: What is wrong, to be read behind what the file is: ``is not JSON``.
-        line: Line, from 1; 0 without a place.
-        column: Column, from 1; 0 without a place.
-    """
+    """A file cannot be read, or is not usable JSON; the message follows the name of the file."""
 
     def __init__(self, message: str, line: int = 0, column: int = 0) -> None:
         self.message = message
