@@ -1,6 +1,6 @@
 """The pytest plugin of switchyard: fixtures of the test kit, without importing it.
 
-pytest loads its plugins before coverage begins to count. So this is a package of its own, and
+pytest loads its plugins before coverage begins to count. So this is a separate package, and
 imports the kit only inside the fixtures: the lines of a plugin under test, and of the kit, are
 counted, and a test run that asks for none of the fixtures loads nothing of switchyard.
 """

@@ -20,7 +20,7 @@ __all__ = ["Unused", "add_options", "configure", "model_replay"]
 _MODES = ("replay", "record", "refresh", "off")
 _VARIABLE = "SWITCHYARD_REPLAY"
 _MARK = (
-    "model_replay(folder): the recordings of the fixture `model_replay` stand in this folder, "
+    "model_replay(folder): the fixture `model_replay` keeps its recordings in this folder, "
     "relative to the test's own"
 )
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from switchyard_core.scaffold.starter import write_starter
+from switchyard_core.cli.scaffold import write_starter
 from switchyard_core.testing import Harness, conversation
 from tests.support.policies import PLUGINS
 

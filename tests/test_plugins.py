@@ -285,7 +285,7 @@ class HoldsLax(Options):
         pytest.param(
             "route_types",
             [RouteType(name="r", options=dict, router=dict, summary="")],  # type: ignore[arg-type]
-            "no pydantic model",
+            "not a pydantic model",
             id="options",
         ),
         pytest.param(
@@ -313,16 +313,16 @@ class HoldsLax(Options):
         pytest.param(
             "tools",
             [tool(description=" \n")],
-            "gives tool `t` a description that is no text or blank",
+            "gives tool `t` a description that is blank or not text",
             id="tool_description",
         ),
         pytest.param(
-            "tools", [tool(description=None)], "a description that is no text", id="no_description"
+            "tools", [tool(description=None)], "a description that is blank", id="no_description"
         ),
         pytest.param(
             "tools",
             [tool(parameters=dict)],
-            "parameters that are no pydantic model",
+            "parameters that are not a pydantic model",
             id="tool_dict",
         ),
         pytest.param(
@@ -353,7 +353,7 @@ class HoldsLax(Options):
             pytest.param(
                 "tools",
                 [tool(timeout_s=seconds)],
-                "`timeout_s` that is no number",
+                "`timeout_s` that is not a number",
                 id=f"tool_{seconds}_s",
             )
             for seconds in (True, "30", None)
@@ -385,13 +385,13 @@ class HoldsLax(Options):
         pytest.param(
             "mutation_packs",
             [MutationPack(name="p", text="[[rules]]\nmath = 3")],
-            "that is no rule set: rules.0.math",
+            "that is not a rule set: rules.0.math",
             id="pack_no_rule_set",
         ),
         pytest.param(
             "mutation_packs",
             [MutationPack(name="p", text=b"")],  # type: ignore[arg-type]
-            "something else than text",
+            "a text that is not a string",
             id="pack_no_text",
         ),
         pytest.param(

@@ -95,7 +95,7 @@ def test_specified_policy_is_the_text_of_the_specification():
 
 @pytest.mark.parametrize("name", ["demo.toml", "demo.json"])
 def test_demo_is_the_one_of_the_package(name):
-    packaged = ROOT / "switchyard_core" / "demo" / name
+    packaged = ROOT / "switchyard_core" / "cli" / "demo" / name
 
     # The copy in the package has no schema beside it.
     text = (ROOT / "policies" / name).read_text().removeprefix(SCHEMA_LINE)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from switchyard_core.scaffold.starter import CLIENTS, write_starter
+from switchyard_core.cli.scaffold import CLIENTS, write_starter
 
 __all__ = ["command"]
 
@@ -23,11 +23,11 @@ __all__ = ["command"]
 )
 @click.pass_context
 def command(ctx: click.Context, *, file: Path, client: str) -> None:
-    """Write a starter policy and its test file; nothing is asked or overwritten.
+    """Write a starter policy and its test file; nothing is overwritten.
 
-    FILE is the policy, switchyard.toml unless said otherwise; its tests go beside it. The
+    FILE is the policy (default: switchyard.toml); its tests go beside it. The
     policy plans on one model and executes on another; put your models in. Exits 2 when a file
-    is there already or cannot be written.
+    already exists or cannot be written.
 
     Example: switchyard init --client codex policies/codex.toml
     """

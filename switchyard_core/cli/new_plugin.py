@@ -1,4 +1,4 @@
-"""``switchyard new-plugin``: a route plugin of one's own, ready to be installed and changed."""
+"""``switchyard new-plugin``: a new route plugin, ready to be installed and changed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from switchyard_core.cli import installed_registry
-from switchyard_core.scaffold import PluginNames, plugin_names, write_plugin
+from switchyard_core.cli.scaffold import PluginNames, plugin_names, write_plugin
 
 if TYPE_CHECKING:
     from switchyard_core.plugins import PluginRegistry
@@ -22,7 +22,7 @@ __all__ = ["command"]
 @click.option(
     "--directory",
     type=click.Path(path_type=Path),
-    help="Folder to write into; NAME in the current folder unless said otherwise.",
+    help="Folder to write to (default: NAME in the current folder).",
 )
 @click.pass_context
 def command(ctx: click.Context, *, name: str, directory: Path | None) -> None:

@@ -22,16 +22,13 @@ if TYPE_CHECKING:
     from switchyard_core.policy import Policy
     from switchyard_core.replay import Replay
     from switchyard_core.server import SwitchyardApp
-    from switchyard_core.server.limits import Limits
+    from switchyard_core.server.access import Limits
     from switchyard_core.server.reload import Reloader
 
 __all__ = ["command"]
 
 _LOG = logging.getLogger("switchyard")
 _Given = TypeVar("_Given")
-
-#: 64 MiB, more than any agent sends.
-_MAX_BODY = 64 * 1024 * 1024
 
 
 @click.command(name="serve")
@@ -51,17 +48,15 @@ _MAX_BODY = 64 * 1024 * 1024
     show_default=True,
     type=click.IntRange(1, 256),
     metavar="N",
-    help="Processes that serve.",
+    help="Worker processes.",
 )
-@click.option("--dry-run", is_flag=True, help="Answer with the explanation, call no provider.")
-@click.option("--reload", is_flag=True, help="Read the policy again when its files change.")
+@click.option("--dry-run", is_flag=True, help="Answer with explanations; call no provider.")
+@click.option("--reload", is_flag=True, help="Reload the policy when its files change.")
 @click.option(
     "--max-body",
-    default=_MAX_BODY,
-    show_default=True,
     type=click.IntRange(1),
     metavar="BYTES",
-    help="Maximum size of a body.",
+    help="Maximum body size (default: 64 MiB).",
 )
 @click.option(
     "--limit",
@@ -70,24 +65,24 @@ _MAX_BODY = 64 * 1024 * 1024
     help="Another limit, such as connections=50; repeatable.",
 )
 @click.option("--api-key-env", metavar="VAR", help="Variable with the key that callers must send.")
-@click.option("--insecure", is_flag=True, help="Listen beyond loopback without a key.")
+@click.option("--insecure", is_flag=True, help="Allow listening beyond loopback without a key.")
 @click.option(
     "--allowed-host",
     multiple=True,
     metavar="NAME",
-    help="Further host name to accept; repeatable.",
+    help="Host name to accept as well; repeatable.",
 )
 @click.option(
     "--allowed-origin",
     multiple=True,
     metavar="ORIGIN",
-    help="Origin of web pages that may call; repeatable.",
+    help="Origin whose web pages may call; repeatable.",
 )
 @click.option(
     "--log-bodies",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Write the bodies of requests, in and out, to files.",
+    help="Write received and sent request bodies to files.",
 )
 @replay_options
 @click.pass_context
@@ -100,7 +95,7 @@ def command(  # noqa: PLR0913 - click passes options by name
     workers: int,
     dry_run: bool,
     reload: bool,
-    max_body: int,
+    max_body: int | None,
     limit: tuple[str, ...],
     api_key_env: str | None,
     insecure: bool,
@@ -115,8 +110,7 @@ def command(  # noqa: PLR0913 - click passes options by name
     Example: switchyard serve --config policies/plan_execute.toml
     """
     from switchyard_core.policy import check_workers
-    from switchyard_core.server.access import host_name, origin_name
-    from switchyard_core.server.limits import Limits
+    from switchyard_core.server.access import Limits, host_name, origin_name
     from switchyard_core.server.run import bind, run, url_of
     from switchyard_core.server.workers import run_workers
     from switchyard_core.version import VERSION
@@ -126,7 +120,7 @@ def command(  # noqa: PLR0913 - click passes options by name
     _given("--allowed-host", lambda: [*map(host_name, allowed_host)])
     _given("--allowed-origin", lambda: [*map(origin_name, allowed_origin)])
     if workers > 1 and log_bodies is not None:
-        raise click.UsageError("--log-bodies numbers its files: it needs --workers 1")
+        raise click.UsageError("--log-bodies numbers its files, so it requires --workers 1")
     _check_replay(replay, workers=workers, dry_run=dry_run)
     # Recorded calls need no key; one that is missing is noticed when it is needed.
     keyless = dry_run or replay is not None
@@ -168,7 +162,7 @@ def command(  # noqa: PLR0913 - click passes options by name
         if note := unused_note(replay):
             _LOG.warning(note)
     elif not run_workers(partial(_build, options), listener, workers, ready=ready):
-        _cannot_run(ctx, "a worker ended by itself; its reason stands above")
+        _cannot_run(ctx, "a worker ended on its own; its output above says why")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,7 +170,7 @@ class _Options:
     """What an application is made of, in this process or in a worker."""
 
     config: str
-    max_body: int
+    max_body: int | None
     limits: Limits
     server_key: str | None
     allowed_hosts: tuple[str, ...] | None
@@ -222,8 +216,9 @@ def _made(
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     # The ready line and the exit say what uvicorn would.
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+    size = {} if options.max_body is None else {"max_body": options.max_body}
     return Switchyard.from_loaded(policy, registry, replay=replay).asgi(
-        max_body=options.max_body,
+        **size,
         limits=options.limits,
         server_key=options.server_key,
         allowed_hosts=options.allowed_hosts,
@@ -275,7 +270,7 @@ def _server_key(host: str, variable: str | None, *, insecure: bool) -> str | Non
     if not _is_loopback(host) and not insecure:
         raise click.UsageError(
             f"--host {host} can be reached from other machines: name the variable that holds a "
-            "key for callers with --api-key-env VAR, or say --insecure"
+            "key for callers with --api-key-env VAR, or pass --insecure"
         )
     return None
 
@@ -311,8 +306,7 @@ def _check_replay(replay: Replay | None, *, workers: int, dry_run: bool) -> None
         return
     if workers > 1:
         raise click.UsageError(
-            "--record and --replay count how often a call came, in one process: they need "
-            "--workers 1"
+            "--record and --replay count calls in one process, so they require --workers 1"
         )
     if dry_run:
         raise click.UsageError(

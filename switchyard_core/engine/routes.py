@@ -17,7 +17,7 @@ from switchyard_core.identity import MAX_LENGTH, Identity, read_identity, unfit_
 from switchyard_core.jsonio.path import compile_path
 from switchyard_core.mutation import MutationRules, compile_rules
 from switchyard_core.plugins import PluginRegistry
-from switchyard_core.plugins.routers import router_problem
+from switchyard_core.plugins.loading import router_problem
 from switchyard_core.policy.models import Policy, Route
 from switchyard_core.request import Request
 from switchyard_core.router import (

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from switchyard_core.plugins.contributions import Kind
-from switchyard_core.plugins.loading import PluginInfo
+from switchyard_core.plugins.loading import Kind, PluginInfo
 from switchyard_core.plugins.registry import Conflict, PluginRegistry
 
 __all__ = ["Conflict", "Kind", "PluginInfo", "PluginRegistry"]

@@ -1,25 +1,67 @@
-"""Loads one plugin at a time: imports it, checks its hooks, collects what it declares.
+"""Loads one plugin at a time: imports it, checks its hooks and everything that it declares.
 
-Nothing here raises for a plugin's fault; the fault is put on the plugin's record.
+Nothing here raises for a fault of a plugin; the fault is put on the record of the plugin.
 """
 
 from __future__ import annotations
 
 import inspect
+import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from importlib.metadata import EntryPoint
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal, get_args
 
 import pluggy
+import tomli
+from pydantic import BaseModel, ValidationError
+from pydantic_core import to_json
 
 from switchyard_core import hookspecs
+from switchyard_core.decision import Latch, Remember, UpdateRecord
+from switchyard_core.declarations import (
+    WIRE_FORMATS,
+    LatchStoreType,
+    LintRule,
+    MutationPack,
+    PlanStoreType,
+    RewriteType,
+    RouteType,
+    Tool,
+)
 from switchyard_core.errors import PluginError
-from switchyard_core.plugins.contributions import KINDS, Contribution, Kind, collect
+from switchyard_core.mutation.schema import RuleSetModel
+from switchyard_core.tools import spec_of
 
-__all__ = ["Candidate", "PluginInfo", "from_entry_points", "load_all"]
+__all__ = [
+    "KINDS",
+    "Candidate",
+    "Contribution",
+    "Kind",
+    "PluginInfo",
+    "collect",
+    "from_entry_points",
+    "latching_effect",
+    "load_all",
+    "router_problem",
+]
+
+
+#: What a name belongs to.
+Kind = Literal[
+    "route_type", "mutation_pack", "latch_store", "plan_store", "tool", "rewrite", "lint_rule"
+]
+
+#: All kinds, in the order in which they are listed.
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+#: Most characters of a tool's name, in the strictest of the wire formats.
+_TOOL_NAME = 64
+_LINT_CODE = re.compile(r"[A-Z]{2,8}[0-9]{2,4}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,72 +91,56 @@ class PluginInfo:
     @property
     def label(self) -> str:
         """The plugin with its distribution and version, as messages name it."""
-        return _label(self.name, self.distribution, self.version)
+        source = f" ({self.distribution} {self.version})" if self.distribution else ""
+        return f"`{self.name}`{source}"
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True)
 class Candidate:
     """A plugin while the registry is being built.
 
     Args:
-        name: Entry-point name.
-        distribution: Distribution that installed it, ``""`` if unknown.
-        version: Version of that distribution.
+        info: What is known of it.
         load: Gives the plugin; may raise whatever an import raises.
-        error: Why it is broken, ``""`` if it is not.
-        code: SY5xx code of the error.
         hooks: Names of its hooks with the implementations.
         gives: What it declares.
     """
 
-    name: str
-    distribution: str = ""
-    version: str = ""
+    info: PluginInfo
     load: Callable[[], object]
-    error: str = ""
-    code: str = ""
     hooks: tuple[tuple[str, pluggy.HookImpl], ...] = ()
     gives: list[Contribution] = field(default_factory=list)
 
-    @property
-    def label(self) -> str:
-        """The plugin with its distribution and version, as messages name it."""
-        return _label(self.name, self.distribution, self.version)
-
     def fail(self, code: str, reason: str) -> None:
-        """Record that the plugin is broken; nothing of it is used.
-
-        Args:
-            code: SY5xx code.
-            reason: Continues the sentence that begins with the plugin's name.
-        """
-        self.error, self.code = f"plugin {self.label} {reason}", code
+        """Record that the plugin is broken; the reason continues a sentence about it."""
+        error = f"plugin {self.info.label} {reason}"
+        self.info = replace(self.info, state="broken", code=code, error=error)
         self.gives, self.hooks = [], ()
 
-    def info(self) -> PluginInfo:
+    def finished(self) -> PluginInfo:
         """Return the plugin's record."""
-        gives: dict[Kind, tuple[str, ...]] = {
-            kind: tuple(g.name for g in self.gives if g.kind == kind) for kind in KINDS
-        }
-        return PluginInfo(
-            name=self.name,
-            distribution=self.distribution,
-            version=self.version,
-            state="broken" if self.error else "ok",
-            error=self.error,
-            code=self.code,
-            gives=MappingProxyType({kind: names for kind, names in gives.items() if names}),
+        gives: dict[Kind, list[str]] = {}
+        for given in sorted(self.gives, key=lambda given: KINDS.index(given.kind)):
+            gives.setdefault(given.kind, []).append(given.name)
+        return replace(
+            self.info,
+            gives=MappingProxyType({kind: tuple(names) for kind, names in gives.items()}),
             hooks=tuple(name for name, _ in self.hooks),
         )
 
 
-def _label(name: str, distribution: str, version: str) -> str:
-    return f"`{name}` ({distribution} {version})" if distribution else f"`{name}`"
-
-
 def from_entry_points(points: Iterable[EntryPoint]) -> list[Candidate]:
-    """Return one candidate per distinct entry point."""
-    return [_from_entry_point(point) for point in _distinct(points)]
+    """Return one candidate per distinct entry point.
+
+    Two metadata folders of one distribution give the same entry point twice.
+    """
+    found: dict[tuple[str, str, str], Candidate] = {}
+    for point in points:
+        name = point.dist.name if point.dist is not None else ""
+        version = point.dist.version if point.dist is not None else ""
+        info = PluginInfo(name=point.name, distribution=name, version=version)
+        found.setdefault((point.name, point.value, name), Candidate(info, point.load))
+    return list(found.values())
 
 
 def load_all(candidates: Sequence[Candidate]) -> None:
@@ -123,34 +149,16 @@ def load_all(candidates: Sequence[Candidate]) -> None:
     manager = pluggy.PluginManager(hookspecs.PROJECT)
     manager.add_hookspecs(hookspecs)
     for candidate in candidates:
-        if not candidate.error:
+        if candidate.info.state == "ok":
             _register(manager, candidate)
-
-
-def _from_entry_point(point: EntryPoint) -> Candidate:
-    distribution = point.dist
-    return Candidate(
-        name=point.name,
-        distribution=distribution.name if distribution is not None else "",
-        version=distribution.version if distribution is not None else "",
-        load=point.load,
-    )
-
-
-def _distinct(points: Iterable[EntryPoint]) -> list[EntryPoint]:
-    """Drop repeats of one entry point, as two metadata folders of one distribution give them."""
-    seen: dict[tuple[str, str, str], EntryPoint] = {}
-    for point in points:
-        owner = point.dist.name if point.dist is not None else ""
-        seen.setdefault((point.name, point.value, owner), point)
-    return list(seen.values())
 
 
 def _refuse_shared_names(candidates: Sequence[Candidate]) -> None:
     for candidate in candidates:
-        rivals = [c for c in candidates if c.name == candidate.name and c is not candidate]
+        name = candidate.info.name
+        rivals = [c.info for c in candidates if c.info.name == name and c is not candidate]
         if rivals:
-            others = ", ".join(c.label for c in rivals)
+            others = ", ".join(info.label for info in rivals)
             candidate.fail("SY502", f"is not used: its name is also claimed by {others}")
 
 
@@ -162,11 +170,11 @@ def _register(manager: pluggy.PluginManager, candidate: Candidate) -> None:
         candidate.fail("SY501", f"could not be imported: {_reason(error)}")
         return
     try:
-        manager.register(plugin, name=candidate.name)
+        manager.register(plugin, name=candidate.info.name)
         manager.check_pending()
     except (pluggy.PluginValidationError, ValueError, TypeError, AttributeError) as error:
-        if manager.get_plugin(candidate.name) is plugin:
-            manager.unregister(name=candidate.name)
+        if manager.get_plugin(candidate.info.name) is plugin:
+            manager.unregister(name=candidate.info.name)
         candidate.fail("SY504", f"breaks the hook contract: {_hook_reason(plugin, error)}")
         return
     candidate.hooks = tuple(
@@ -180,7 +188,9 @@ def _register(manager: pluggy.PluginManager, candidate: Candidate) -> None:
         candidate.fail("SY504", f"breaks the hook contract: {problem}")
         return
     try:
-        candidate.gives = collect(candidate.hooks, own=candidate.distribution == "switchyard-core")
+        candidate.gives = collect(
+            candidate.hooks, own=candidate.info.distribution == "switchyard-core"
+        )
     except PluginError as error:
         candidate.fail("SY506", str(error))
 
@@ -220,3 +230,193 @@ def _hook_problem(plugin: object, hooks: Sequence[tuple[str, pluggy.HookImpl]]) 
 def _reason(error: BaseException) -> str:
     text = str(error).strip()
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contribution:
+    """One declaration of a plugin."""
+
+    kind: Kind
+    name: str
+    declaration: Any
+    rule_set: RuleSetModel | None = None
+
+
+def collect(hooks: Sequence[tuple[str, pluggy.HookImpl]], *, own: bool) -> list[Contribution]:
+    """Call a plugin's declaring hooks and check what they return.
+
+    Raises:
+        PluginError: The plugin broke its contract; the text continues "plugin `x` ...".
+    """
+    found: list[Contribution] = []
+    for hook, impl in hooks:
+        if hook not in _READERS:
+            continue
+        kind, wanted, check = _READERS[hook]
+        for declaration in _returned(hook, impl):
+            if not isinstance(declaration, wanted):
+                given = type(declaration).__name__
+                _refuse(f"returns `{given}` from `{hook}`, which wants `{wanted.__name__}`")
+            name = declaration.code if isinstance(declaration, LintRule) else declaration.name
+            word = kind.replace("_", " ")
+            if kind != "lint_rule" and not (isinstance(name, str) and _NAME.fullmatch(name)):
+                _refuse(f"gives a {word} a name that is not snake_case: {name!r}")
+            if any((given.kind, given.name) == (kind, name) for given in found):
+                _refuse(f"gives the {word} `{name}` twice")
+            check(declaration)
+            rule_set = _rule_set(declaration) if isinstance(declaration, MutationPack) else None
+            found.append(
+                Contribution(kind=kind, name=name, declaration=declaration, rule_set=rule_set)
+            )
+    for each in found if not own else ():
+        if each.kind == "lint_rule" and each.name.startswith("SY"):
+            _refuse(f"gives lint rule `{each.name}`; the prefix SY belongs to switchyard")
+    return found
+
+
+def _refuse(reason: str) -> None:
+    raise PluginError(reason)
+
+
+def _returned(hook: str, impl: pluggy.HookImpl) -> list[Any]:
+    function: Callable[[], Any] = impl.function
+    try:
+        return list(function())
+    except Exception as error:
+        msg = f"failed in `{hook}`: {type(error).__name__}: {error}"
+        raise PluginError(msg) from error
+
+
+def _check_route_type(declared: RouteType) -> None:
+    options = declared.options
+    if not (isinstance(options, type) and issubclass(options, BaseModel)):
+        _refuse(f"gives route type `{declared.name}` options that are not a pydantic model")
+    if options.model_config.get("extra") != "forbid":
+        _refuse(
+            f"gives route type `{declared.name}` options that accept unknown keys; "
+            "inherit `switchyard_core.Options`"
+        )
+    if not callable(declared.router):
+        _refuse(f"gives route type `{declared.name}` a router that cannot be called")
+    if isinstance(declared.router, type):
+        # What a factory returns is seen only when a policy uses the type.
+        problem = router_problem(declared.router, declared.kind)
+        if problem:
+            router = declared.router.__name__
+            _refuse(
+                f"gives route type `{declared.name}` the router class `{router}`, which {problem}"
+            )
+
+
+def _check_store(declared: LatchStoreType | PlanStoreType) -> None:
+    if not callable(declared.factory):
+        word = "latch" if isinstance(declared, LatchStoreType) else "plan"
+        _refuse(f"gives {word} store `{declared.name}` a factory that cannot be called")
+
+
+def _check_tool(declared: Tool) -> None:
+    tool = f"gives tool `{declared.name}`"
+    if len(declared.name) > _TOOL_NAME:
+        _refuse(f"{tool} a name of more than {_TOOL_NAME} characters")
+    if not (isinstance(declared.description, str) and declared.description.strip()):
+        _refuse(f"{tool} a description that is blank or not text; models choose by it")
+    parameters = declared.parameters
+    if not (isinstance(parameters, type) and issubclass(parameters, BaseModel)):
+        _refuse(f"{tool} parameters that are not a pydantic model")
+    try:
+        spec_of(declared)
+    except ValueError as error:
+        msg = f"{tool} parameters that {error}"
+        raise PluginError(msg) from error
+    if not callable(declared.function):
+        _refuse(f"{tool} a function that cannot be called")
+    timeout = declared.timeout_s
+    if isinstance(timeout, bool) or not isinstance(timeout, int | float):
+        _refuse(f"{tool} a `timeout_s` that is not a number")
+    if not (math.isfinite(timeout) and timeout > 0):
+        _refuse(f"{tool} the `timeout_s` {timeout!r}, which is not above 0 and finite")
+    if not isinstance(declared.side_effects, bool):
+        _refuse(f"{tool} `side_effects` that are neither true nor false")
+
+
+def _check_rewrite(declared: RewriteType) -> None:
+    unknown = sorted(set(declared.functions) - set(WIRE_FORMATS))
+    if unknown:
+        _refuse(f"gives rewrite `{declared.name}` for unknown wire formats: {', '.join(unknown)}")
+    if not all(callable(function) for function in declared.functions.values()):
+        _refuse(f"gives rewrite `{declared.name}` a function that cannot be called")
+
+
+def _check_lint_rule(declared: LintRule) -> None:
+    if not _LINT_CODE.fullmatch(declared.code):
+        _refuse(f"gives a lint rule the code {declared.code!r}, which is not like `ABC123`")
+    if not callable(declared.check):
+        _refuse(f"gives lint rule `{declared.code}` a check that cannot be called")
+
+
+def _check_pack(declared: MutationPack) -> None:
+    if not isinstance(declared.text, str):
+        _refuse(f"gives mutation pack `{declared.name}` a text that is not a string")
+
+
+def _rule_set(pack: MutationPack) -> RuleSetModel:
+    place = f" ({pack.source})" if pack.source else ""
+    try:
+        return RuleSetModel.model_validate_json(to_json(tomli.loads(pack.text)))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        msg = f"gives mutation pack `{pack.name}`{place} that is not a rule set: {where}: "
+        raise PluginError(msg + first["msg"]) from error
+    except (ValueError, RecursionError) as error:
+        msg = f"gives mutation pack `{pack.name}`{place} that is not TOML: {error}"
+        raise PluginError(msg) from error
+
+
+_READERS: Mapping[str, tuple[Kind, type, Callable[[Any], None]]] = MappingProxyType(
+    {
+        "switchyard_route_types": ("route_type", RouteType, _check_route_type),
+        "switchyard_mutation_packs": ("mutation_pack", MutationPack, _check_pack),
+        "switchyard_latch_stores": ("latch_store", LatchStoreType, _check_store),
+        "switchyard_plan_stores": ("plan_store", PlanStoreType, _check_store),
+        "switchyard_tools": ("tool", Tool, _check_tool),
+        "switchyard_rewrites": ("rewrite", RewriteType, _check_rewrite),
+        "switchyard_lint_rules": ("lint_rule", LintRule, _check_lint_rule),
+    }
+)
+
+
+def router_problem(router: object, kind: Literal["routes", "answers"]) -> str:
+    """Return what is wrong with the methods of a router, ``""`` when nothing is.
+
+    Returns:
+        The end of a sentence that begins with the router.
+    """
+    method = getattr(router, "route", None)
+    if not callable(method):
+        return "has no method `route`"
+    if inspect.isroutine(method) and not inspect.iscoroutinefunction(inspect.unwrap(method)):
+        return "has a method `route` that is not `async def`"
+    if kind == "routes":
+        return ""
+    method = getattr(router, "answer", None)
+    if not callable(method):
+        return "writes its own answers but has no method `answer`"
+    if inspect.isroutine(method) and not inspect.isasyncgenfunction(inspect.unwrap(method)):
+        return (
+            "has a method `answer` that is not an asynchronous generator: `async def` with `yield`"
+        )
+    return ""
+
+
+def latching_effect(router: object) -> str:
+    """Return the name of an effect that a router's own methods make and that needs a latch store.
+
+    ``""`` when none is seen: one that a function outside of the class makes is not.
+    """
+    for kind in type(router).__mro__:
+        for method in filter(inspect.isfunction, vars(kind).values()):
+            for name in method.__code__.co_names:
+                if method.__globals__.get(name) in (Latch, UpdateRecord, Remember):
+                    return name
+    return ""

@@ -27,8 +27,14 @@ from switchyard_core.declarations import (
 )
 from switchyard_core.errors import PluginError
 from switchyard_core.mutation.schema import RuleSetModel
-from switchyard_core.plugins.contributions import Contribution, Kind
-from switchyard_core.plugins.loading import Candidate, PluginInfo, from_entry_points, load_all
+from switchyard_core.plugins.loading import (
+    Candidate,
+    Contribution,
+    Kind,
+    PluginInfo,
+    from_entry_points,
+    load_all,
+)
 
 __all__ = ["Conflict", "PluginRegistry"]
 
@@ -76,7 +82,7 @@ class PluginRegistry:
     def __init__(
         self, plugins: Iterable[tuple[str, object]] = (), *, _candidates: Sequence[Candidate] = ()
     ) -> None:
-        given = [Candidate(name=name, load=_giver(plugin)) for name, plugin in plugins]
+        given = [Candidate(PluginInfo(name=name), _giver(plugin)) for name, plugin in plugins]
         self._build([*given, *_candidates])
 
     @classmethod
@@ -177,10 +183,10 @@ class PluginRegistry:
         )
 
     def _build(self, candidates: list[Candidate]) -> None:
-        candidates.sort(key=lambda candidate: (candidate.name, candidate.distribution))
+        candidates.sort(key=lambda candidate: (candidate.info.name, candidate.info.distribution))
         load_all(candidates)
         given, self.conflicts = _settle(candidates)
-        self.plugins = tuple(candidate.info() for candidate in candidates)
+        self.plugins = tuple(candidate.finished() for candidate in candidates)
         self.route_types = _by_name(given, "route_type")
         self.latch_stores = _by_name(given, "latch_store")
         self.plan_stores = _by_name(given, "plan_store")
@@ -195,7 +201,7 @@ class PluginRegistry:
         self.notify_decision = _notifier(candidates, "switchyard_decision_made")
         self.notify_finished = _notifier(candidates, "switchyard_request_finished")
         self.command_hooks = tuple(
-            (c.label, impl.function)
+            (c.info.label, impl.function)
             for c in candidates
             for hook, impl in c.hooks
             if hook == "switchyard_register_commands"
@@ -221,7 +227,7 @@ def _settle(candidates: Sequence[Candidate]) -> tuple[list[Contribution], tuple[
             kind=kind,
             name=name,
             message=f"{kind.replace('_', ' ')} `{name}` is given by "
-            + " and by ".join(c.label for c in rivals),
+            + " and by ".join(c.info.label for c in rivals),
         )
         for (kind, name), rivals in owners.items()
         if len(rivals) > 1
@@ -237,7 +243,7 @@ def _by_name(given: Iterable[Contribution], kind: Kind) -> Mapping[str, Any]:
 def _notifier(candidates: Sequence[Candidate], hook: str) -> Callable[[Any, Any], None]:
     """Resolve an event to plain calls; without an implementation nothing is called."""
     calls = tuple(
-        (candidate.name, impl.function, tuple(_EVENTS[hook].index(a) for a in impl.argnames))
+        (candidate.info.name, impl.function, tuple(_EVENTS[hook].index(a) for a in impl.argnames))
         for candidate in candidates
         for name, impl in candidate.hooks
         if name == hook

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from switchyard_core.declarations import WIRE_FORMATS, LatchOptions, ReferenceKind, WireFormat
-from switchyard_core.plugins.routers import latching_effect, router_problem
+from switchyard_core.plugins.loading import latching_effect, router_problem
 from switchyard_core.policy.draft import Draft
 from switchyard_core.policy.models import Route
 from switchyard_core.policy.places import Location

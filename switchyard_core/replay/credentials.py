@@ -1,4 +1,4 @@
-"""Keeps credentials out of recordings: what holds one is not written at all.
+"""What of a call may be kept: headers, statuses, and nothing that holds a credential.
 
 A recording is committed and shared. Cutting a secret out would change what was sent, so the
 person who records decides; the message names the field and never its value.
@@ -12,16 +12,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from importlib.resources import files
 from typing import Any
+
+import tomli
 
 from switchyard_core.patterns import linear, pattern_set
 from switchyard_core.policy.secrets import shown
-from switchyard_core.replay.keys import object_of
-from switchyard_core.replay.tables import plain_name, tables
+from switchyard_core.replay.recording import object_of
 from switchyard_core.upstream.played import MAX_DEPTH
 
-__all__ = ["credential_in_body", "credential_in_stream", "without_credentials"]
+__all__ = ["credential_in_body", "credential_in_stream", "listed", "without_credentials"]
+
 
 # Searched in whatever a model says, so no text may slow them down.
 _KNOWN = pattern_set(
@@ -40,7 +44,7 @@ _KNOWN = pattern_set(
 #: What begins as keys of OpenAI, Anthropic, Stripe and those like them do.
 _PREFIXED = linear(r"(?:sk|pk|rk)[-_][A-Za-z0-9_-]+")
 _PREFIXES = frozenset({"sk", "pk", "rk"})
-#: Words that may stand between such a beginning and the key, as in `sk-proj-…`.
+#: Words that may come between such a prefix and the key, as in `sk-proj-…`.
 _MOST_WORDS = 8
 _SENT = linear(r"(?i:\b(?:bearer|basic))\s+([A-Za-z0-9+/_.=-]{16,})")
 #: User and password in a URL, and the placeholders that every manual has.
@@ -52,13 +56,18 @@ _PLACEHOLDER = linear(
 #: digits, capitals and small letters.
 _MIXED_WORD, _LONG_WORD, _LONG_KEY = 12, 20, 32
 _DIGIT = re.compile(r"[0-9]")
+_PUNCTUATION = re.compile(r"[-_]")
+
+
+@cache
+def listed(name: str) -> Mapping[Any, None]:
+    """Return the members of a list of ``recordings.toml``, in their order."""
+    path = files("switchyard_core.replay").joinpath("recordings.toml")
+    return dict.fromkeys(tomli.loads(path.read_text(encoding="utf-8"))[name])
 
 
 def credential_in_body(body: bytes) -> str | None:
-    """Return where a body seems to hold a credential, ``None`` when it does not.
-
-    Args:
-        body: A whole body; text that is no JSON object is looked at as it is.
+    """Return where a whole body seems to hold a credential, ``None`` when it does not.
 
     Returns:
         A path such as ``tools[0].headers.Authorization``, or ``the body``.
@@ -73,9 +82,6 @@ def credential_in_stream(body: bytes) -> str | None:
     """Return where a stream of events seems to hold a credential, ``None`` when it does not.
 
     Each event is looked at, and the texts that their pieces make together.
-
-    Args:
-        body: The whole stream.
     """
     pieces: dict[tuple[str, ...], list[str]] = {}
     number = 0
@@ -122,10 +128,10 @@ def _found(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[str | int,
         for key, item in value.items():
             if not isinstance(item, str):
                 yield from _found(item, (*path, key))
-            elif plain_name(key) in tables().credential_fields:
+            elif _PUNCTUATION.sub("", key.lower()) in listed("credential_fields"):
                 if item.strip():
                     yield (*path, key)
-            elif key not in tables().opaque_fields and _of_text(item):
+            elif key not in listed("opaque_fields") and _of_text(item):
                 yield (*path, key)
     elif isinstance(value, list):
         for index, item in enumerate(value):
@@ -185,12 +191,12 @@ def _is_random(word: str) -> bool:
 
 
 def _pieces(value: Any, group: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield the texts of an event that go on in the next, by what tells them apart."""
+    """Yield the texts of an event that continue in the next, by what tells them apart."""
     if isinstance(value, dict):
         marks = tuple(f"{key}={value[key]}" for key in ("index", "output_index") if key in value)
         for key, item in value.items():
             if isinstance(item, str):
-                if key in tables().delta_fields:
+                if key in listed("delta_fields"):
                     yield (*group, *marks, key), item
             else:
                 yield from _pieces(item, (*group, *marks))

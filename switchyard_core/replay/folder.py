@@ -20,11 +20,7 @@ _LONGEST = 60
 
 
 def recording_files(directory: Path) -> list[Path]:
-    """Return the files that count as recordings, sorted: all JSON files that are not hidden.
-
-    Args:
-        directory: The folder; one that is not there has none.
-    """
+    """Return the files that count as recordings, sorted: all JSON files that are not hidden."""
     if not directory.is_dir():
         return []
     return sorted(
@@ -49,13 +45,7 @@ def recording_findings(directory: Path) -> tuple[Finding, ...]:
 
 
 def file_name(key: str, route: str, role: str) -> str:
-    """Return the name of a recording's file.
-
-    Args:
-        key: Key of the call.
-        route: Name of its route; what no file name may hold is replaced.
-        role: What the call is for, likewise.
-    """
+    """Return the name of a recording's file."""
     parts = (_UNSAFE.sub("_", part).strip("._")[:_LONGEST] for part in (route, role))
     return "-".join((key, *(part or "call" for part in parts))) + ".json"
 
@@ -67,7 +57,7 @@ class Folder:
         directory: The folder; it is made when the first recording is written.
 
     Raises:
-        ReplayError: It is no folder, or a file in it is no recording, or two are of one call;
+        ReplayError: It is not a folder, a file in it is not a recording, or two record one call;
             it carries all findings of all files.
     """
 
@@ -76,7 +66,7 @@ class Folder:
         self._recordings: dict[str, Recording] = {}
         if directory.exists() and not directory.is_dir():
             raise ReplayError(
-                f"`{directory}` is a file, and recordings need a folder", path=str(directory)
+                f"`{directory}` is a file, not a folder of recordings", path=str(directory)
             )
         findings = [each for file in recording_files(directory) for each in self._read(file)]
         if findings:
@@ -92,8 +82,8 @@ class Folder:
         if not _NAME.fullmatch(file.name):
             yield _misnamed(
                 file,
-                f"`{file.name}` is not named as a recording is, `<key>-<route>-<role>.json`",
-                "move it: the folder of recordings holds no other JSON files",
+                f"`{file.name}` is not named `<key>-<route>-<role>.json`, as recordings are",
+                "move it: the folder of recordings must not contain other JSON files",
             )
             return
         recording, findings = Recording.read(file)

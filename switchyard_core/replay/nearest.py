@@ -9,8 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from switchyard_core.replay.credentials import without_credentials
-from switchyard_core.replay.keys import fields_of, object_of
-from switchyard_core.replay.recording import Recording
+from switchyard_core.replay.recording import Recording, fields_of, object_of
 
 __all__ = ["difference", "nearest"]
 
@@ -30,13 +29,6 @@ def nearest(
 
     The one whose conversation begins with the most equal items counts as nearest, then the one
     with the fewest differing lines.
-
-    Args:
-        recordings: All there are.
-        method: HTTP method of the call.
-        path: Its path.
-        body: Its body.
-        fields: The fields that count.
     """
     items = _conversation(body)
     found = [each for each in recordings if (each.method, each.path) == (method, path)]
@@ -59,11 +51,6 @@ def difference(recording: Recording, body: bytes, fields: Sequence[str]) -> list
 
     Only fields that count are compared. Long texts are broken into lines; a line that seems to
     hold a credential is hidden.
-
-    Args:
-        recording: What is recorded.
-        body: Body of the call.
-        fields: The fields that count.
     """
     before, after = _lines(recording.body, fields), _lines(body, fields)
     # A history may have 100 000 lines, and comparing takes the square of that: what is equal at
@@ -79,7 +66,7 @@ def difference(recording: Recording, body: bytes, fields: Sequence[str]) -> list
 
 def _unified(before: list[str], after: list[str]) -> list[str]:
     """Return a unified diff without heads: the numbers of lines that no file has would mislead."""
-    # Braces and brackets are no junk here: of a short window every line is worth comparing.
+    # No line is junk: braces and brackets matter in a short window.
     matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
     lines: list[str] = []
     for group in matcher.get_grouped_opcodes(1):

@@ -1,7 +1,12 @@
-"""One recorded call: its file, read and written."""
+"""One recorded call: its key, its file, and its body, readable where it can be and exact always."""
 
 from __future__ import annotations
 
+import base64
+import binascii
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
@@ -9,35 +14,173 @@ from typing import Any, Self
 from switchyard_core.errors import Finding
 from switchyard_core.jsonio.printing import pretty
 from switchyard_core.jsonio.tree import ObjectText, encode
-from switchyard_core.replay.bodies import (
-    dumped_body,
-    dumped_chunk,
-    is_layout,
-    is_shown_as_object,
-    loaded_body,
-    loaded_chunk,
-)
-from switchyard_core.replay.keys import KEY_DIGITS, key_of, object_of
 from switchyard_core.upstream.played import (
     MAX_DEPTH,
     Problem,
     UnreadableError,
     answer_problems,
     findings_of,
+    is_deeper,
     parsed,
     read_played,
 )
 
-__all__ = ["VERSION", "Answer", "Recording"]
+__all__ = [
+    "KEY_DIGITS",
+    "VERSION",
+    "Answer",
+    "Recording",
+    "dumped_body",
+    "dumped_chunk",
+    "fields_of",
+    "is_layout",
+    "is_shown_as_object",
+    "key_of",
+    "loaded_body",
+    "loaded_chunk",
+    "object_of",
+]
 
+#: Hexadecimal digits of the key that name a file.
+KEY_DIGITS = 16
 #: Version of the file's format.
 VERSION = 1
 #: Of whole answers; what is below is only said before one.
 _STATUSES = range(200, 600)
 #: Levels of a file around the body of an answer.
 _AROUND_BODY = 3
-
 _Path = tuple[str | int, ...]
+#: Ways to write JSON that providers use, by their name in a recording.
+_LAYOUTS: dict[str, dict[str, Any]] = {
+    "compact": {"separators": (",", ":")},
+    "spaced": {},
+    "indented": {"indent": 2},
+}
+#: After the name of a layout: the body ends with a line break.
+_LINE = ", line break"
+_BASE64 = "base64"
+
+
+def key_of(method: str, path: str, body: bytes, fields: Sequence[str]) -> str:
+    """Return the key of a call, 16 hexadecimal digits.
+
+    It is the beginning of the SHA-256 of method, path and the listed fields of the body as
+    canonical JSON: neither the order of keys nor white space counts. A body that is not a
+    JSON object counts byte by byte.
+
+    Args:
+        method: HTTP method, upper case.
+        path: Path without query.
+        body: The body as sent.
+        fields: Names of the fields that count; ``a.b`` is the key ``b`` of the object ``a``.
+    """
+    call: dict[str, Any] = {"method": method, "path": path}
+    tree = object_of(body)
+    if tree is None:
+        call["bytes"] = hashlib.sha256(body).hexdigest()
+    else:
+        call["fields"] = dict(fields_of(tree, fields))
+    text = json.dumps(call, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode("ascii")).hexdigest()[:KEY_DIGITS]
+
+
+def fields_of(tree: dict[str, Any], fields: Sequence[str]) -> Iterator[tuple[str, Any]]:
+    """Yield name and value of the listed fields that a body has, in the order of the list."""
+    for name in fields:
+        value: Any = tree
+        for step in name.split("."):
+            if not isinstance(value, dict) or step not in value:
+                break
+            value = value[step]
+        else:
+            yield name, value
+
+
+def _refused(word: str) -> Any:
+    msg = f"`{word}` is not JSON"
+    raise ValueError(msg)
+
+
+def object_of(body: bytes) -> dict[str, Any] | None:
+    """Return a body as a tree, ``None`` when it is not a JSON object in UTF-8.
+
+    One that is nested deeper than what is played is not taken for one either: how deep
+    Python can read depends on who asks, and a key must not.
+    """
+    try:
+        # As text: of bytes `json` guesses the encoding, and nobody here speaks UTF-16.
+        tree = json.loads(body.decode("utf-8"), parse_constant=_refused)
+    except (ValueError, RecursionError):
+        return None
+    return tree if isinstance(tree, dict) and not is_deeper(tree) else None
+
+
+def is_shown_as_object(tree: Any) -> bool:
+    """Return whether a file has a body as it is, and not as a string or as base64."""
+    return isinstance(tree, dict) and set(tree) != {_BASE64}
+
+
+def is_layout(word: Any) -> bool:
+    """Return whether a word says how a body was spaced."""
+    return isinstance(word, str) and (word.removesuffix(_LINE) or "compact") in _LAYOUTS
+
+
+def dumped_body(body: bytes) -> tuple[bytes, str]:
+    """Return a body as JSON text for a file, and its layout, ``""`` when it is not an object.
+
+    A JSON object is kept as it is if its bytes can be restored from it; anything else is a
+    string, and base64 in an object when it is not UTF-8.
+    """
+    tree = object_of(body)
+    if is_shown_as_object(tree):
+        text = body.decode("utf-8")
+        end = _LINE if text.endswith("\n") else ""
+        for layout, arguments in _LAYOUTS.items():
+            if json.dumps(tree, ensure_ascii=False, **arguments) == text.removesuffix("\n"):
+                return body, layout + end
+    return dumped_chunk(body), ""
+
+
+def loaded_body(value: Any, layout: str) -> bytes:
+    """Return a body of a file; the inverse of :func:`dumped_body`.
+
+    Raises:
+        ValueError: The value is not one.
+    """
+    if is_shown_as_object(value):
+        arguments = _LAYOUTS[layout.removesuffix(_LINE) or "compact"]
+        text = json.dumps(value, ensure_ascii=False, **arguments)
+        return (text + "\n" * layout.endswith(_LINE)).encode("utf-8", "surrogatepass")
+    return loaded_chunk(value)
+
+
+def dumped_chunk(chunk: bytes) -> bytes:
+    """Return a piece of a body as JSON text: a string, or base64 when it is not UTF-8.
+
+    The latter is also what becomes of a piece that begins or ends inside a character.
+    """
+    try:
+        value: Any = chunk.decode("utf-8")
+    except UnicodeDecodeError:
+        value = {_BASE64: base64.b64encode(chunk).decode("ascii")}
+    return json.dumps(value, ensure_ascii=False).encode("utf-8")
+
+
+def loaded_chunk(value: Any) -> bytes:
+    """Return a piece of a body; the inverse of :func:`dumped_chunk`.
+
+    Raises:
+        ValueError: The value is not one.
+    """
+    if isinstance(value, str):
+        return value.encode("utf-8", "surrogatepass")
+    if isinstance(value, dict) and set(value) == {_BASE64} and isinstance(value[_BASE64], str):
+        try:
+            return base64.b64decode(value[_BASE64], validate=True)
+        except binascii.Error as error:
+            raise ValueError(str(error)) from error
+    msg = "a body is an object, a string, or base64 in an object"
+    raise ValueError(msg)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +191,7 @@ class Answer:
         status: HTTP status.
         headers: Those that are kept; lower-case names and values.
         chunks: The body without content encoding, in the pieces in which it is served.
-        stream: Whether the pieces stand in the file one by one.
+        stream: Whether the file has the pieces one by one.
     """
 
     status: int
@@ -68,16 +211,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recording:
-    """A call and the answers to it, in the order in which they came.
-
-    Args:
-        file: Where it stands.
-        key_fields: Fields of the body that its key is made of.
-        method: HTTP method.
-        path: Path without query.
-        body: The body as sent.
-        answers: One or more.
-    """
+    """A call and the answers to it, in the order in which they came."""
 
     file: Path
     key_fields: tuple[str, ...]
@@ -126,7 +260,7 @@ class Recording:
                     file=str(file),
                     line=error.line,
                     column=error.column,
-                    fix="repair the file, or remove it: the folder of recordings holds no others",
+                    fix="repair or remove the file: the folder must contain recordings only",
                 ),
             )
         reader = _Reader()

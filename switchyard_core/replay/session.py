@@ -1,4 +1,4 @@
-"""Recording and replaying in one process run."""
+"""Recording and replaying in one process run, at the two places where calls go out."""
 
 from __future__ import annotations
 
@@ -8,20 +8,19 @@ from os import PathLike
 from pathlib import Path
 from typing import Literal, get_args
 
-from switchyard_core.errors import ReplayError, ReplayMiss
+import httpx
+
+from switchyard_core.errors import ReplayError, ReplayMiss, UpstreamError
 from switchyard_core.policy.models import Client
 from switchyard_core.policy.recordings import default_key_fields
 from switchyard_core.replay.folder import Folder, file_name
-from switchyard_core.replay.keys import key_of
-from switchyard_core.replay.ledger import Ledger
 from switchyard_core.replay.nearest import difference, nearest
-from switchyard_core.replay.recording import Answer
-from switchyard_core.replay.tee import Tee, is_stream, whole
-from switchyard_core.replay.wrapping import ReplayUpstream
-from switchyard_core.replay.writing import Writer
+from switchyard_core.replay.recording import Answer, Recording, key_of
+from switchyard_core.replay.writing import Ledger, Tee, Writer, is_stream, whole
 from switchyard_core.upstream.base import Outgoing, Upstream, UpstreamResponse
+from switchyard_core.wire.endpoints import endpoint_of
 
-__all__ = ["Mode", "Replay"]
+__all__ = ["Mode", "Replay", "ReplayTransport", "ReplayUpstream"]
 
 #: What is done with calls: ``off`` sends them, ``replay`` answers from recordings and nothing
 #: else, ``record`` sends and records those that have none, ``refresh`` sends and records all.
@@ -33,8 +32,8 @@ _ADVICE = 'record it with `Replay(..., mode="record")`'
 class Replay:
     """A folder of recorded model calls, and what is done with it.
 
-    One object stands for one run: calls that are the same are answered in the order in which
-    they were recorded, the last answer again and again.
+    One object is for one run: equal calls are answered in the order in which they were
+    recorded, and then with the last answer.
 
     Args:
         directory: The folder.
@@ -44,8 +43,8 @@ class Replay:
         advice: How to record what is missing, for the message of a miss.
 
     Raises:
-        ReplayError: The folder cannot be used: a file in it is no recording, or in the mode
-            ``replay`` there is none.
+        ReplayError: The folder cannot be used: a file in it is not a recording, or in the mode
+            ``replay`` it is empty.
         ValueError: There is no such mode.
 
     Example:
@@ -76,7 +75,7 @@ class Replay:
         self._known = frozenset(each.file for each in self._folder or ())
         self._ledger = Ledger(refresh=mode == "refresh")
         if mode == "replay" and not self._known:
-            state = "has no recording in it" if self.directory.is_dir() else "does not exist"
+            state = "contains no recordings" if self.directory.is_dir() else "does not exist"
             raise ReplayError(
                 f"the folder of recordings `{self.directory}` {state}; {advice}",
                 path=str(self.directory),
@@ -109,9 +108,10 @@ class Replay:
             return True
         if self.mode != "record" or self._folder is None:
             return False
-        key = self._key(outgoing, key_fields)
+        fields = self._fields(key_fields)
+        key = key_of(outgoing.method, outgoing.path, outgoing.body, fields)
         recording = self._folder.get(key)
-        return recording is not None and self._ledger.seen(key) < len(recording.answers)
+        return recording is not None and self._ledger.calls[key] < len(recording.answers)
 
     async def send(
         self,
@@ -135,8 +135,10 @@ class Replay:
         """
         if self._folder is None:
             return await call()
-        key = self._key(outgoing, key_fields)
-        number = self._ledger.count(key)
+        fields = self._fields(key_fields)
+        key = key_of(outgoing.method, outgoing.path, outgoing.body, fields)
+        self._ledger.calls[key] += 1
+        number = self._ledger.calls[key]
         recording = self._folder.get(key)
         if recording is not None and (
             self.mode == "replay" or (self.mode == "record" and number <= len(recording.answers))
@@ -144,20 +146,26 @@ class Replay:
             self._ledger.used.add(recording.file)
             return _played(recording.answers[min(number, len(recording.answers)) - 1])
         if self.mode == "replay":
-            raise self._miss(key, outgoing, key_fields)
-        place = self.directory / file_name(key, outgoing.route, outgoing.role or outgoing.target)
-        fields = tuple(key_fields or self._key_fields)
-        writer = Writer(self._folder, self._ledger, place, outgoing, key, fields)
+            raise self._miss(key, outgoing, fields)
+        unanswered = Recording(
+            file=self._file(key, outgoing),
+            key_fields=fields,
+            method=outgoing.method,
+            path=outgoing.path,
+            body=outgoing.body,
+            answers=(),
+        )
+        writer = Writer(self._folder, self._ledger, unanswered, key)
         try:
             writer.check_request()
             answer = await call()
         except BaseException as error:
             writer.gave_up(type(error).__name__)
             raise
-        if not writer.wants(answer.status):
+        if not writer.accepts(answer.status):
             return answer
         if is_stream(answer):
-            tee = Tee(answer, outgoing, writer)
+            tee = Tee(answer, writer)
             return UpstreamResponse(answer.status, answer.headers, tee, tee.aclose)
         return await whole(answer, writer)
 
@@ -169,13 +177,14 @@ class Replay:
         """Return the files that calls of this run were answered from or recorded to, sorted."""
         return tuple(sorted(self._ledger.used))
 
-    def _key(self, outgoing: Outgoing, key_fields: Sequence[str] | None) -> str:
-        fields = key_fields or self._key_fields
-        return key_of(outgoing.method, outgoing.path, outgoing.body, fields)
+    def _fields(self, key_fields: Sequence[str] | None) -> tuple[str, ...]:
+        return tuple(key_fields or self._key_fields)
 
-    def _miss(self, key: str, outgoing: Outgoing, key_fields: Sequence[str] | None) -> ReplayMiss:
-        fields = tuple(key_fields or self._key_fields)
-        file = self.directory / file_name(key, outgoing.route, outgoing.role or outgoing.target)
+    def _file(self, key: str, outgoing: Outgoing) -> Path:
+        return self.directory / file_name(key, outgoing.route, outgoing.role or outgoing.target)
+
+    def _miss(self, key: str, outgoing: Outgoing, fields: tuple[str, ...]) -> ReplayMiss:
+        file = self._file(key, outgoing)
         recordings = list(self._folder or ())
         near = nearest(recordings, outgoing.method, outgoing.path, outgoing.body, fields)
         lines = [f"nothing is recorded for this call: key {key}, wanted file `{file}`"]
@@ -200,3 +209,118 @@ def _played(answer: Answer) -> UpstreamResponse:
             yield chunk
 
     return UpstreamResponse(answer.status, answer.headers, chunks())
+
+
+class ReplayUpstream:
+    """A connection that serves or records, around one that sends."""
+
+    def __init__(
+        self,
+        replay: Replay,
+        connect: Callable[[], Upstream],
+        key_fields: Sequence[str] | None = None,
+    ) -> None:
+        self._replay = replay
+        self._connect = connect
+        self._key_fields = key_fields
+        self._inner: Upstream | None = None
+
+    async def send(self, outgoing: Outgoing) -> UpstreamResponse:
+        """Answer a call from its recording, or send and record it.
+
+        Raises:
+            ReplayError: There is no recording, or none can be made.
+            UpstreamError: The provider gave no answer.
+        """
+        return await self._replay.send(outgoing, lambda: self._send(outgoing), self._key_fields)
+
+    async def _send(self, outgoing: Outgoing) -> UpstreamResponse:
+        if self._inner is None:
+            self._inner = self._connect()
+        return await self._inner.send(outgoing)
+
+    async def aclose(self) -> None:
+        """Close the inner connection, if there is one."""
+        if self._inner is not None:
+            await self._inner.aclose()
+
+
+class ReplayTransport(httpx.AsyncBaseTransport):
+    """The same for your own ``httpx.AsyncClient``: same files, same keys.
+
+    Requests pass as they are; recordings are made and found by method, path and body.
+
+    Args:
+        replay: The recordings.
+        inner: What sends; ``None`` makes httpx's own transport when the first call is sent, in
+            the mode ``replay`` never.
+        route: First word in the names of new files.
+
+    Example:
+        >>> transport = ReplayTransport(Replay("recordings"))       # doctest: +SKIP
+        >>> client = httpx.AsyncClient(transport=transport)         # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        replay: Replay,
+        inner: httpx.AsyncBaseTransport | None = None,
+        *,
+        route: str = "httpx",
+    ) -> None:
+        self._replay = replay
+        self._inner = inner
+        self._route = route
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Answer a request from its recording, or send and record it.
+
+        Raises:
+            ReplayError: There is no recording, or none can be made.
+            httpx.TransportError: The inner transport failed.
+        """
+        body = await request.aread()
+        found = endpoint_of(request.url.path)
+        outgoing = Outgoing(
+            wire_format=found[0] if found is not None else "openai_chat",
+            path=request.url.path,
+            headers=(),
+            body=body,
+            stream=False,
+            target="",
+            model="",
+            method=request.method,
+            route=self._route,
+        )
+        answer = await self._replay.send(outgoing, lambda: self._send(request))
+        return httpx.Response(
+            answer.status, headers=list(answer.headers), stream=_Body(answer), request=request
+        )
+
+    async def _send(self, request: httpx.Request) -> UpstreamResponse:
+        if self._inner is None:
+            self._inner = httpx.AsyncHTTPTransport()
+        answer = await self._inner.handle_async_request(request)
+        stream = answer.stream
+        if not isinstance(stream, httpx.AsyncByteStream):
+            msg = "the inner transport is not asynchronous"
+            raise UpstreamError(msg, kind="protocol")
+        headers = tuple((n.lower(), value) for n, value in answer.headers.multi_items())
+        return UpstreamResponse(answer.status_code, headers, aiter(stream), stream.aclose)
+
+    async def aclose(self) -> None:
+        """Close the inner transport, if there is one."""
+        if self._inner is not None:
+            await self._inner.aclose()
+
+
+class _Body(httpx.AsyncByteStream):
+    def __init__(self, answer: UpstreamResponse) -> None:
+        self._answer = answer
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for chunk in self._answer.chunks:
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._answer.aclose()

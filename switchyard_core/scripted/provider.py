@@ -12,7 +12,7 @@ from switchyard_core.errors import UpstreamError
 from switchyard_core.scripted.player import Player, Reply
 from switchyard_core.scripted.script import Script
 from switchyard_core.upstream.base import Outgoing, UpstreamResponse
-from switchyard_core.upstream.retry import Retries
+from switchyard_core.upstream.http import Retries
 
 __all__ = ["ScriptedUpstream"]
 
@@ -77,5 +77,5 @@ class ScriptedUpstream:
                 await self._sleep(reply.event_delay_s)
             yield chunk
         if reply.ending == "cut":
-            message = "the scripted provider broke off inside an answer"
+            message = "the scripted provider broke off in the middle of an answer"
             raise UpstreamError(message, kind="cut")

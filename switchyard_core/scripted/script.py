@@ -60,7 +60,7 @@ def _is_header(name: str) -> str:
 
 def _is_header_value(value: str) -> str:
     if header_problem("x", value):
-        msg = "has characters that no header can have"
+        msg = "has characters that a header cannot contain"
         raise ValueError(msg)
     return value
 

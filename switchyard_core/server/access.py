@@ -1,4 +1,4 @@
-"""Who may call the server: whoever has its key, and no web page that was not allowed.
+"""Who may call the server, and how much of it a caller may take.
 
 Any page that the operator opens can send requests to a server on the operator's machine, but it
 cannot choose two of their headers. Browsers send ``Origin`` with all that a page does beyond
@@ -10,13 +10,17 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
+import math
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from difflib import get_close_matches
+from typing import Any, Self
 
 from switchyard_core.errors import RequestError
 from switchyard_core.identity import Headers
 
-__all__ = ["Access", "host_name", "key_headers", "origin_name", "sendable"]
+__all__ = ["Access", "Limits", "host_name", "key_headers", "origin_name", "sendable"]
 
 _BEARER = "bearer "
 # Values of ``sec-fetch-site`` when another site's page loads a resource, without ``Origin``.
@@ -29,11 +33,6 @@ _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 
 class Access:
     """Decides which requests are served.
-
-    Args:
-        key: Key that callers must send, ``None`` for none.
-        hosts: Host names to accept besides ``localhost`` and IP addresses; ``None`` accepts all.
-        origins: Origins whose pages may call.
 
     Raises:
         ValueError: No caller can ever send such a key, host or origin.
@@ -58,9 +57,6 @@ class Access:
     def check_origin(self, headers: Headers) -> str:
         """Return the allowed origin that a request comes from, ``""`` if no page sent it.
 
-        Args:
-            headers: The request's headers.
-
         Raises:
             RequestError: 403, the request comes from a page that is not allowed.
         """
@@ -81,9 +77,6 @@ class Access:
 
     def check_host(self, headers: Headers) -> None:
         """Check the host name that a request is for.
-
-        Args:
-            headers: The request's headers.
 
         Raises:
             RequestError: 403, it is missing or not allowed.
@@ -146,12 +139,8 @@ def sendable(key: str) -> bool:
 def key_headers(headers: Headers, key: str) -> tuple[str, ...]:
     """Return the names of the headers that carry the server's key.
 
-    These headers are for this server alone and must be forgotten before a request goes on; a
+    These headers are for this server alone and must be dropped before a request is passed on; a
     caller's own credential for the provider travels in the other one.
-
-    Args:
-        headers: The request's headers.
-        key: The server's key.
 
     Raises:
         RequestError: 401, none does.
@@ -170,7 +159,7 @@ def key_headers(headers: Headers, key: str) -> tuple[str, ...]:
             found.append(name)
     if not found:
         raise RequestError(
-            message="this server needs its key: send it as `authorization: Bearer ...` or as "
+            message="an API key is required: send it as `authorization: Bearer ...` or as "
             "`x-api-key`",
             code="invalid_api_key",
             status=401,
@@ -204,3 +193,70 @@ def _plain_origin(origin: str) -> str:
 
 def _forbidden(message: str, code: str) -> RequestError:
     return RequestError(message=message, code=code, status=403)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Limits on requests and connections; ``docs/server.md`` lists all limits of the server.
+
+    The last three only apply to ``switchyard serve``: where the application is mounted, the host
+    handles connections.
+
+    Args:
+        headers: Maximum number of headers in a request; more get 431.
+        header_bytes: Maximum size of the request line and headers; more get 431.
+        body_timeout_s: Seconds in which the next 1 KiB of a body must arrive; a slower one gets
+            408.
+        header_timeout_s: Seconds until the headers must be complete; then the connection is
+            closed, with 408 if a part of them had arrived.
+        connections: Maximum number of open connections; a new one gets 503.
+        half_open: Maximum number of connections with incomplete headers; for a new one, the
+            oldest is closed.
+
+    Raises:
+        ValueError: One of them is not a positive number.
+    """
+
+    headers: int = 100
+    header_bytes: int = 64 * 1024
+    body_timeout_s: float = 60.0
+    header_timeout_s: float = 20.0
+    connections: int = 1000
+    half_open: int = 500
+
+    def __post_init__(self) -> None:
+        for name in _NAMES:
+            value = getattr(self, name)
+            if not 0 < value < math.inf:
+                msg = f"the limit `{name}` must be a positive number, not {value:g}"
+                raise ValueError(msg)
+
+    @classmethod
+    def from_words(cls, words: Iterable[str]) -> Self:
+        """Return the limits that a command line gives.
+
+        Args:
+            words: ``NAME=NUMBER``, such as ``headers=200``; the names are those above.
+
+        Raises:
+            ValueError: One of them is not that.
+        """
+        found: dict[str, Any] = {}
+        for word in words:
+            name, _, number = word.partition("=")
+            if name not in _NAMES:
+                near = get_close_matches(name, _NAMES, n=1)
+                hint = f"; did you mean `{near[0]}`?" if near else ""
+                msg = f"unknown limit `{name}` (limits: {', '.join(_NAMES)}){hint}"
+                raise ValueError(msg)
+            default = getattr(cls(), name)
+            try:
+                found[name] = type(default)(number)
+            except ValueError:
+                kind = "whole number" if isinstance(default, int) else "number"
+                msg = f"the limit `{name}` must be a {kind}, as in `{name}={default:g}`"
+                raise ValueError(msg) from None
+        return cls(**found)
+
+
+_NAMES = tuple(field.name for field in fields(Limits))

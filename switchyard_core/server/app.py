@@ -10,25 +10,26 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from switchyard_core.declarations import WireFormat
 from switchyard_core.engine.response import ends_task
 from switchyard_core.errors import RequestError
 from switchyard_core.jsonio.tree import encode
 from switchyard_core.request import Endpoint
-from switchyard_core.server.access import Access
-from switchyard_core.server.account import Account
-from switchyard_core.server.bodies import BodyLog
-from switchyard_core.server.decision import answer_decision
+from switchyard_core.server.access import Access, Limits
+from switchyard_core.server.access_log import BodyLog, LogEntry
 from switchyard_core.server.exchange import ClientGoneError, Exchange, Receive, Scope, Send
-from switchyard_core.server.fallback import METHODS, check_passable, pass_on
-from switchyard_core.server.gauges import route_gauges
-from switchyard_core.server.limits import Limits
-from switchyard_core.server.metrics import Gauge, Metrics
-from switchyard_core.server.models import model_list, models_of
+from switchyard_core.server.metrics import Metrics, gauges_of
+from switchyard_core.server.pages import answer_decision, model_list, models_of
 from switchyard_core.server.problems import caller_format, fail
-from switchyard_core.server.routed import RoutedCalls
+from switchyard_core.server.relay import (
+    METHODS,
+    check_passable,
+    decision_headers,
+    pass_on,
+    serve_call,
+)
 from switchyard_core.version import VERSION
 from switchyard_core.wire.endpoints import endpoint_of
 
@@ -45,8 +46,7 @@ _MODELS = "/models/"
 _JSON = re.compile(r"application/json|[\w.-]+/[\w.+-]+\+json", re.ASCII | re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class _Page:
+class _Page(NamedTuple):
     """A page of ours: its name, its method, what answers, and whether monitors ask for it."""
 
     name: str
@@ -61,7 +61,6 @@ class _Version:
 
     engine: Switchyard
     models: dict[str, dict[str, Any]]
-    routed: RoutedCalls
     running: int = 0
 
 
@@ -101,18 +100,15 @@ class SwitchyardApp:
         self._access = Access(key=server_key, hosts=allowed_hosts, origins=allowed_origins)
         self._bodies = BodyLog(log_bodies) if log_bodies is not None else None
         self._dry_run = dry_run
-        self._version = self._serving(engine)
+        self._version = _Version(engine, models_of(engine.policy))
         self._ending: list[_Version] = []
-        pages = (
-            _Page("root", "GET", self._root, probed=True),
-            _Page("health", "GET", self._health, probed=True),
-            _Page("metrics", "GET", self._metrics, probed=True),
-            _Page("stats", "GET", self._stats, probed=True),
-            _Page("models", "GET", self._model_list),
-            _Page("decision", "POST", self._decision),
-        )
         self._pages: Mapping[str, _Page] = {
-            "" if page.name == "root" else f"/{page.name}": page for page in pages
+            "": _Page("root", "GET", self._root, probed=True),
+            "/health": _Page("health", "GET", self._health, probed=True),
+            "/metrics": _Page("metrics", "GET", self._metrics, probed=True),
+            "/stats": _Page("stats", "GET", self._stats, probed=True),
+            "/models": _Page("models", "GET", self._model_list),
+            "/decision": _Page("decision", "POST", self._decision),
         }
         self._model_page = _Page("models", "GET", self._model)
 
@@ -130,16 +126,9 @@ class SwitchyardApp:
         Args:
             engine: A :meth:`~switchyard_core.switchyard.Switchyard.successor` of the present one.
         """
-        before, self._version = self._version, self._serving(engine)
+        before, self._version = self._version, _Version(engine, models_of(engine.policy))
         self._ending.append(before)
         await self._retire(before)
-
-    def _serving(self, engine: Switchyard) -> _Version:
-        return _Version(
-            engine=engine,
-            models=models_of(engine.policy),
-            routed=RoutedCalls(engine, self.metrics, dry_run=self._dry_run),
-        )
 
     async def _retire(self, version: _Version) -> None:
         """Close what a replaced version alone needs, once none of its requests is running."""
@@ -170,34 +159,34 @@ class SwitchyardApp:
             await send({"type": "lifespan.startup.complete"})
 
     async def _http(self, exchange: Exchange) -> None:
-        account = self._account(exchange, endpoint_of(exchange.path))
+        entry = self._entry(exchange, endpoint_of(exchange.path))
         # One version for all of the request, whatever is loaded meanwhile.
         version = self._version
         version.running += 1
         try:
-            await self._serve(account, version)
+            await self._serve(entry, version)
         except ClientGoneError as error:
-            account.failed(error)
+            entry.failed(error)
         except BaseException as error:
-            account.failed(error)
+            entry.failed(error)
             if exchange.started or ends_task(error):
                 # The host breaks the connection off: a cut answer must not look complete.
                 raise
             await fail(
                 exchange,
                 error,
-                account.wire_format,
-                version.routed.about(account.decision),
+                entry.wire_format,
+                decision_headers(version.engine, entry.decision),
                 drain=exchange.body_waits,
             )
         finally:
-            account.close(self.metrics)
+            entry.close(self.metrics)
             version.running -= 1
             await self._retire(version)
 
-    def _account(self, exchange: Exchange, found: tuple[WireFormat, Endpoint] | None) -> Account:
+    def _entry(self, exchange: Exchange, found: tuple[WireFormat, Endpoint] | None) -> LogEntry:
         if found is not None:
-            return Account(
+            return LogEntry(
                 exchange=exchange,
                 wire_format=found[0],
                 call=found[1],
@@ -206,25 +195,25 @@ class SwitchyardApp:
                 bodies=self._bodies,
             )
         page = self._page(exchange.plain)
-        return Account(
+        return LogEntry(
             exchange=exchange,
             wire_format=caller_format(exchange.plain, exchange.headers),
             call=page.name if page is not None else "unknown",
             quiet=exchange.method == "HEAD" or (page is not None and page.probed),
         )
 
-    async def _serve(self, account: Account, version: _Version) -> None:
-        exchange = account.exchange
+    async def _serve(self, entry: LogEntry, version: _Version) -> None:
+        exchange = entry.exchange
         self._admit(exchange)
         if exchange.allowed_origin and exchange.method == "OPTIONS":
-            account.call = "preflight"
+            entry.call = "preflight"
             await _allow(exchange)
-        elif account.routed:
+        elif entry.routed:
             _must_be_json(exchange)
             body = await self._read(exchange)
-            await version.routed.serve(account, cast("Endpoint", account.call), body)
+            await serve_call(entry, version.engine, self.metrics, body, dry_run=self._dry_run)
         else:
-            await self._other(account, version.engine)
+            await self._other(entry, version.engine)
 
     def _admit(self, exchange: Exchange) -> None:
         """Check who calls, and forget the headers that carry the server's key."""
@@ -243,9 +232,9 @@ class SwitchyardApp:
     async def _read(self, exchange: Exchange) -> bytes:
         return await exchange.read(self._max_body, self.limits.body_timeout_s)
 
-    async def _other(self, account: Account, engine: Switchyard) -> None:
-        """Serve what is no call to a model."""
-        exchange = account.exchange
+    async def _other(self, entry: LogEntry, engine: Switchyard) -> None:
+        """Serve a request that is not a call to a model."""
+        exchange = entry.exchange
         if exchange.method == "HEAD":
             # Claude Code probes its base URL, with whatever prefix, before it starts.
             await exchange.respond(200, b"")
@@ -255,7 +244,7 @@ class SwitchyardApp:
             allowed = page.method if page is not None else "POST"
             if page is None or exchange.method != allowed:
                 raise RequestError(
-                    message=f"`{exchange.method}` is not for this path; use `{allowed}`",
+                    message=f"`{exchange.method}` is not allowed here; use `{allowed}`",
                     code="method_not_allowed",
                     status=405,
                     headers={"allow": allowed},
@@ -265,19 +254,19 @@ class SwitchyardApp:
         name = engine.policy.fallback_client
         if name is None:
             raise RequestError(
-                message="nothing is served under this path; see `/v1/models` for what is",
+                message="nothing is served at this path; `/v1/models` lists the models",
                 code="not_found",
                 status=404,
             )
-        account.call, account.client = "fallback", name
+        entry.call, entry.client = "fallback", name
         check_passable(exchange)
         body = await self._read(exchange)
         async with exchange.watched():
             cut = await pass_on(
-                exchange, engine, name, body, account.wire_format, dry_run=self._dry_run
+                exchange, engine, name, body, entry.wire_format, dry_run=self._dry_run
             )
         if cut is not None:
-            account.failed(cut)
+            entry.failed(cut)
 
     def _page(self, plain: str) -> _Page | None:
         page = self._pages.get(plain)
@@ -292,13 +281,12 @@ class SwitchyardApp:
         await _json(exchange, {"status": "ok"})
 
     async def _metrics(self, exchange: Exchange) -> None:
-        text = self.metrics.as_text(await self._gauges())
-        await exchange.respond(
-            200, text.encode(), content_type="text/plain; version=0.0.4; charset=utf-8"
-        )
+        text = self.metrics.as_text(await gauges_of(self.engine, self.metrics.active))
+        await exchange.respond(200, text, content_type="text/plain; version=0.0.4; charset=utf-8")
 
     async def _stats(self, exchange: Exchange) -> None:
-        await _json(exchange, self.metrics.as_json(await self._gauges()))
+        gauges = await gauges_of(self.engine, self.metrics.active)
+        await _json(exchange, self.metrics.as_json(gauges))
 
     async def _model_list(self, exchange: Exchange) -> None:
         await _json(exchange, model_list(self._version.models, exchange.query))
@@ -321,28 +309,6 @@ class SwitchyardApp:
         _must_be_json(exchange)
         body = await self._read(exchange)
         await exchange.respond(200, await answer_decision(self.engine, body))
-
-    async def _gauges(self) -> list[Gauge]:
-        gauges = [
-            Gauge(
-                name="switchyard_active_requests",
-                help="Calls to models that are running.",
-                value=self.metrics.active,
-            )
-        ]
-        gauges += [
-            Gauge(
-                name="switchyard_upstream_connections",
-                help="Connections to providers: used by a call, or kept for the next one.",
-                labels=(("client", client), ("state", state)),
-                value=count,
-            )
-            for client, state, count in self.engine.upstreams.connections()
-        ]
-        for name, runtime in self.engine.runtimes.items():
-            gauges += await route_gauges(name, runtime)
-        # The text format wants all lines of one metric together.
-        return sorted(gauges, key=lambda gauge: gauge.name)
 
 
 def _check_size(exchange: Exchange, limits: Limits) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from switchyard_core.server.limits import Limits
+from switchyard_core.server.access import Limits
 
 if TYPE_CHECKING:
     from uvicorn.protocols.http.flow_control import FlowControl
@@ -41,11 +41,7 @@ _QUIET_S = 60.0
 
 
 class Connections:
-    """The connections of one server.
-
-    Args:
-        limits: How many there may be, and how long their headers may take.
-    """
+    """The connections of one server."""
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
@@ -65,11 +61,7 @@ class Connections:
         return connection
 
     def has_room(self, open_now: int) -> bool:
-        """Return whether a new connection may stay, after closing an older one if need be.
-
-        Args:
-            open_now: Number of open connections, the new one included.
-        """
+        """Return whether a new connection may stay, after closing an older one if need be."""
         limits = self.limits
         full = open_now > limits.connections
         if self.half_open and (full or len(self.half_open) >= limits.half_open):

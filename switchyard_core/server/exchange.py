@@ -32,17 +32,11 @@ _ABSOLUTE = re.compile(r"\Ahttps?://[^/]*", re.IGNORECASE)
 
 
 class ClientGoneError(SwitchyardError):
-    """The client went away; there is nobody to answer."""
+    """The client disconnected; there is nobody to answer."""
 
 
 class Exchange:
-    """One request and its answer.
-
-    Args:
-        scope: ASGI scope of type ``http``.
-        receive: The host's ``receive``.
-        send: The host's ``send``.
-    """
+    """One request and its answer."""
 
     __slots__ = (
         "_all_read",
@@ -164,10 +158,10 @@ class Exchange:
 
     @contextlib.asynccontextmanager
     async def watched(self) -> AsyncIterator[None]:
-        """Cancel the block as soon as the client goes away; enter it after the body was read.
+        """Cancel the block as soon as the client disconnects; enter it after the body was read.
 
         Raises:
-            ClientGoneError: The client went away.
+            ClientGoneError: The client disconnected.
         """
         task = asyncio.current_task()
         gone = False

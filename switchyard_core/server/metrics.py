@@ -1,14 +1,21 @@
-"""Counters and histograms of a server, as Prometheus text and as JSON."""
+"""What one server has counted and measured, as Prometheus text and as JSON."""
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["Gauge", "Histogram", "Metrics"]
+from prometheus_client import Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+if TYPE_CHECKING:
+    from switchyard_core.switchyard import Switchyard
+
+__all__ = ["Metrics", "gauges_of"]
 
 #: Upper bounds of the buckets in seconds: own time is below a millisecond, models take minutes.
 BUCKETS_S = (
@@ -16,47 +23,29 @@ BUCKETS_S = (
     1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0,
 )  # fmt: skip
 
-_Labels = Sequence[tuple[str, str]]
-_Counter = tuple[str, str, tuple[str, ...], list[tuple[tuple[str, ...], int]]]
+#: Labels and help of each counter, by its name.
+_COUNTERS: Mapping[str, tuple[tuple[str, ...], str]] = {
+    "requests": (
+        ("route", "target", "phase", "status"),
+        "Calls to models that ended, by HTTP status (499: the client disconnected).",
+    ),
+    "other_requests": (
+        ("call", "client", "status"),
+        "Other requests that ended, and the client that they were passed on with.",
+    ),
+    "errors": (("route", "code"), "Requests that failed, by code."),
+    "tokens": (
+        ("target", "kind"),
+        "Tokens reported by providers; `input` includes the cached ones.",
+    ),
+    "handoffs": (
+        ("route", "rule_set", "rule"),
+        "Sessions handed off, by the rule that matched the edit.",
+    ),
+}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Gauge:
-    """A value that is read when somebody asks.
-
-    Args:
-        name: Name of the metric.
-        help: One line.
-        labels: Label names and values.
-        value: The value now.
-        kind: ``counter`` for a value that only grows.
-    """
-
-    name: str
-    help: str
-    labels: tuple[tuple[str, str], ...] = ()
-    value: float
-    kind: Literal["gauge", "counter"] = "gauge"
-
-
-class Histogram:
-    """Durations in seconds, counted in buckets."""
-
-    __slots__ = ("counts", "total")
-
-    def __init__(self) -> None:
-        self.counts = [0] * (len(BUCKETS_S) + 1)
-        self.total = 0.0
-
-    def observe(self, seconds: float) -> None:
-        """Count one duration."""
-        self.counts[bisect_left(BUCKETS_S, seconds)] += 1
-        self.total += seconds
-
-    @property
-    def count(self) -> int:
-        """How many durations were counted."""
-        return sum(self.counts)
+_by_route = partial(Histogram, labelnames=("route",), buckets=BUCKETS_S, registry=None)
 
 
 @dataclass(slots=True)
@@ -65,156 +54,157 @@ class Metrics:
 
     Args:
         requests: Calls to models, by route, target, phase and status.
-        others: All other requests, by call, client and status.
+        other_requests: All other requests, by call, client and status.
         errors: By route and code.
         tokens: By target and kind (``input``, ``cached``, ``output``).
         handoffs: By route, rule set and rule.
-        seconds: By route: from the end of the request's body to the end of the answer.
-        added: By route: the server's own part of the time before an answer begins.
+        request_seconds: By route: from the end of the request's body to the end of the answer.
+        added_seconds: By route: the server's own part of the time before an answer begins.
         active: Calls to models that are running.
         worker: Which of several processes this is, a label of every line; ``""`` for the only
             one.
     """
 
     requests: Counter[tuple[str, str, str, str]] = field(default_factory=Counter)
-    others: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    other_requests: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     errors: Counter[tuple[str, str]] = field(default_factory=Counter)
     tokens: Counter[tuple[str, str]] = field(default_factory=Counter)
     handoffs: Counter[tuple[str, str, str]] = field(default_factory=Counter)
-    seconds: dict[str, Histogram] = field(default_factory=dict)
-    added: dict[str, Histogram] = field(default_factory=dict)
+    request_seconds: Histogram = field(
+        default_factory=lambda: _by_route(
+            "switchyard_request_seconds",
+            "From the end of the request's body to the end of the answer.",
+        )
+    )
+    added_seconds: Histogram = field(
+        default_factory=lambda: _by_route(
+            "switchyard_added_seconds",
+            "The server's own part of the time before an answer begins.",
+        )
+    )
     active: int = 0
     worker: str = ""
 
     def observe(self, route: str, seconds: float, added: float | None) -> None:
         """Count how long a request took, and how much of it was ours if it got an answer."""
-        self.seconds.setdefault(route, Histogram()).observe(seconds)
+        self.request_seconds.labels(route).observe(seconds)
         if added is not None:
-            self.added.setdefault(route, Histogram()).observe(added)
+            self.added_seconds.labels(route).observe(added)
 
-    def as_text(self, gauges: Iterable[Gauge]) -> str:
+    def as_text(self, gauges: Iterable[Metric]) -> bytes:
         """Return the text format of Prometheus."""
-        worker = (("worker", self.worker),) if self.worker else ()
-        lines: list[str] = []
-        for name, text, names, rows in self._counters():
-            lines += [f"# HELP {name} {text}", f"# TYPE {name} counter"]
-            for values, count in rows:
-                labels = (*zip(names, values, strict=True), *worker)
-                lines.append(f"{name}{_labels(labels)} {count}")
-        lines += _histogram(
-            "switchyard_request_seconds",
-            "From the end of the request's body to the end of the answer.",
-            self.seconds,
-            worker,
-        )
-        lines += _histogram(
-            "switchyard_added_seconds",
-            "The server's own part of the time before an answer begins.",
-            self.added,
-            worker,
-        )
-        known: set[str] = set()
-        for gauge in gauges:
-            if gauge.name not in known:
-                known.add(gauge.name)
-                lines += [f"# HELP {gauge.name} {gauge.help}", f"# TYPE {gauge.name} {gauge.kind}"]
-            lines.append(f"{gauge.name}{_labels((*gauge.labels, *worker))} {gauge.value:g}")
-        return "\n".join(lines) + "\n"
+        return generate_latest(_Families(self._families(gauges)))
 
-    def _counters(self) -> tuple[_Counter, ...]:
-        """Return name, help, label names and values of each counter."""
-        return (
-            (
-                "switchyard_requests_total",
-                "Calls to models that ended, by HTTP status (499: the client went away).",
-                ("route", "target", "phase", "status"),
-                [*sorted(self.requests.items())],
-            ),
-            (
-                "switchyard_other_requests_total",
-                "Other requests that ended, and the client that they were passed on with.",
-                ("call", "client", "status"),
-                [*sorted(self.others.items())],
-            ),
-            (
-                "switchyard_errors_total",
-                "Requests that failed, by code.",
-                ("route", "code"),
-                [*sorted(self.errors.items())],
-            ),
-            (
-                "switchyard_tokens_total",
-                "Tokens that answers say they took; input holds the cached ones.",
-                ("target", "kind"),
-                [*sorted(self.tokens.items())],
-            ),
-            (
-                "switchyard_handoffs_total",
-                "Sessions handed off, by the rule that saw the edit.",
-                ("route", "rule_set", "rule"),
-                [*sorted(self.handoffs.items())],
-            ),
-        )
-
-    def as_json(self, gauges: Iterable[Gauge]) -> Mapping[str, object]:
+    def as_json(self, gauges: Iterable[Metric]) -> Mapping[str, object]:
         """Return the same as plain data."""
-        found = {
-            "requests": [
-                {"route": r, "target": t, "phase": p, "status": int(s), "count": count}
-                for (r, t, p, s), count in sorted(self.requests.items())
-            ],
-            "other_requests": [
-                {"call": name, "client": client, "status": int(s), "count": count}
-                for (name, client, s), count in sorted(self.others.items())
-            ],
-            "errors": [
-                {"route": route, "code": code, "count": count}
-                for (route, code), count in sorted(self.errors.items())
-            ],
-            "tokens": [
-                {"target": target, "kind": kind, "count": count}
-                for (target, kind), count in sorted(self.tokens.items())
-            ],
-            "handoffs": [
-                {"route": r, "rule_set": s, "rule": n, "count": count}
-                for (r, s, n), count in sorted(self.handoffs.items())
-            ],
-            "request_seconds": _summary(self.seconds),
-            "added_seconds": _summary(self.added),
-            "gauges": [
-                {"name": gauge.name, **dict(gauge.labels), "value": gauge.value} for gauge in gauges
-            ],
-        }
-        return {"worker": self.worker, **found} if self.worker else found
+        found: dict[str, object] = {"worker": self.worker} if self.worker else {}
+        for name, (labels, _) in _COUNTERS.items():
+            found[name] = [
+                {**_plain(dict(zip(labels, values, strict=True))), "count": count}
+                for values, count in sorted(getattr(self, name).items())
+            ]
+        found["request_seconds"] = _summary(self.request_seconds)
+        found["added_seconds"] = _summary(self.added_seconds)
+        found["gauges"] = [
+            {"name": sample.name, **sample.labels, "value": sample.value}
+            for metric in gauges
+            for sample in metric.samples
+        ]
+        return found
+
+    def _families(self, gauges: Iterable[Metric]) -> Iterator[Metric]:
+        worker = {"worker": self.worker} if self.worker else {}
+        for metric in (*self._counters(), *self._histograms(), *gauges):
+            metric.samples = [
+                sample._replace(labels=sample.labels | worker)
+                for sample in metric.samples
+                # The library's own gauges of when each began.
+                if not sample.name.endswith("_created")
+            ]
+            yield metric
+
+    def _counters(self) -> Iterator[Metric]:
+        for name, (labels, text) in _COUNTERS.items():
+            family = CounterMetricFamily(f"switchyard_{name}", text, labels=labels)
+            for values, count in sorted(getattr(self, name).items()):
+                family.add_metric(values, count)
+            yield family
+
+    def _histograms(self) -> Iterator[Metric]:
+        for histogram in (self.request_seconds, self.added_seconds):
+            yield from histogram.collect()
 
 
-def _histogram(name: str, text: str, rows: Mapping[str, Histogram], worker: _Labels) -> list[str]:
-    lines = [f"# HELP {name} {text}", f"# TYPE {name} histogram"]
-    for route, histogram in sorted(rows.items()):
-        below = 0
-        bounds = (*(f"{bound:g}" for bound in BUCKETS_S), "+Inf")
-        for bound, count in zip(bounds, histogram.counts, strict=True):
-            below += count
-            labels = _labels((("route", route), ("le", bound), *worker))
-            lines.append(f"{name}_bucket{labels} {below}")
-        labels = _labels((("route", route), *worker))
-        lines += [f"{name}_sum{labels} {histogram.total:.6f}", f"{name}_count{labels} {below}"]
-    return lines
+class _Families(Collector):
+    """Metrics as the library wants them: from a collector."""
+
+    def __init__(self, metrics: Iterable[Metric]) -> None:
+        self._metrics = metrics
+
+    def collect(self) -> Iterable[Metric]:
+        return self._metrics
 
 
-def _summary(rows: Mapping[str, Histogram]) -> Mapping[str, object]:
-    return {
-        route: {"count": histogram.count, "sum": round(histogram.total, 6)}
-        for route, histogram in sorted(rows.items())
-    }
+def _plain(labels: dict[str, Any]) -> dict[str, Any]:
+    return labels | {"status": int(labels["status"])} if "status" in labels else labels
 
 
-def _labels(labels: _Labels) -> str:
-    if not labels:
-        return ""
-    pairs = [f'{name}="{_escaped(value)}"' for name, value in labels]
-    return "{" + ",".join(pairs) + "}"
+def _summary(histogram: Histogram) -> Mapping[str, Mapping[str, float]]:
+    found: dict[str, dict[str, float]] = {}
+    for sample in next(iter(histogram.collect())).samples:
+        row = found.setdefault(sample.labels["route"], {})
+        if sample.name.endswith("_count"):
+            row["count"] = int(sample.value)
+        elif sample.name.endswith("_sum"):
+            row["sum"] = round(sample.value, 6)
+    return dict(sorted(found.items()))
 
 
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+async def gauges_of(engine: Switchyard, active: int) -> list[Metric]:
+    """Return what is measured only when somebody asks, sorted by name."""
+    running = GaugeMetricFamily(
+        "switchyard_active_requests", "Calls to models that are running.", active
+    )
+    connections = GaugeMetricFamily(
+        "switchyard_upstream_connections",
+        "Connections to providers: used by a call, or kept for the next one.",
+        labels=("client", "state"),
+    )
+    for client, state, count in engine.upstreams.connections():
+        connections.add_metric((client, state), count)
+    latches, latch_capacity, unidentified, plans, plan_capacity = (
+        GaugeMetricFamily(f"switchyard_{name}", text, labels=("route",))
+        for name, text in (
+            ("latches", "Sessions that are latched."),
+            ("latch_capacity", "Sessions that can be latched."),
+            ("requests_without_identity", "Requests so far that had no session id."),
+            ("plans", "Stored plans, including those that ended or expired."),
+            ("plan_capacity", "Plans that can be stored."),
+        )
+    )
+    tools = CounterMetricFamily(
+        "switchyard_tool_calls",
+        "Calls of tools that models asked for, by result.",
+        labels=("route", "tool", "result"),
+    )
+    for name, runtime in engine.runtimes.items():
+        if runtime.store is not None:
+            latches.add_metric((name,), await runtime.store.count())
+            latch_capacity.add_metric((name,), runtime.store.capacity)
+            unidentified.add_metric((name,), runtime.without_identity)
+        if runtime.plans is not None:
+            plans.add_metric((name,), await runtime.plans.count())
+            plan_capacity.add_metric((name,), runtime.plans.capacity)
+        for (tool, word), count in sorted(runtime.tool_calls.items()):
+            tools.add_metric((name, tool, word), count)
+    found = (
+        running,
+        connections,
+        latches,
+        latch_capacity,
+        unidentified,
+        plans,
+        plan_capacity,
+        tools,
+    )
+    return sorted((each for each in found if each.samples), key=lambda metric: metric.name)

@@ -1,15 +1,31 @@
-"""Passing a provider's answer on: its headers, and its body chunk by chunk, untouched."""
+"""Calls to providers: routed, or passed on to the `fallback_client`; their answers, untouched."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
-from typing import Protocol, Self
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, cast
+from urllib.parse import unquote
 
+from switchyard_core.decision import Decision
 from switchyard_core.declarations import WireFormat
+from switchyard_core.engine.calling import forwarded_headers
+from switchyard_core.engine.response import Response, succeeded
+from switchyard_core.errors import RequestError
+from switchyard_core.explain.explanation import Question, explain_or_ask
+from switchyard_core.jsonio.tree import encode
+from switchyard_core.request import Endpoint, Request
+from switchyard_core.server.access_log import LogEntry
 from switchyard_core.server.exchange import Exchange, header_value
+from switchyard_core.server.metrics import Metrics
 from switchyard_core.server.problems import error_event, log_fault, problem_of
+from switchyard_core.server.tokens import AnswerTrace
+from switchyard_core.upstream.base import Outgoing, UpstreamResponse
 
-__all__ = ["Answer", "relay"]
+if TYPE_CHECKING:
+    from switchyard_core.switchyard import Switchyard
+
+__all__ = ["METHODS", "check_passable", "decision_headers", "pass_on", "relay", "serve_call"]
 
 # They describe one connection, or speak for the provider's host: not for ours.
 _LEFT_OUT = frozenset(
@@ -22,30 +38,17 @@ _LEFT_OUT = frozenset(
 _FOR_PAGES = ("access-control-", "cross-origin-")
 _EVENT_STREAM = "text/event-stream"
 
+#: Methods that are passed on to a provider.
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 
-class Answer(Protocol):
-    """An answer of a provider: the engine's, or the raw one of an upstream."""
-
-    status: int
-    headers: tuple[tuple[str, str], ...]
-
-    @property
-    def chunks(self) -> AsyncIterator[bytes]:
-        """The body as it arrives."""
-        ...
-
-    async def __aenter__(self) -> Self:
-        """Return the answer."""
-        ...
-
-    async def __aexit__(self, *exc_info: object) -> None:
-        """End the call."""
-        ...
+# How often a path is decoded to see where it leads; a path that is still encoded is refused.
+_DECODINGS = 4
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 async def relay(
     exchange: Exchange,
-    answer: Answer,
+    answer: Response | UpstreamResponse,
     ours: Sequence[tuple[str, str]],
     wire_format: WireFormat,
     note: Callable[[bytes], None] | None = None,
@@ -96,7 +99,7 @@ async def relay(
 
 
 def _headers(
-    exchange: Exchange, answer: Answer, ours: Sequence[tuple[str, str]]
+    exchange: Exchange, answer: Response | UpstreamResponse, ours: Sequence[tuple[str, str]]
 ) -> list[tuple[bytes, bytes]]:
     left_out = set(_LEFT_OUT)
     left_out.update(name for name, _ in ours)
@@ -116,12 +119,12 @@ def _headers(
 
 
 def _is_comment(chunk: bytes, last: bytes) -> bool:
-    """Return whether a chunk is no more than a comment, which counts for no event."""
+    """Return whether a chunk is only a comment, which is not an event."""
     whole = chunk.startswith(b":") and chunk.find(b"\n\n") == len(chunk) - 2
     return whole and last.endswith(b"\n\n")
 
 
-def _takes_events(answer: Answer) -> bool:
+def _takes_events(answer: Response | UpstreamResponse) -> bool:
     """Return whether an event of ours can be added to the body of an answer."""
     headers = dict(answer.headers)
     return (
@@ -129,3 +132,182 @@ def _takes_events(answer: Answer) -> bool:
         and headers.get("content-encoding", "identity") == "identity"
         and "content-length" not in headers
     )
+
+
+def check_passable(exchange: Exchange) -> None:
+    """Refuse what must not reach a provider.
+
+    Raises:
+        RequestError: 405, the method is not passed on; 404, the path could leave the base URL.
+    """
+    if exchange.method not in METHODS:
+        raise RequestError(
+            message=f"`{exchange.method[:20]}` is not passed on to a provider",
+            code="method_not_allowed",
+            status=405,
+            headers={"allow": ", ".join(METHODS)},
+        )
+    if not _stays_below(exchange.raw_path):
+        raise RequestError(
+            message="the path could leave the provider's base URL: it has dot segments, two "
+            "slashes at its start, control characters, or no slash at its start",
+            code="not_found",
+            status=404,
+        )
+
+
+def _stays_below(path: str) -> bool:
+    """Return whether a path stays below a base URL, however often a server decodes it."""
+    for _ in range(_DECODINGS):
+        plain = path.replace("\\", "/")
+        # Some servers drop the part of a segment after a semicolon, and spaces around it.
+        parts = [part.partition(";")[0].strip() for part in plain.split("/")]
+        if not plain.startswith("/") or plain.startswith("//") or not {".", ".."}.isdisjoint(parts):
+            return False
+        if _CONTROL.search(plain):
+            return False
+        try:
+            decoded = unquote(path, errors="strict")
+        except UnicodeDecodeError:
+            return False
+        if decoded == path:
+            return True
+        path = decoded
+    return False
+
+
+async def pass_on(
+    exchange: Exchange,
+    engine: Switchyard,
+    name: str,
+    body: bytes,
+    wire_format: WireFormat,
+    *,
+    dry_run: bool = False,
+) -> Exception | None:
+    """Send a request on as it is and pass the answer back.
+
+    Returns:
+        Why the answer was cut, if it was and the caller has been told so.
+
+    Raises:
+        RequestError: What the client's credential needs is missing.
+        UpstreamError: The provider could not be reached.
+    """
+    client = engine.policy.clients[name]
+    headers = forwarded_headers(exchange.headers, client)
+    if not body and "content-type" not in exchange.headers:
+        headers = tuple(pair for pair in headers if pair[0] != "content-type")
+    outgoing = Outgoing(
+        wire_format=client.format,
+        path=exchange.raw_path,
+        query=exchange.query,
+        headers=headers,
+        body=body,
+        stream=False,
+        target="",
+        model="",
+        method=exchange.method,
+        route="fallback",
+        role=name,
+    )
+    if dry_run:
+        told = {
+            "fallback_client": name,
+            "method": outgoing.method,
+            "path": outgoing.path,
+            "query": outgoing.query,
+            "body_bytes": len(body),
+        }
+        await exchange.respond(200, encode(told))
+        return None
+    answer = await engine.upstreams.call(client, outgoing, exchange.headers)
+    return await relay(exchange, answer, (), wire_format)
+
+
+async def serve_call(
+    entry: LogEntry, engine: Switchyard, metrics: Metrics, body: bytes, *, dry_run: bool = False
+) -> None:
+    """Serve a call to a model whose body is there.
+
+    Raises:
+        ClientGoneError: The client disconnected.
+        RequestError: The request is refused.
+        PluginError: A plugin broke its contract before the answer began.
+        UpstreamError: There is no answer, or it was cut and the connection must be closed.
+    """
+    entry.begin(body)
+    exchange = entry.exchange
+    request = Request(
+        wire_format=entry.wire_format,
+        body=body,
+        headers=exchange.headers,
+        endpoint=cast("Endpoint", entry.call),
+        query=exchange.query,
+    )
+    metrics.active += 1
+    try:
+        async with exchange.watched():
+            if dry_run:
+                await _explain(entry, engine, request)
+            else:
+                await _call(entry, engine, request)
+    except BaseException:
+        if entry.decision is None:
+            entry.facts = engine.facts_of(request)
+        raise
+    finally:
+        metrics.active -= 1
+
+
+async def _call(entry: LogEntry, engine: Switchyard, request: Request) -> None:
+    response = await engine.handle(request, sent=entry.sending)
+    entry.answered(response.decision)
+    entry.tokens = response.tokens
+    trace = None
+    if request.endpoint == "create" and succeeded(response.status):
+        trace = entry.answer = AnswerTrace(entry.wire_format, dict(response.headers))
+    cut = await relay(
+        entry.exchange,
+        response,
+        decision_headers(engine, response.decision),
+        entry.wire_format,
+        note=trace.note if trace is not None else None,
+    )
+    if cut is not None:
+        entry.failed(cut)
+    elif trace is not None and (trace.broken_stream or not _is_ok(response)):
+        entry.error = "stream_failed"
+
+
+async def _explain(entry: LogEntry, engine: Switchyard, request: Request) -> None:
+    found = await explain_or_ask(engine, request)
+    # A question has no decision yet: the router would ask a model first.
+    decision = None if isinstance(found, Question) else found.decision.with_(effects=())
+    entry.decision = decision
+    headers = decision_headers(engine, decision)
+    await entry.exchange.respond(200, encode(found.as_json()), headers=headers)
+
+
+def decision_headers(engine: Switchyard, decision: Decision | None) -> list[tuple[str, str]]:
+    """Return the headers that tell a caller what was decided."""
+    if decision is None:
+        return []
+    headers = [("x-switchyard-route", decision.route)]
+    if not engine.runtimes[decision.route].answers:
+        # Of an answer that a router wrote, no one target is the source.
+        headers += [
+            ("x-switchyard-target", decision.target),
+            ("x-switchyard-reason", decision.reason.code),
+            ("x-model-router-selected-model", engine.policy.targets[decision.target].id),
+        ]
+    if decision.phase:
+        headers.append(("x-switchyard-phase", decision.phase))
+    if decision.warnings:
+        codes = dict.fromkeys(warning.code for warning in decision.warnings)
+        headers.append(("x-switchyard-warning", ",".join(codes)))
+    return headers
+
+
+def _is_ok(response: Response) -> bool:
+    return response.outcome is None or response.outcome.ok

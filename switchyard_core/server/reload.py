@@ -1,7 +1,7 @@
-"""Reading the policy again while it is served: on SIGHUP, and by itself when its files change.
+"""Reloading the policy while it is served: on SIGHUP, or when its files change.
 
 A policy with errors changes nothing. A good one serves the requests that come from then on;
-those that are running end with the policy they began with.
+running ones keep the policy they began with.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,10 +28,6 @@ POLL_S = 0.5
 
 _LOG = logging.getLogger("switchyard")
 _Stamp = tuple[int, int, int] | None
-
-
-def _nothing_more(_policy: Policy) -> Sequence[Finding]:
-    return ()
 
 
 class Reloader:
@@ -54,7 +49,7 @@ class Reloader:
         *,
         say: Callable[[str], None],
         environ: Mapping[str, str] | None = None,
-        also: Callable[[Policy], Sequence[Finding]] = _nothing_more,
+        also: Callable[[Policy], Sequence[Finding]] = lambda _policy: (),
         poll_s: float | None = None,
     ) -> None:
         self._app = app
@@ -82,9 +77,9 @@ class Reloader:
                 self._asked.clear()
                 try:
                     await self.reload()
-                except Exception:  # noqa: BLE001  # nor may it end the watch
+                except Exception:  # noqa: BLE001  # nor may this end the watch
                     # Such as a latch store that cannot count, or a closed terminal.
-                    _LOG.exception("reading the policy again failed")
+                    _LOG.exception("reloading the policy failed")
 
     def _settled(self) -> bool:
         """Return whether the files differ from what was read, and nobody is writing to them."""
@@ -94,37 +89,38 @@ class Reloader:
     async def reload(self) -> bool:
         """Read the policy; return whether it serves now.
 
-        What is wrong with it is said as ``switchyard check`` says it.
+        Findings are reported as ``switchyard check`` reports them.
         """
         self._read = self._seen = _stamps(self._files)
         before = self._app.engine
         try:
             # In a thread: requests are served meanwhile.
-            loaded = await asyncio.to_thread(self._load, before)
+            engine, findings, files = await asyncio.to_thread(self._load, before)
         except PluginError as error:
             return self._refused(str(error))
-        except Exception as error:  # noqa: BLE001  # a fault must not end the watch
-            _LOG.exception("the policy could not be read again")
+        except Exception as error:  # noqa: BLE001  # an error must not end the watch
+            _LOG.exception("the policy could not be reloaded")
             return self._refused(f"{type(error).__name__}: {error}")
-        for finding in loaded.findings:
+        for finding in findings:
             self._say(finding.render())
-        self._watch(loaded.files)
-        if loaded.engine is None:
-            errors = sum(finding.severity == "error" for finding in loaded.findings)
+        self._watch(files)
+        if engine is None:
+            errors = sum(finding.severity == "error" for finding in findings)
             return self._refused(f"{errors} {'error' if errors == 1 else 'errors'}")
-        await self._app.replace(loaded.engine)
+        await self._app.replace(engine)
         self._say(f"reloaded {self._config}")
-        for line in policy_changes(before.policy, loaded.engine.policy):
+        for line in policy_changes(before.policy, engine.policy):
             self._say(f"  {line}")
-        for line in await _latch_notes(before, loaded.engine):
+        for line in await _latch_notes(before, engine):
             self._say(f"  {line}")
         return True
 
     def _refused(self, why: str) -> bool:
-        self._say(f"not reloaded {self._config}: {why}; the policy from before goes on")
+        self._say(f"not reloaded {self._config}: {why}; keeping the previous policy")
         return False
 
-    def _load(self, before: Switchyard) -> _Loaded:
+    def _load(self, before: Switchyard) -> tuple[Switchyard | None, list[Finding], set[Path]]:
+        """Return an engine, unless the policy has errors; its findings; its files."""
         result = check_policy(self._config, before.registry, environ=self._environ)
         findings = [*result.findings]
         policy = result.policy
@@ -133,9 +129,9 @@ class Reloader:
         wrong = any(finding.severity == "error" for finding in findings)
         # Of a policy with errors we only know what it was, and where its errors are.
         known = before.policy if policy is None else policy
-        files = _files_of(known) | {Path(finding.file) for finding in findings}
+        files = {*_files_of(known)} | {Path(finding.file) for finding in findings}
         engine = None if policy is None or wrong else before.successor(policy)
-        return _Loaded(engine=engine, findings=tuple(findings), files=files)
+        return engine, findings, files
 
     def _watch(self, files: Iterable[Path]) -> None:
         """Look at these files from now on; what was seen of the old ones stays seen."""
@@ -146,15 +142,6 @@ class Reloader:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Loaded:
-    """What reading a policy gave: an engine unless it has errors, and the files it stands in."""
-
-    engine: Switchyard | None
-    findings: tuple[Finding, ...]
-    files: frozenset[Path]
-
-
 def _files_of(policy: Policy) -> frozenset[Path]:
     scripts = (client.script for client in policy.clients.values())
     return frozenset((*policy.files, *(script for script in scripts if script is not None)))
@@ -162,15 +149,13 @@ def _files_of(policy: Policy) -> frozenset[Path]:
 
 def _stamps(files: Iterable[Path]) -> dict[Path, _Stamp]:
     """Return what changes when a file is written or replaced, by file; ``None`` without one."""
-    return {file: _stamp(file) for file in files}
-
-
-def _stamp(file: Path) -> _Stamp:
-    try:
-        about = file.stat()
-    except OSError:
-        return None
-    return about.st_mtime_ns, about.st_size, about.st_ino
+    found: dict[Path, _Stamp] = {}
+    for file in files:
+        found[file] = None
+        with contextlib.suppress(OSError):
+            about = file.stat()
+            found[file] = about.st_mtime_ns, about.st_size, about.st_ino
+    return found
 
 
 def policy_changes(before: Policy, after: Policy) -> list[str]:
@@ -189,7 +174,7 @@ def policy_changes(before: Policy, after: Policy) -> list[str]:
         if was != now:
             word = "added  " if was is None else "removed" if now is None else "changed"
             lines.append(f"{word}  `{key}`")
-    return lines or ["nothing in it differs"]
+    return lines or ["no changes"]
 
 
 def _differences(word: str, old: Mapping[str, object], new: Mapping[str, object]) -> Iterator[str]:
@@ -200,20 +185,20 @@ def _differences(word: str, old: Mapping[str, object], new: Mapping[str, object]
 
 
 async def _latch_notes(before: Switchyard, after: Switchyard) -> list[str]:
-    """Return a line for each route whose latches did not simply go on."""
+    """Return a line for each route whose latches were not simply kept."""
     lines = []
     for name, runtime in after.runtimes.items():
         old = before.runtimes.get(name)
         if old is None or old.store is None or runtime.store is None:
             continue
         if runtime.store is not old.store:
-            lines.append(f"latches  of route `{name}` begin anew: its type or its store is another")
+            lines.append(f"latches  of route `{name}` start over: its type or its store changed")
             continue
         count = await runtime.store.count()
         if count > runtime.store.capacity:
             lines.append(
                 f"latches  of route `{name}`: {count} sessions, over the new capacity of "
-                f"{runtime.store.capacity}; none is evicted, and new ones are refused until "
-                "enough are free"
+                f"{runtime.store.capacity}; none is evicted, and new ones are refused "
+                "until enough slots are free"
             )
     return lines

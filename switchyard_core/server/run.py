@@ -14,9 +14,9 @@ from typing import Any, cast
 import uvicorn
 
 from switchyard_core.errors import UpstreamError
+from switchyard_core.server.access import Limits
 from switchyard_core.server.app import SwitchyardApp
 from switchyard_core.server.connections import Connections, Parser
-from switchyard_core.server.limits import Limits
 from switchyard_core.server.reload import Reloader
 
 __all__ = ["DRAIN_S", "bind", "configured", "run", "url_of"]
@@ -76,7 +76,7 @@ def run(
         listener: A listening socket; it is closed at the end.
         ready: Called once when requests are served.
         drain_s: Most seconds that running requests get after the signal.
-        reloader: Reads the policy again, on SIGHUP or by itself; ``None`` leaves SIGHUP alone.
+        reloader: Reloads the policy, on SIGHUP or on its own; ``None`` leaves SIGHUP alone.
     """
     _allow_descriptors(app.limits)
     config = configured(app, app.limits)
@@ -91,13 +91,7 @@ def run(
 
 
 def configured(app: Any, limits: Limits, parser: Parser = "auto") -> uvicorn.Config:
-    """Return how uvicorn serves an application.
-
-    Args:
-        app: An ASGI application.
-        limits: Limits for its callers.
-        parser: The HTTP parser.
-    """
+    """Return how uvicorn serves an application."""
     protocol = Connections(limits).protocol(parser)
     return uvicorn.Config(
         app,
@@ -187,7 +181,11 @@ class _Server(uvicorn.Server):
     def _break_off(self) -> None:
         """Cancel what is still running; clients that do not even take that are left behind."""
         tasks = tuple(self.server_state.tasks)
-        _LOG.warning("%d requests outlasted %g s of drain", len(tasks), self._drain_s)
+        _LOG.warning(
+            "%d requests are still running after %g s of drain and are cancelled",
+            len(tasks),
+            self._drain_s,
+        )
         for task in tasks:
             task.cancel()
         asyncio.get_running_loop().call_later(_LAST_BYTES_S, self._leave)
@@ -217,14 +215,14 @@ class _Server(uvicorn.Server):
 class _BrokenAnswers(logging.Filter):
     """Keeps uvicorn from reporting answers that were broken off on purpose.
 
-    The only way to do that in ASGI is to raise; our own line of the request says it already.
+    The only way to do that in ASGI is to raise; our own log line already reports it.
     Requests that outlast the drain are cancelled, of which we have a line too.
     """
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Return whether a record is worth a line."""
         error = record.exc_info[1] if record.exc_info else None
-        # What is no `Exception` leaves the application only when its task is ended.
+        # Anything but an `Exception` leaves the application only when its task is cancelled.
         return error is None or (
             isinstance(error, Exception) and not isinstance(error, UpstreamError)
         )

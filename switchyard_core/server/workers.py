@@ -41,7 +41,7 @@ def run_workers(
         drain_s: Most seconds that running requests get after the signal.
 
     Returns:
-        Whether the end was asked for; ``False`` when a process ended by itself, which ends
+        Whether the end was asked for; ``False`` when a process ended on its own, which ends
         the others too.
     """
     context = multiprocessing.get_context("spawn")

@@ -6,6 +6,6 @@ Whatever goes wrong in a call is a result for the model, never an exception of t
 from __future__ import annotations
 
 from switchyard_core.tools.box import MAX_OUTPUT_CHARS, Toolbox
-from switchyard_core.tools.describing import spec_of
+from switchyard_core.tools.wording import spec_of
 
 __all__ = ["MAX_OUTPUT_CHARS", "Toolbox", "spec_of"]

@@ -1,23 +1,122 @@
-"""The tools of one route: runs the calls of a reply together and says what came of each."""
+"""Runs the calls of a reply together and says what came of each."""
 
 from __future__ import annotations
 
 import asyncio
+import contextvars
+import inspect
 import logging
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import to_json
 
 from switchyard_core.answering import RequestedCall, ToolOutput, ToolSpec
 from switchyard_core.declarations import Tool
 from switchyard_core.tools import wording
-from switchyard_core.tools.describing import spec_of
-from switchyard_core.tools.work import Result, is_async, work
+from switchyard_core.tools.wording import spec_of
 
-__all__ = ["MAX_OUTPUT_CHARS", "Toolbox"]
+__all__ = ["MAX_OUTPUT_CHARS", "Result", "Toolbox", "is_async", "work"]
+
+_LOG = logging.getLogger("switchyard")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What became of a function's call."""
+
+    text: str
+    error: str = ""
+
+
+def is_async(function: object) -> bool:
+    """Return whether a function, or an object that is called like one, is ``async``."""
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+        getattr(type(function), "__call__", None)  # noqa: B004 - not whether, but how
+    )
+
+
+async def work(tool: Tool, arguments: BaseModel) -> Result:
+    """Call a tool's function; run it as its own task, which ends early only when cancelled.
+
+    A tool may raise anything, ``SystemExit`` and its own ``CancelledError`` too; the one
+    would end the event loop, and the other looks like the end of this task.
+    """
+    function = tool.function
+    try:
+        if is_async(function):
+            return _result(tool.name, await function(arguments))
+        returned, raised = await _in_thread(tool, lambda: function(arguments))
+        if raised is not None:
+            return _failed(tool.name, raised)
+        # A plain function may return what has to be awaited, as a lambda around another does.
+        return _result(tool.name, await returned if inspect.isawaitable(returned) else returned)
+    except BaseException as error:
+        task = asyncio.current_task()
+        asked_to_end = task is not None and task.cancelling() > 0
+        if isinstance(error, asyncio.CancelledError) and asked_to_end:
+            raise
+        return _failed(tool.name, error)
+
+
+def _failed(name: str, error: BaseException) -> Result:
+    _LOG.error("tool `%s` failed", name, exc_info=error)
+    return Result(text=wording.failed(name, error), error="exception")
+
+
+async def _in_thread(
+    tool: Tool, call: Callable[[], Any]
+) -> tuple[Any, None] | tuple[None, BaseException]:
+    """Run a function in its own thread, with this task's context variables.
+
+    Not in the loop's pool: a few threads that hang would hold up every later call, and the end
+    of the process.
+
+    Returns:
+        What it returned, or what it raised: a future and a coroutine refuse some errors.
+    """
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[Any] = loop.create_future()
+    context = contextvars.copy_context()
+
+    def deliver(outcome: object) -> None:
+        if not done.done():
+            done.set_result(outcome)
+
+    def run() -> None:
+        outcome: object
+        try:
+            outcome = context.run(call), None
+        except BaseException as raised:  # noqa: BLE001 - a tool may raise anything
+            outcome = None, raised
+        try:
+            loop.call_soon_threadsafe(deliver, outcome)
+        except RuntimeError:
+            _LOG.warning("tool `%s` ended after its event loop", tool.name)
+
+    threading.Thread(target=run, name=f"tool {tool.name}", daemon=True).start()
+    outcome: tuple[Any, None] | tuple[None, BaseException] = await done
+    return outcome
+
+
+def _result(name: str, returned: Any) -> Result:
+    if isinstance(returned, str):
+        text = str(returned)
+    else:
+        try:
+            text = to_json(returned, inf_nan_mode="null").decode()
+        except Exception as error:  # noqa: BLE001 - a value's own methods may raise anything
+            _LOG.error("tool `%s` returned a value that is not JSON", name, exc_info=error)
+            return Result(text=wording.no_text(name, returned), error="exception")
+    # Half a surrogate pair cannot be sent as text.
+    return Result(text=text.encode("utf-8", "surrogatepass").decode("utf-8", "replace"))
+
 
 #: Most characters of one tool's output unless a router says otherwise.
 MAX_OUTPUT_CHARS = 20_000
@@ -45,15 +144,11 @@ class Toolbox:
     ) -> None:
         self.tools = tools
         self._note = note
-        # Calls that go on without anybody waiting for them; the loop holds tasks weakly.
+        # Calls that continue although nobody waits for them; the loop holds tasks weakly.
         self._left: dict[asyncio.Task[Result], Tool] = {}
 
     def following(self, tools: Mapping[str, Tool]) -> Toolbox:
-        """Return a box of other tools for the same route, which counts and settles with this one.
-
-        Args:
-            tools: By name.
-        """
+        """Return a box of other tools for the same route, counted and settled with this one."""
         box = Toolbox(tools, self._note)
         box._left = self._left
         return box
@@ -125,7 +220,7 @@ class Toolbox:
             await asyncio.wait({task}, timeout=tool.timeout_s)
         except asyncio.CancelledError:
             if begun.is_set() and _goes_on(tool):
-                _LOG.warning("tool `%s` goes on, though its run was cancelled", tool.name)
+                _LOG.warning("tool `%s` continues, although its run was cancelled", tool.name)
                 task.add_done_callback(lambda done: self._outlived(tool, done, counted=False))
             else:
                 task.cancel()
@@ -138,7 +233,7 @@ class Toolbox:
             "tool `%s` gave no result within %g s%s",
             tool.name,
             tool.timeout_s,
-            "; it goes on" if goes_on else "",
+            "; it continues" if goes_on else "",
         )
         if goes_on:
             task.add_done_callback(lambda done: self._outlived(tool, done, counted=True))
@@ -164,7 +259,7 @@ class Toolbox:
 
     def _count(self, tool: Tool | None, result: Result) -> None:
         if tool is None or result.error == "arguments":
-            _LOG.info("a call of a model cannot be run: %s", result.text.partition("\n")[0])
+            _LOG.info("cannot run a tool call of a model: %s", result.text.partition("\n")[0])
         if self._note is not None:
             self._note(tool.name if tool is not None else "", result.error or "ok")
 

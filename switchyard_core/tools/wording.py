@@ -1,14 +1,77 @@
-"""What a model is told when a call of a tool gives no result: one or a few short lines."""
+"""What models are told: of a tool, and of a call that gives no result."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from difflib import get_close_matches
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-__all__ = ["cut", "failed", "invalid", "late", "no_text", "unknown"]
+from switchyard_core.answering import ToolSpec
+from switchyard_core.declarations import Tool
+
+__all__ = ["cut", "failed", "invalid", "late", "no_text", "spec_of", "unknown"]
+
+#: Keys of a schema whose values are not schemas.
+_VALUES = frozenset({"const", "default", "enum", "examples", "required"})
+#: Keys of a schema that hold schemas by name.
+_BY_NAME = frozenset({"properties", "patternProperties"})
+_REFERENCE = "#/$defs/"
+
+
+def spec_of(tool: Tool) -> ToolSpec:
+    """Return a tool as models are told of it; equal for equal tools.
+
+    The schema holds no references and no generated titles: some providers follow no ``$ref``.
+
+    Raises:
+        ValueError: No such schema can be made of the parameters, or they accept unknown keys;
+            the text continues a sentence that begins with the parameters.
+    """
+    try:
+        schema = tool.parameters.model_json_schema()
+    except Exception as error:
+        msg = f"cannot be described as JSON Schema: {type(error).__name__}"
+        raise ValueError(msg) from error
+    plain = _plain(schema, schema.get("$defs", {}), ())
+    if plain.get("type") != "object":
+        msg = "are not an object"
+        raise ValueError(msg)
+    plain.setdefault("properties", {})
+    return ToolSpec(name=tool.name, description=tool.description, parameters=plain)
+
+
+def _plain(schema: Any, known: Mapping[str, Any], open_names: tuple[str, ...]) -> Any:
+    """Return a schema with what it refers to in place."""
+    if isinstance(schema, list):
+        return [_plain(item, known, open_names) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    reference = schema.get("$ref")
+    if isinstance(reference, str):
+        name = reference.removeprefix(_REFERENCE)
+        if name in open_names:
+            msg = f"hold `{name}` within itself, which some providers cannot describe"
+            raise ValueError(msg)
+        beside = {key: value for key, value in schema.items() if key != "$ref"}
+        merged: dict[str, Any] = _plain(known[name], known, (*open_names, name))
+        return merged | _plain(beside, known, open_names)
+    if "properties" in schema and schema.get("additionalProperties") is not False:
+        where = f" in `{open_names[-1]}`" if open_names else ""
+        msg = f"accept unknown keys{where}; inherit `switchyard_core.Options`"
+        raise ValueError(msg)
+    plain: dict[str, Any] = {}
+    for key, value in schema.items():
+        if key in _BY_NAME:
+            plain[key] = {name: _plain(item, known, open_names) for name, item in value.items()}
+        elif key in _VALUES:
+            plain[key] = value
+        elif key not in {"$defs", "title", "discriminator"}:
+            plain[key] = _plain(value, known, open_names)
+    return plain
+
 
 #: Most problems of one call's arguments that are named.
 _MOST = 4
@@ -17,13 +80,7 @@ _LINE, _NAME = 200, 64
 
 
 def invalid(name: str, model: type[BaseModel], error: ValidationError) -> str:
-    """Return what is wrong with the arguments of a call, a line for each field.
-
-    Args:
-        name: Name of the tool.
-        model: Its parameters.
-        error: What pydantic says of them.
-    """
+    """Return what is wrong with the arguments of a call, a line for each field."""
     details = error.errors(include_url=False, include_context=False, include_input=False)
     fields = [info.alias or field for field, info in model.model_fields.items()]
     # Of a union pydantic names every member; one line for each is enough.
@@ -50,7 +107,7 @@ def _line(detail: ErrorDetails, fields: Collection[str]) -> str:
 
 
 def unknown(name: str, tools: Iterable[str]) -> str:
-    """Return that there is no tool of a name, with the nearest one and the list of all."""
+    """Return that no tool has this name, with the nearest name and the list of all."""
     names = list(tools)
     near = get_close_matches(name[:_NAME], names, n=1)
     hint = f"; did you mean `{near[0]}`?" if near else ""
@@ -65,7 +122,7 @@ def failed(name: str, error: BaseException) -> str:
 
 def no_text(name: str, value: object) -> str:
     """Return that a tool's result can be turned neither into text nor into JSON."""
-    return f"error: the tool `{name}` returned a `{type(value).__name__}`, which is no JSON"
+    return f"error: the tool `{name}` returned a `{type(value).__name__}`, which is not JSON"
 
 
 def late(name: str, seconds: float, *, goes_on: bool) -> str:

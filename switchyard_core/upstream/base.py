@@ -1,7 +1,7 @@
 """The interface to a provider: one request out, one answer of raw bytes back.
 
 Everything that reaches a provider goes through :meth:`Upstream.send`, so recording, replay
-and the scripted provider are further implementations and need no hook of their own.
+and the scripted provider are further implementations and need no extra hook.
 """
 
 from __future__ import annotations

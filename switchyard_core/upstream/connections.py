@@ -50,14 +50,7 @@ class _Connection(httpcore.AsyncHTTP11Connection):
 
 
 class Connections:
-    """The connections to one origin.
-
-    Args:
-        url: Any URL of the origin.
-        most: Connections at the same time; a further call waits for one.
-        timeout_s: Longest wait in seconds, for a free connection and for a new one.
-        backend: Opens sockets; ``None`` takes those of the operating system.
-    """
+    """The connections to one origin."""
 
     def __init__(
         self,
@@ -212,11 +205,7 @@ class Connections:
 
 
 class Lease:
-    """One call's hold on a connection.
-
-    Args:
-        connections: Where it goes back to.
-    """
+    """One call's hold on a connection."""
 
     def __init__(self, connections: Connections) -> None:
         self.connection: _Connection | None = None

@@ -27,11 +27,7 @@ class TooLongError(EncodingError):
 
 
 def content_encoding(headers: Iterable[tuple[str, str]]) -> str:
-    """Return the content encoding that headers name, ``""`` for none.
-
-    Args:
-        headers: Names in any case, and values; several of one name count as one list.
-    """
+    """Return the content encoding that headers name, ``""`` for none."""
     return ", ".join(value for name, value in headers if name.lower() == "content-encoding")
 
 
@@ -43,7 +39,7 @@ class Decoder:
         limit: Most bytes of the decoded body, and of what comes of each encoding but the last.
 
     Raises:
-        EncodingError: The encoding is none of gzip and deflate.
+        EncodingError: The encoding is neither gzip nor deflate.
     """
 
     def __init__(self, encoding: str, limit: int) -> None:
@@ -87,7 +83,7 @@ def decoded(encoding: str, chunks: Sequence[bytes], limit: int) -> tuple[bytes, 
 
     Raises:
         TooLongError: The body is longer than ``limit``.
-        EncodingError: The encoding is none of gzip and deflate, or the body is not what it says.
+        EncodingError: The encoding is neither gzip nor deflate, or the body is not what it says.
     """
     if encoding.strip().lower() in _PLAIN:
         return tuple(chunks)
@@ -144,7 +140,7 @@ class _Layer:
             found.append(part)
             waiting = b""
             if self._name == "gzip" and self._decoder.unused_data.startswith(_MAGIC):
-                # A body of several parts, each with a head of its own.
+                # A body of several parts, each with its own head.
                 waiting = self._decoder.unused_data
                 self._decoder = zlib.decompressobj(_WINDOW[self._name])
         return b"".join(found)

@@ -1,4 +1,4 @@
-"""The client to real providers, on httpcore, the layer below httpx.
+"""The client to real providers, on httpcore, the layer below httpx; what is tried again, and when.
 
 So there are no redirects, cookies, proxies or netrc from the environment, no default headers,
 and no log line with the URL. What goes out is what the caller gives, plus ``host``, the length
@@ -13,6 +13,8 @@ import random as random_module
 import re
 import time
 from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
 from typing import cast
 from urllib.parse import unquote
 
@@ -22,9 +24,15 @@ import httpx
 from switchyard_core.errors import UpstreamError
 from switchyard_core.upstream.base import Outgoing, UpstreamResponse
 from switchyard_core.upstream.connections import Connections, Lease, is_closed
-from switchyard_core.upstream.retry import Retries
 
-__all__ = ["HttpUpstream"]
+__all__ = [
+    "LONGEST_WAIT_S",
+    "HttpUpstream",
+    "Retries",
+    "backoff_s",
+    "is_retryable",
+    "retry_after_s",
+]
 
 # The client frames the message itself; a second length or a foreign host would contradict it.
 _OWN_HEADERS = frozenset(
@@ -173,10 +181,12 @@ class HttpUpstream:
                     yield chunk
             await lease.end(whole=True)
         except httpcore.TimeoutException as error:
-            message = f"{self._place} fell silent for {self._timeout_s:g} s inside an answer"
+            message = (
+                f"{self._place} sent nothing for {self._timeout_s:g} s in the middle of an answer"
+            )
             raise UpstreamError(message, kind="cut", status=504) from error
         except _FAILURES as error:
-            message = f"{self._place} broke off inside an answer"
+            message = f"{self._place} broke off in the middle of an answer"
             raise UpstreamError(message, kind="cut") from error
         finally:
             await lease.end()
@@ -256,3 +266,96 @@ def _encode(text: str) -> bytes:
 def _cause(error: Exception) -> Exception | None:
     """Return what may be chained: h11 quotes the forbidden header value in its own message."""
     return None if isinstance(error, (httpcore.LocalProtocolError, httpx.InvalidURL)) else error
+
+
+#: The longest ``retry-after`` that is waited for here; a longer one is the caller's to keep.
+LONGEST_WAIT_S = 30.0
+
+_FIRST_WAIT_S = 0.5
+_LAST_WAIT_S = 8.0
+_JITTER = 0.25
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retries:
+    """The way one client tries again."""
+
+    max_retries: int
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    random: Callable[[], float] = random_module.random
+    now: Callable[[], float] = time.time
+
+    async def run(self, attempt: Callable[[], Awaitable[UpstreamResponse]]) -> UpstreamResponse:
+        """Call ``attempt`` until it gives an answer that is good, or for the last time.
+
+        A connection that failed or was closed and an answer of :func:`is_retryable` are tried
+        again; a timeout is not. An answer that asks for a longer wait than
+        :data:`LONGEST_WAIT_S` is returned at once, so that the caller can keep it.
+
+        Raises:
+            UpstreamError: What the last try raised.
+        """
+        tries = 0
+        while True:
+            wait: float | None = None
+            try:
+                response = await attempt()
+            except UpstreamError as error:
+                if tries >= self.max_retries or error.kind not in ("connect", "closed"):
+                    raise
+            else:
+                if tries >= self.max_retries or not is_retryable(response):
+                    return response
+                wait = retry_after_s(response, self.now())
+                if wait is not None and wait > LONGEST_WAIT_S:
+                    return response
+                await response.aclose()
+            await self.sleep(backoff_s(tries, self.random) if wait is None else wait)
+            tries += 1
+
+
+def is_retryable(response: UpstreamResponse) -> bool:
+    """Return whether an answer is worth another try: 408, 409, 429 and every 5xx.
+
+    A provider that sends ``x-should-retry: false`` is believed.
+    """
+    if response.header("x-should-retry") == "false":
+        return False
+    return response.status in (408, 409, 429) or response.status >= 500
+
+
+def retry_after_s(response: UpstreamResponse, now: float) -> float | None:
+    """Return the seconds that a provider asks to wait, ``None`` when it does not say.
+
+    Args:
+        response: Its ``retry-after-ms`` (milliseconds) or ``retry-after`` (seconds or an
+            HTTP date) is read; a value that is neither counts as absent.
+        now: Seconds since the epoch, for dates.
+    """
+    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        value = response.header(name)
+        if value is None:
+            continue
+        try:
+            seconds = float(value) * unit
+        except ValueError:
+            continue
+        # A negative, infinite or NaN wait means nothing.
+        return seconds if 0.0 <= seconds < float("inf") else None
+    date = response.header("retry-after")
+    if date is None:
+        return None
+    try:
+        return max(0.0, parsedate_to_datetime(date).timestamp() - now)
+    except (ValueError, OverflowError):
+        return None
+
+
+def backoff_s(attempt: int, random: Callable[[], float]) -> float:
+    """Return the wait in seconds after failed try number ``attempt`` (from 0), with jitter.
+
+    It doubles from 0.5 s to at most 8 s; up to a quarter is taken off at random, so that
+    clients that failed together do not come back together.
+    """
+    wait = min(_FIRST_WAIT_S * 2.0 ** min(attempt, 16), _LAST_WAIT_S)
+    return wait * (1.0 - _JITTER * random())

@@ -33,7 +33,7 @@ __all__ = [
     "read_played",
 ]
 
-#: Deepest nesting of what is played; readers of JSON stop somewhere, each at a depth of its own.
+#: Deepest nesting of what is played; readers of JSON stop somewhere, each at its own depth.
 MAX_DEPTH = 100
 #: Most problems of one file that are told.
 MOST_FINDINGS = 200
@@ -81,13 +81,7 @@ class Problem:
 
 
 class UnreadableError(ValueError):
-    """A file cannot be read at all, or is not JSON that can be used.
-
-    Args:
-        message: What is wrong, to be read behind what the file is: ``is not JSON``.
-        line: Line, from 1; 0 without a place.
-        column: Column, from 1; 0 without a place.
-    """
+    """A file cannot be read, or is not usable JSON; the message follows the name of the file."""
 
     def __init__(self, message: str, line: int = 0, column: int = 0) -> None:
         self.message = message
@@ -97,7 +91,7 @@ class UnreadableError(ValueError):
 
 
 def read_played(path: str | os.PathLike[str]) -> str:
-    """Return the text of a file; it does not wait for anything that is no ordinary file.
+    """Return the text of a file; it does not wait for anything but an ordinary file.
 
     Raises:
         UnreadableError: There is no such file, or it is a folder, a pipe or a device, or it is
@@ -135,10 +129,6 @@ def _check_ordinary(mode: int) -> None:
 def parsed(text: str, depth: int = MAX_DEPTH) -> Any:
     """Return a JSON text as a tree.
 
-    Args:
-        text: The text.
-        depth: Deepest nesting that is allowed.
-
     Raises:
         UnreadableError: It is not JSON, is nested more deeply, or holds a word or a number that
             others do not read.
@@ -155,7 +145,7 @@ def parsed(text: str, depth: int = MAX_DEPTH) -> Any:
         place = _place(text[: found.start()]) if found is not None else (0, 0)
         word = found["odd"] if found is not None and not found["odd"].strip("-").isdigit() else ""
         what = f"`{word}`" if word else "a number with thousands of digits"
-        raise UnreadableError(f"is not JSON that all read: it holds {what}", *place) from None
+        raise UnreadableError(f"is not portable JSON: it contains {what}", *place) from None
     else:
         if not is_deeper(tree, depth):
             return tree
@@ -203,13 +193,7 @@ def _place(before: str) -> tuple[int, int]:
 
 
 def findings_of(text: str, file: str, problems: Iterable[Problem]) -> tuple[Finding, ...]:
-    """Return problems as findings, sorted by position, with the text of the file at hand.
-
-    Args:
-        text: The file's text, valid JSON.
-        file: Its path.
-        problems: What is wrong; of many only the first are told.
-    """
+    """Return problems as findings, sorted by position, with the text of the file at hand."""
     told: list[Problem] = []
     for problem in problems:
         told.append(problem)
@@ -249,31 +233,25 @@ def header_problem(name: str, value: Any) -> str:
     if not HEADER_NAME.fullmatch(name):
         return f"`{shown}` is not the name of a header"
     if name.lower() in _FRAMING:
-        return f"the header `{shown}` says how a body is sent, and is set by who sends it"
+        return f"the header `{shown}` describes how a body is sent, and is set by the sender"
     if not isinstance(value, str):
         return f"the value of the header `{shown}` must be a string"
     if not _HEADER_VALUE.fullmatch(value):
-        return f"the header `{shown}` has characters that no header can have"
+        return f"the header `{shown}` has characters that a header cannot contain"
     return ""
 
 
 def answer_problems(
     status: int, headers: dict[str, Any], size: int
 ) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield the place and the message of all that keeps an answer from being sent.
-
-    Args:
-        status: Its HTTP status.
-        headers: Values by name.
-        size: Bytes of its body.
-    """
+    """Yield the place and the message of all that keeps an answer from being sent."""
     if status in _BODILESS and size:
         yield ("status",), f"an answer with status {status} has no body"
     names: set[str] = set()
     for name, value in headers.items():
         problem = header_problem(name, value)
         if not problem and name.lower() in names:
-            problem = f"the header `{name}` is there twice; names of headers have no case"
+            problem = f"the header `{name}` appears twice; header names are case-insensitive"
         if not problem and name.lower() == "content-length" and value != str(size):
             problem = f"`content-length` is `{printable(value)}`, and the body has {size} bytes"
         names.add(name.lower())

@@ -8,7 +8,8 @@ from click.testing import CliRunner
 
 from switchyard_core import WIRE_FORMATS
 from switchyard_core.cli import cli
-from switchyard_core.demo import Performance, load_story
+from switchyard_core.cli.demo.performance import Performance
+from switchyard_core.cli.demo.story import load_story
 from switchyard_core.plugins import PluginRegistry
 
 
@@ -97,7 +98,7 @@ def test_demo_that_goes_otherwise_says_so_and_exits_1(monkeypatch):
     story["steps"][0]["expect"].update(target="executor", latched=1)
     story["steps"][5]["expect"]["code"] = "other"
     changed = type(load_story()).model_validate_json(json.dumps(story))
-    monkeypatch.setattr("switchyard_core.demo.performance.load_story", lambda: changed)
+    monkeypatch.setattr("switchyard_core.cli.demo.performance.load_story", lambda: changed)
 
     result = demo()
 

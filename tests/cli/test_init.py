@@ -9,8 +9,8 @@ import tomli
 from click.testing import CliRunner, Result
 
 from switchyard_core.cli import cli
+from switchyard_core.cli.scaffold import CLIENTS, starter_files
 from switchyard_core.plugins import PluginRegistry, builtins
-from switchyard_core.scaffold.starter import CLIENTS, starter_files
 from tests.support.policies import PLUGINS
 
 REGISTRY = PluginRegistry([("core", builtins), *((p.__name__, p) for p in PLUGINS)])
@@ -79,7 +79,7 @@ def test_init_over_an_existing_file_writes_nothing_and_exits_2(folder: Path, the
 
     assert result.exit_code == 2
     assert result.stderr == (
-        f"error: `{there}` is there already; nothing was written, name another file\n"
+        f"error: `{there}` already exists; nothing was written, name another file\n"
     )
     assert {path.name: path.read_text() for path in folder.iterdir()} == {there: "mine"}
 
@@ -129,7 +129,7 @@ def test_names_in_the_comments_are_quoted_for_a_shell() -> None:
 
 
 def test_every_client_of_init_has_both_templates_and_no_other_is_shipped() -> None:
-    folder = Path(__file__).parents[2] / "switchyard_core" / "scaffold" / "policies"
+    folder = Path(__file__).parents[2] / "switchyard_core" / "cli" / "scaffold" / "policies"
 
     names = {path.name for path in folder.iterdir()}
 

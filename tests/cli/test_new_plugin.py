@@ -88,7 +88,7 @@ def test_new_plugin_over_something_leaves_it_as_it_is(here: Path) -> None:
     result = run("sticky")
 
     assert result.exit_code == 2
-    assert "error: `sticky` is there already and is not empty" in result.output
+    assert "error: `sticky` already exists and is not empty" in result.output
     assert (here / "sticky" / "README.md").read_text() == "mine"
 
 

@@ -32,7 +32,7 @@ def test_both_options_at_once_are_refused(words, tmp_path):
 
 @commands
 @pytest.mark.parametrize(
-    ("folder", "state"), [("none", "does not exist"), (".", "has no recording")]
+    ("folder", "state"), [("none", "does not exist"), (".", "contains no recordings")]
 )
 def test_a_folder_without_recordings_is_exit_2_and_says_how_to_record(
     words, tmp_path, folder, state

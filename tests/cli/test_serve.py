@@ -187,7 +187,7 @@ def test_run_breaks_off_what_outlasts_the_drain(config):
         process.wait()
     assert process.returncode == 0
     assert failures[0] == 500 or isinstance(failures[0], httpx.HTTPError)
-    assert "1 requests outlasted 1 s of drain" in err
+    assert "1 requests are still running after 1 s of drain" in err
     assert "Traceback" not in err
 
 

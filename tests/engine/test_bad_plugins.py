@@ -129,7 +129,7 @@ NOT_USABLE = {
     ),
     "wrong_options": (
         HEAD.replace("(Options)", "") + GIVES.format(name="bad", router="BadOptions"),
-        "options that are no pydantic model",
+        "options that are not a pydantic model",
     ),
     "lax_options": (
         "import pydantic\n"

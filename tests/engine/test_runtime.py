@@ -220,13 +220,13 @@ async def test_metrics_count_calls_of_tools_and_show_the_plans():
 
     assert "# TYPE switchyard_tool_calls_total counter" in lines
     assert [line for line in lines if line.startswith("switchyard_tool_calls_total{")] == [
-        'switchyard_tool_calls_total{route="main",tool="",result="unknown"} 1',
-        'switchyard_tool_calls_total{route="main",tool="fail",result="exception"} 1',
-        'switchyard_tool_calls_total{route="main",tool="greet",result="ok"} 1',
+        'switchyard_tool_calls_total{result="unknown",route="main",tool=""} 1.0',
+        'switchyard_tool_calls_total{result="exception",route="main",tool="fail"} 1.0',
+        'switchyard_tool_calls_total{result="ok",route="main",tool="greet"} 1.0',
     ]
     assert "# TYPE switchyard_plans gauge" in lines
-    assert 'switchyard_plans{route="main"} 1' in lines
-    assert 'switchyard_plan_capacity{route="main"} 8' in lines
+    assert 'switchyard_plans{route="main"} 1.0' in lines
+    assert 'switchyard_plan_capacity{route="main"} 8.0' in lines
     assert {"name": "switchyard_plans", "route": "main", "value": 1} in gauges
 
 

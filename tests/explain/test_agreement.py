@@ -10,10 +10,10 @@ import httpx
 import pytest
 from click.testing import CliRunner
 
-import switchyard_core.demo
+import switchyard_core.cli.demo
 from switchyard_core import WIRE_FORMATS, Switchyard
 from switchyard_core.cli import cli
-from switchyard_core.demo import Performance
+from switchyard_core.cli.demo.performance import Performance
 from switchyard_core.explain import read_requests
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.upstream.base import UpstreamResponse
@@ -130,7 +130,7 @@ async def test_timeline_of_a_whole_story_says_what_the_server_does(tmp_path, wir
         recorded.append({"request": about})
     file = tmp_path / "story.json"
     file.write_text(json.dumps(recorded))
-    config = Path(switchyard_core.demo.__file__).with_name("demo.toml")
+    config = Path(switchyard_core.cli.demo.__file__).with_name("demo.toml")
     run = await explain(config, file, "--timeline")
     entries = json.loads(run.stdout)["timeline"]["requests"]
     served_as, explained_as = [], []

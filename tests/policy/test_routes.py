@@ -362,9 +362,9 @@ class Plain(Mute):
 @pytest.mark.parametrize(
     ("router", "what"),
     [
-        (Mute, "answers by itself and has no method `answer`"),
-        (Awaiting, "has a method `answer` that is no asynchronous generator"),
-        (Plain, "has a method `answer` that is no asynchronous generator"),
+        (Mute, "writes its own answers but has no method `answer`"),
+        (Awaiting, "has a method `answer` that is not an asynchronous generator"),
+        (Plain, "has a method `answer` that is not an asynchronous generator"),
     ],
 )
 @pytest.mark.parametrize("as_factory", [False, True])

@@ -33,7 +33,7 @@ ROOT = Path(__file__).parents[2]
 POLICIES = sorted(p for p in (ROOT / "policies").glob("*.toml") if ".test." not in p.name)
 #: Policies that no schema lies beside: of the demo and of the documentation.
 OTHERS = [
-    ROOT / "switchyard_core" / "demo" / "demo.toml",
+    ROOT / "switchyard_core" / "cli" / "demo" / "demo.toml",
     *sorted(
         path
         for path in (ROOT / "docs").rglob("*.toml")

@@ -173,7 +173,7 @@ def test_a_foreign_json_file_is_an_error_and_other_files_are_let_be(tmp_path):
     assert len(Folder(tmp_path)) == 0
 
     (tmp_path / "package.json").write_text("{}")
-    with pytest.raises(ReplayError, match=r"package\.json` is not named as a recording"):
+    with pytest.raises(ReplayError, match=r"package\.json` is not named `<key>"):
         Folder(tmp_path)
 
 

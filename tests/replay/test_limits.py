@@ -8,9 +8,8 @@ import logging
 import pytest
 
 from switchyard_core import Replay, UpstreamResponse
-from switchyard_core.replay import spool as spooling
-from switchyard_core.replay import tee, writing
-from switchyard_core.replay.spool import Spool
+from switchyard_core.replay import writing
+from switchyard_core.replay.writing import Spool
 from switchyard_core.testing import FakeReply, FakeUpstream
 from tests.replay.calls import call, chunks, files
 
@@ -24,8 +23,7 @@ kinds = pytest.mark.parametrize("headers", [JSON, EVENTS], ids=["whole", "stream
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     monkeypatch.setattr(writing, "ANSWER_BYTES", LIMIT)
-    monkeypatch.setattr(tee, "ANSWER_BYTES", LIMIT)
-    monkeypatch.setattr(spooling, "_MEMORY", LIMIT // 10)
+    monkeypatch.setattr(writing, "_MEMORY", LIMIT // 10)
 
 
 def recording(folder, reply):
@@ -48,7 +46,7 @@ def held(monkeypatch):
             sizes[self.place] += len(chunk) * kept
             return kept
 
-    monkeypatch.setattr(tee, "Spool", Counted)
+    monkeypatch.setattr(writing, "Spool", Counted)
     return sizes
 
 
@@ -140,7 +138,7 @@ async def test_a_full_disk_costs_the_recording_and_not_the_answer(
         def close(self):
             pass
 
-    monkeypatch.setattr(spooling, "TemporaryFile", lambda **_how: Full())
+    monkeypatch.setattr(writing, "TemporaryFile", lambda **_how: Full())
     sent = (b"a" * 9000, b"b" * 9000, b"c" * 9000)
 
     answer = await recording(tmp_path, FakeReply(headers=headers, chunks=sent)).send(

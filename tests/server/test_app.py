@@ -138,7 +138,7 @@ async def test_route_without_a_latch_store_has_no_gauges_of_one():
     )
     async with in_process(Switchyard.from_policy_text(text).asgi()) as client:
         metrics = (await client.get("/metrics")).text
-    assert "switchyard_active_requests 0" in metrics
+    assert "switchyard_active_requests 0.0" in metrics
     assert "switchyard_latches" not in metrics
 
 
@@ -226,11 +226,11 @@ async def test_metrics_and_stats_count_requests_without_identity():
         stats = (await client.get(url + "/v1/stats")).json()
     assert text.headers["content-type"].startswith("text/plain; version=0.0.4")
     assert (
-        'switchyard_requests_total{route="coding",target="planner",phase="planning",status="200"} 1'
+        'requests_total{phase="planning",route="coding",status="200",target="planner"} 1.0'
         in text.text
     )
-    assert 'switchyard_requests_without_identity{route="coding"} 1' in text.text
-    assert 'switchyard_added_seconds_count{route="coding"} 1' in text.text
+    assert 'switchyard_requests_without_identity{route="coding"} 1.0' in text.text
+    assert 'switchyard_added_seconds_count{route="coding"} 1.0' in text.text
     assert stats["requests"][0]["status"] == 200
     assert stats["request_seconds"]["coding"]["count"] == 1
     assert {"name": "switchyard_latches", "route": "coding", "value": 0} in stats["gauges"]

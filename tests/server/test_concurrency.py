@@ -80,9 +80,9 @@ async def test_50_first_handoffs_with_one_free_slot_admit_one(wire_format):
         assert answer.headers["x-should-retry"] == "false"
         assert "latch_capacity" in answer.text
         assert ("type" in answer.json()) == (wire_format == "anthropic_messages")
-    assert 'switchyard_latches{route="coding"} 2' in metrics
-    assert 'switchyard_latch_capacity{route="coding"} 2' in metrics
-    assert 'switchyard_errors_total{route="coding",code="latch_capacity"} 49' in metrics
+    assert 'switchyard_latches{route="coding"} 2.0' in metrics
+    assert 'switchyard_latch_capacity{route="coding"} 2.0' in metrics
+    assert 'switchyard_errors_total{code="latch_capacity",route="coding"} 49.0' in metrics
     assert app.metrics.handoffs.total() == 2
     assert next(iter(app.metrics.handoffs))[1] != ""
 

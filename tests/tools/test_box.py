@@ -160,7 +160,7 @@ async def test_result_that_is_no_json_is_an_error():
     output = await box.one("give")
 
     assert (output.ok, output.error) == (False, "exception")
-    assert output.text == "error: the tool `give` returned a `dict`, which is no JSON"
+    assert output.text == "error: the tool `give` returned a `dict`, which is not JSON"
     assert box.counted == {("give", "exception"): 1}
 
 
@@ -504,7 +504,7 @@ async def test_tool_with_side_effects_finishes_though_its_run_was_cancelled(is_a
     await cancelled_run(box, (name, '{"text": "done"}'), begun=begun)
 
     assert written == []
-    assert f"tool `{name}` goes on, though its run was cancelled" in caplog.text
+    assert f"tool `{name}` continues, although its run was cancelled" in caplog.text
     go.set()
     thread_go.set()
     await box.box.settle()

@@ -42,7 +42,7 @@ def failures(made):
         (RIGHT, {}, "labels_its_examples", "give `examples`"),
         (RIGHT, {"edit": EDIT["file_edit"]}, "labels_its_examples", "`edit` is not a label"),
         (RIGHT + 'path = "$["\n', EDIT, "is_a_clean_rule_set", "SY4"),
-        ("label = 3", EDIT, "is_a_clean_rule_set", "that is no rule set"),
+        ("label = 3", EDIT, "is_a_clean_rule_set", "that is not a rule set"),
     ],
     ids=["other_label", "no_examples", "no_label", "bad_path", "no_rule_set"],
 )

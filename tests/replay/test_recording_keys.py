@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from switchyard_core.policy.recordings import default_key_fields
-from switchyard_core.replay.keys import key_of
+from switchyard_core.replay.recording import key_of
 
 FIELDS = default_key_fields()
 PATH = "/v1/responses"

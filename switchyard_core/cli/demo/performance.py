@@ -15,8 +15,8 @@ from typing import Any
 import httpx
 import uvicorn
 
+from switchyard_core.cli.demo.story import Step, StoryBook, load_story
 from switchyard_core.declarations import RewriteType, WireFormat
-from switchyard_core.demo.story import Step, StoryBook, load_story
 from switchyard_core.engine.calling import Upstreams
 from switchyard_core.identity import Headers
 from switchyard_core.jsonio.printing import pretty
@@ -36,19 +36,7 @@ _WAIT_S = 30.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
-    """One request of the demo and what became of it.
-
-    Args:
-        number: Number of the step, from 1.
-        step: What was sent and expected.
-        status: HTTP status.
-        headers: Headers of the answer, names in lower case.
-        answer: Body of the answer.
-        body: Body as the client sent it.
-        sent: Bodies that reached the provider for it.
-        latched: Sessions that are latched afterwards.
-        capacity: Most sessions that can be.
-    """
+    """One request of the demo and what became of it."""
 
     number: int
     step: Step
@@ -80,7 +68,7 @@ class Scene:
         expect = self.step.expect
         found: list[tuple[str, object, object]] = [("the status", self.status, expect.status)]
         if expect.code:
-            # The Messages shape has no code of its own; the text ends with it.
+            # The Messages shape has no code; the text ends with it.
             error = self.error()
             code = error.get("code") or str(error.get("message")).rpartition("(")[2].rstrip(")")
             found.append(("the code", code, expect.code))

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from switchyard_core import Switchyard
-from switchyard_core.server.models import model_list, models_of
+from switchyard_core.server.pages import model_list, models_of
 from tests.server.servers import policy
 
 MODELS = {name: {"id": name} for name in "abcd"}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import tomli
 
-from switchyard_core.scaffold import plugin_files, plugin_names, write_plugin
+from switchyard_core.cli.scaffold import plugin_files, plugin_names, write_plugin
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "switchyard_sticky_router"
@@ -58,7 +58,7 @@ def test_write_plugin_over_something_writes_nothing(tmp_path: Path, kind: str) -
         kept = folder / "mine.txt"
     kept.write_text("mine")
 
-    with pytest.raises(FileExistsError, match="is there already"):
+    with pytest.raises(FileExistsError, match="already exists"):
         write_plugin(plugin_names("sticky"), folder)
 
     assert [p for p in tmp_path.rglob("*") if p.is_file()] == [kept]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from switchyard_core.scaffold import PluginNames, nearest_name, plugin_names
+from switchyard_core.cli.scaffold import PluginNames, nearest_name, plugin_names
 from tests.support.cases import each_of
 
 
@@ -47,7 +47,7 @@ def test_plugin_names_follow_from_the_word(name: str, names: tuple[str, ...]) ->
     ],
 )
 def test_plugin_names_of_an_illegal_word_offer_the_nearest(name: str, nearest: str) -> None:
-    with pytest.raises(ValueError, match="cannot be the name of a plugin") as caught:
+    with pytest.raises(ValueError, match="is not a valid name for a plugin") as caught:
         plugin_names(name)
 
     assert str(caught.value).endswith(f"did you mean `{nearest}`?")

@@ -1,12 +1,15 @@
-"""What one request did: its one line in the log, its part of the metrics."""
+"""What one request did: its line in the log, its bodies in a folder, its part of the metrics."""
 
 from __future__ import annotations
 
 import json
 import logging
+import os
+import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from switchyard_core.answering import ModelUsage
 from switchyard_core.decision import Decision, Latch
@@ -15,21 +18,67 @@ from switchyard_core.engine.response import ends_task, succeeded
 from switchyard_core.engine.routes import RequestFacts
 from switchyard_core.errors import RequestError, UpstreamError
 from switchyard_core.identity import Identity
-from switchyard_core.server.bodies import BodyLog
 from switchyard_core.server.exchange import ClientGoneError, Exchange
 from switchyard_core.server.metrics import Metrics
 from switchyard_core.server.problems import problem_of
 from switchyard_core.server.tokens import AnswerTrace
 from switchyard_core.upstream.base import Outgoing
 
-__all__ = ["GONE_STATUS", "LOG", "Account"]
+__all__ = ["GONE_STATUS", "LOG", "BodyLog", "LogEntry"]
+
+_NAME = re.compile(r"(\d+)-(?:in|out).*\.json")
+
+
+class BodyLog:
+    """Writes each request's body as it came and as it was sent, readable by the owner only.
+
+    Args:
+        folder: Where ``<n>-in.json`` and ``<n>-out.json`` are written; made if it is not
+            there. Numbers continue after those of an earlier run. A retry of a request is
+            ``<n>-out-2.json``.
+
+    Raises:
+        OSError: The folder cannot be made or read.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = [match for path in folder.iterdir() if (match := _NAME.fullmatch(path.name))]
+        self._folder = folder
+        self._number = max((int(match[1]) for match in found), default=0)
+
+    def incoming(self, body: bytes) -> int:
+        """Write a caller's body and return the number of its request."""
+        self._number += 1
+        self._write(f"{self._number}-in.json", body)
+        return self._number
+
+    def outgoing(self, number: int, tries: int, body: bytes) -> None:
+        """Write an outgoing body; ``tries`` counts from 1."""
+        self._write(_out(number, tries), body)
+
+    def unsent(self, number: int, tries: int) -> None:
+        """Take an outgoing body back: the call failed before any of it was sent."""
+        (self._folder / _out(number, tries)).unlink(missing_ok=True)
+
+    def _write(self, name: str, body: bytes) -> None:
+        # Created with its mode, so that nobody else can open it in between.
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+        descriptor = os.open(self._folder / name, flags, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(body)
+
+
+def _out(number: int, tries: int) -> str:
+    return f"{number}-out.json" if tries == 1 else f"{number}-out-{tries}.json"
+
 
 LOG = logging.getLogger("switchyard")
 
-#: What the log and the metrics say when the client went away; no caller ever sees it.
+#: What the log and the metrics say when the client disconnected; no caller ever sees it.
 GONE_STATUS = 499
 
-_ERROR = 400
+_KINDS = ("input", "cached", "output")
 # A host answers so for an application that was broken off before it could.
 _BROKEN_OFF = 500
 _MODEL_CHARS = 80
@@ -37,7 +86,7 @@ _METHOD_CHARS = 16
 
 
 @dataclass(slots=True, kw_only=True)
-class Account:
+class LogEntry:
     """Collects what is known of one request while it runs.
 
     Args:
@@ -45,22 +94,9 @@ class Account:
         wire_format: Its wire format, or the one whose errors its sender will understand.
         call: Which call it is: an endpoint, the name of a page, ``fallback`` or ``unknown``.
         routed: Whether it is a call to a model.
-        quiet: Whether it is a probe, whose line nobody wants unless it fails.
+        quiet: Whether it is a probe, logged at level DEBUG unless it fails.
         clock: A monotonic clock in seconds.
         bodies: Where bodies are kept, if they are.
-        number: Its number there, 0 without one.
-        began: When it came; for a call to a model, when its body was there.
-        read: Whether its body was read.
-        client: The client that it was passed on with, ``""`` for none.
-        decision: The decision carried out last.
-        facts: What could be read of a request that was refused before there was a decision.
-        sent_at: When the first outgoing request was ready.
-        own: Seconds of our own before the answer began.
-        tries: Outgoing requests so far.
-        answer: Traces the provider's answer.
-        tokens: What each target took for an answer that a router wrote, ``None`` otherwise.
-        error: Code of the failure, ``""`` without one.
-        gone: Whether the client went away.
     """
 
     exchange: Exchange
@@ -70,17 +106,26 @@ class Account:
     quiet: bool = False
     clock: Callable[[], float] = time.monotonic
     bodies: BodyLog | None = None
+    #: Number of its files, 0 without bodies.
     number: int = 0
+    #: When it came; for a call to a model, when its body was there.
     began: float = field(init=False)
     read: bool = False
+    #: Client that it was passed on with.
     client: str = ""
+    #: The decision that was carried out last.
     decision: Decision | None = None
+    #: What could be read of a request that was refused before there was a decision.
     facts: RequestFacts = field(default_factory=RequestFacts)
     sent_at: float = 0.0
+    #: Seconds of our own before the answer began.
     own: float | None = None
+    #: Outgoing requests so far.
     tries: int = 0
     answer: AnswerTrace | None = None
+    #: What each target took for an answer that a router wrote.
     tokens: Mapping[str, ModelUsage] | None = None
+    #: Code of the failure.
     error: str = ""
     gone: bool = False
 
@@ -110,7 +155,7 @@ class Account:
         self.own = self.sent_at - self.began if self.tries else None
 
     def failed(self, error: BaseException) -> None:
-        """Note why there is no whole answer."""
+        """Note why the answer is missing or incomplete."""
         if isinstance(error, ClientGoneError):
             self.gone = True
         elif ends_task(error):
@@ -128,13 +173,13 @@ class Account:
         seconds = self.clock() - self.began
         status = GONE_STATUS if self.gone else self.exchange.status or _BROKEN_OFF
         error = "client_gone" if self.gone else self.error
-        if not error and (status >= _ERROR or (self.routed and not succeeded(status))):
+        if not error and (status >= 400 or (self.routed and not succeeded(status))):
             error = f"provider_{status}"
         decision = self.decision
         if error:
             metrics.errors[self._route, error] += 1
         if not self.routed:
-            metrics.others[self.call, self.client, str(status)] += 1
+            metrics.other_requests[self.call, self.client, str(status)] += 1
         else:
             target = decision.target if decision is not None else ""
             phase = decision.phase if decision is not None else ""
@@ -155,30 +200,21 @@ class Account:
         return self.decision.route if self.decision is not None else self.facts.route
 
     def _count_tokens(self, metrics: Metrics) -> list[tuple[str, object]]:
-        if self.tokens is not None:
-            return self._count_asked(metrics, self.tokens)
-        tokens = self.answer.tokens() if self.answer is not None else None
-        if tokens is None or self.decision is None:
-            return []
-        counts = {"input": tokens.input, "cached": tokens.cached, "output": tokens.output}
-        for kind, count in counts.items():
-            metrics.tokens[self.decision.target, kind] += count
-        return [(f"{kind}_tokens", count) for kind, count in counts.items()]
-
-    def _count_asked(
-        self, metrics: Metrics, asked: Mapping[str, ModelUsage]
-    ) -> list[tuple[str, object]]:
-        """Count what each target took that a router asked for its answer."""
-        total = sum(asked.values(), ModelUsage())
-        for target, used in asked.items():
-            metrics.tokens[target, "input"] += used.input_tokens
-            metrics.tokens[target, "cached"] += used.cached_tokens
-            metrics.tokens[target, "output"] += used.output_tokens
-        return [
-            ("input_tokens", total.input_tokens),
-            ("cached_tokens", total.cached_tokens),
-            ("output_tokens", total.output_tokens),
-        ]
+        """Count the tokens of each target; return their sum for the line."""
+        by_target = self.tokens
+        if by_target is None:
+            found = self.answer.tokens() if self.answer is not None else None
+            if found is None or self.decision is None:
+                return []
+            used = ModelUsage(
+                input_tokens=found.input, cached_tokens=found.cached, output_tokens=found.output
+            )
+            by_target = {self.decision.target: used}
+        for target, used in by_target.items():
+            for kind in _KINDS:
+                metrics.tokens[target, kind] += getattr(used, f"{kind}_tokens")
+        total = sum(by_target.values(), ModelUsage())
+        return [(f"{kind}_tokens", getattr(total, f"{kind}_tokens")) for kind in _KINDS]
 
     # --- the line: never a body, a prompt, a key, a path or a session id -------------------
 

@@ -18,15 +18,7 @@ class _Part(BaseModel):
 
 
 class Turn(_Part):
-    """One turn of a conversation: the user's, or the assistant's call with its result.
-
-    Args:
-        user: What the user says.
-        says: What the assistant says before its call.
-        call: Tool that the assistant calls.
-        arguments: Arguments of the call.
-        result: Result of the call.
-    """
+    """One turn of a conversation: the user's, or the assistant's call with its result."""
 
     user: str = ""
     says: str = ""
@@ -78,14 +70,7 @@ class Step(_Part):
 
 
 class StoryBook(_Part):
-    """The whole demo.
-
-    Args:
-        instructions: The agent's instructions.
-        tools: Tools that the agent offers.
-        sessions: Conversations by name.
-        steps: Requests, in order.
-    """
+    """The whole demo."""
 
     instructions: str
     tools: tuple[str, ...]
@@ -109,5 +94,5 @@ def _told(story: ConversationBuilder, turn: Turn) -> ConversationBuilder:
 
 def load_story() -> StoryBook:
     """Return the story that comes with the package."""
-    text = (files("switchyard_core.demo") / "story.json").read_text("utf-8")
+    text = (files(__package__) / "story.json").read_text("utf-8")
     return StoryBook.model_validate_json(text)

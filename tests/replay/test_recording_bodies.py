@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switchyard_core.replay.bodies import (
+from switchyard_core.replay.recording import (
     dumped_body,
     dumped_chunk,
     loaded_body,

@@ -15,7 +15,7 @@ from switchyard_core.cli.replaying import replay_options, unused_note
 from switchyard_core.declarations import WIRE_FORMATS, WireFormat
 
 if TYPE_CHECKING:
-    from switchyard_core.demo import Performance, Scene
+    from switchyard_core.cli.demo.performance import Performance, Scene
     from switchyard_core.replay import Replay
 
 __all__ = ["command"]
@@ -44,7 +44,7 @@ _NOTE = len("… (10000 more characters)")
 @replay_options
 @click.pass_context
 def command(ctx: click.Context, wire_format: str, port: int, replay: Replay | None) -> None:
-    """Show switchyard at work, on an embedded scripted provider: no key, no network.
+    """Show switchyard at work with an embedded scripted provider: no key, no network.
 
     Starts the real server on loopback, sends a fixed story to it over HTTP, and prints for each
     request what was decided and how the body was changed. Exits 0 when everything came as
@@ -52,7 +52,7 @@ def command(ctx: click.Context, wire_format: str, port: int, replay: Replay | No
 
     Example: switchyard demo --wire-format all
     """
-    from switchyard_core.demo import Performance
+    from switchyard_core.cli.demo.performance import Performance
     from switchyard_core.errors import PluginError, PolicyError
 
     try:
@@ -134,7 +134,7 @@ def _width() -> int:
 
 
 def _say(text: str, *, fg: str | None = None, bold: bool | None = None) -> None:
-    # click drops colours by itself where the output is no terminal.
+    # click drops colours where the output is not a terminal.
     color = False if os.environ.get("NO_COLOR") else None
     click.echo(click.style(text, fg=fg, bold=bold) if fg or bold else text, color=color)
 

@@ -4,7 +4,7 @@ import httpx
 import pytest
 
 from switchyard_core import Switchyard
-from switchyard_core.server.fallback import _stays_below
+from switchyard_core.server.relay import _stays_below
 from switchyard_core.world import World
 from tests.server.servers import (
     KEY,

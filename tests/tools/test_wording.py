@@ -96,7 +96,7 @@ def test_specs_are_deterministic_and_in_the_order_of_the_policy():
         (Lax, "accept unknown keys; inherit `switchyard_core.Options`"),
         (HoldsLax, "accept unknown keys in `Lax`; inherit `switchyard_core.Options`"),
         (Tree, "hold `Tree` within itself, which some providers cannot describe"),
-        (Listed, "are no object"),
+        (Listed, "are not an object"),
         (NoSchema, "cannot be described as JSON Schema: PydanticInvalidForJsonSchema"),
     ],
 )

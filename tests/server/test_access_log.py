@@ -101,7 +101,10 @@ async def test_refused_request_leaves_one_line_and_is_counted(case, lines):
     assert (line["level"], float(line["ms"]) >= 0) == ("INFO", True)
     assert app.metrics.errors == {("", code): 1}
     routed = method == "POST" and call == "create"
-    assert (app.metrics.requests.total(), app.metrics.others.total()) == (routed, not routed)
+    assert (app.metrics.requests.total(), app.metrics.other_requests.total()) == (
+        routed,
+        not routed,
+    )
 
 
 async def test_wrong_server_key_leaves_one_line_and_is_counted(lines):
@@ -140,7 +143,7 @@ async def test_fallback_call_leaves_one_line_with_the_clients_name(lines):
     ]
     assert "secret" not in str(lines())
     assert "embeddings" not in str(lines())
-    assert app.metrics.others == {
+    assert app.metrics.other_requests == {
         ("fallback", "provider", status): 1 for status in ("404", "200", "502")
     }
 
@@ -169,7 +172,7 @@ async def test_probes_are_counted_and_quiet_unless_they_fail(lines):
         await client.get(url + "/v1/models")
     levels = [line["level"] for line in lines()]
     assert levels == ["DEBUG"] * 5 + ["INFO"] * 2
-    assert app.metrics.others.total() == 7
+    assert app.metrics.other_requests.total() == 7
     assert app.metrics.requests == {}
 
 
@@ -190,7 +193,7 @@ async def test_full_route_is_seen_in_line_and_metrics(lines):
     line = lines()[1]
     assert (line["route"], line["model"], line["error"]) == ("coding", "coder", "latch_capacity")
     assert re.fullmatch("[0-9a-f]{12}", line["identity"])
-    assert 'switchyard_errors_total{route="coding",code="latch_capacity"} 1' in text
+    assert 'switchyard_errors_total{code="latch_capacity",route="coding"} 1.0' in text
     assert app.metrics.requests["coding", "", "", "400"] == 1
 
 
@@ -301,7 +304,7 @@ async def test_tokens_are_counted_by_target_and_stand_in_the_line(lines):
     line = lines()[0]
     found = [line[f"{kind}_tokens"] for kind in ("input", "cached", "output")]
     assert found == ["100", "70", "20"]
-    assert 'switchyard_tokens_total{target="planner",kind="cached"} 140' in text
+    assert 'switchyard_tokens_total{kind="cached",target="planner"} 140.0' in text
     assert app.metrics.tokens["planner", "output"] == 40
 
 
