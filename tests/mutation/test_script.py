@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from switchyard_core.mutation.budget import Budget
-from switchyard_core.mutation.javascript import UNREADABLE, calls_of
-from switchyard_core.mutation.labels import LABELS, Reading
+from switchyard_core.mutation.labels import LABELS, READ_ONLY, Reading
 from switchyard_core.mutation.paths import PathClasses
-from switchyard_core.mutation.script import read_code
+from switchyard_core.mutation.readers import CallReader
+from switchyard_core.mutation.shell.javascript import UNREADABLE, calls_of
+from switchyard_core.mutation.shell.session import Budget
 
 
 def _read(code: str) -> tuple[str, list[tuple[str, Any]]]:
@@ -22,50 +22,56 @@ def _read(code: str) -> tuple[str, list[tuple[str, Any]]]:
         seen.append((name, arguments))
         return Reading(label="file_edit" if name == "apply_patch" else "read_only")
 
-    return read_code(code, recurse, PathClasses()).label, seen
+    reader = CallReader(
+        classes=PathClasses(),
+        dialect="auto",
+        tool="exec",
+        broken=False,
+        read_command=lambda _command, _dialect: (READ_ONLY, 0),
+        budget=Budget(),
+        label_inner=recurse,
+    )
+    return reader.read("code", code).label, seen
 
 
-@pytest.mark.parametrize(
-    ("code", "label", "seen"),
-    [
-        ("await tools.apply_patch('P')", "file_edit", [("apply_patch", "P")]),
-        ("await tools.apply_patch(`a\\nb`)", "file_edit", [("apply_patch", "a\nb")]),
-        ("const p = 'P';\ntools.apply_patch(p)", "file_edit", [("apply_patch", "P")]),
-        ("tools.apply_patch(['a', 'b'].join('\\n'))", "file_edit", [("apply_patch", "a\nb")]),
-        ("tools.apply_patch('a' + 'b')", "file_edit", [("apply_patch", "ab")]),
-        ("tools['apply_patch']('P')", "file_edit", [("apply_patch", "P")]),
-        ("tools.apply_patch(make())", "file_edit", [("apply_patch", {})]),
-        ("tools.apply_patch()", "file_edit", [("apply_patch", {})]),
-        (
-            "tools.exec_command({cmd: 'ls', n: 1})",
-            "read_only",
-            [("exec_command", {"cmd": "ls", "n": "1"})],
-        ),
-        ("tools.exec_command({cmd})", "unknown", [("exec_command", {})]),
-        (
-            "tools.exec_command({'cmd': `ls ${x}`})",
-            "read_only",
-            [("exec_command", {"cmd": "ls {}"})],
-        ),
-        ("tools.view_image({path: p})", "read_only", [("view_image", {})]),
-        ("tools[name]({})", "unknown", []),
-        ("// tools.apply_patch('P')", "unknown", []),
-        ("/* tools.apply_patch('P') */ 1", "unknown", []),
-        ("text(\"tools.apply_patch('P')\")", "unknown", []),
-        ("other.apply_patch('P')", "unknown", []),
-        ("", "unknown", []),
-        ("tools.apply_patch('P'", "unknown", []),
-        (
-            "await Promise.all([tools.exec_command({cmd:'ls'}), tools.apply_patch('P')])",
-            "file_edit",
-            [("exec_command", {"cmd": "ls"}), ("apply_patch", "P")],
-        ),
-    ],
-)
-def test_tool_calls_of_a_script_are_labelled(
-    code: str, label: str, seen: list[tuple[str, Any]]
-) -> None:
-    assert _read(code) == (label, seen)
+CALLS: list[tuple[str, str, list[tuple[str, Any]]]] = [
+    ("await tools.apply_patch('P')", "file_edit", [("apply_patch", "P")]),
+    ("await tools.apply_patch(`a\\nb`)", "file_edit", [("apply_patch", "a\nb")]),
+    ("const p = 'P';\ntools.apply_patch(p)", "file_edit", [("apply_patch", "P")]),
+    ("tools.apply_patch(['a', 'b'].join('\\n'))", "file_edit", [("apply_patch", "a\nb")]),
+    ("tools.apply_patch('a' + 'b')", "file_edit", [("apply_patch", "ab")]),
+    ("tools['apply_patch']('P')", "file_edit", [("apply_patch", "P")]),
+    ("tools.apply_patch(make())", "file_edit", [("apply_patch", {})]),
+    ("tools.apply_patch()", "file_edit", [("apply_patch", {})]),
+    (
+        "tools.exec_command({cmd: 'ls', n: 1})",
+        "read_only",
+        [("exec_command", {"cmd": "ls", "n": "1"})],
+    ),
+    ("tools.exec_command({cmd})", "unknown", [("exec_command", {})]),
+    (
+        "tools.exec_command({'cmd': `ls ${x}`})",
+        "read_only",
+        [("exec_command", {"cmd": "ls {}"})],
+    ),
+    ("tools.view_image({path: p})", "read_only", [("view_image", {})]),
+    ("tools[name]({})", "unknown", []),
+    ("// tools.apply_patch('P')", "unknown", []),
+    ("/* tools.apply_patch('P') */ 1", "unknown", []),
+    ("text(\"tools.apply_patch('P')\")", "unknown", []),
+    ("other.apply_patch('P')", "unknown", []),
+    ("", "unknown", []),
+    ("tools.apply_patch('P'", "unknown", []),
+    (
+        "await Promise.all([tools.exec_command({cmd:'ls'}), tools.apply_patch('P')])",
+        "file_edit",
+        [("exec_command", {"cmd": "ls"}), ("apply_patch", "P")],
+    ),
+]
+
+
+def test_tool_calls_of_a_script_are_labelled() -> None:
+    assert [(code, *_read(code)) for code, _, _ in CALLS] == CALLS
 
 
 @pytest.mark.parametrize(

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 import time
-from pathlib import Path
+from collections.abc import Callable
 from types import ModuleType
 
 import pytest
 
-from switchyard_core.mutation.budget import STEPS, Budget
 from switchyard_core.mutation.labels import LABELS
 from switchyard_core.mutation.paths import PathClasses
 from switchyard_core.mutation.shell import read_command
+from switchyard_core.mutation.shell.session import STEPS, Budget
 
-BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "shell_worst_case.py"
 #: Characters: enough of most shapes to spend the whole budget.
 SIZE = 12_000
 #: Seconds of processor time for all shapes of a reader. Each takes some milliseconds, but
@@ -24,14 +21,8 @@ BOUND = 60
 
 
 @pytest.fixture(scope="module")
-def worst() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("switchyard_shell_worst_case", BENCHMARK)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[module.__name__] = module
-    spec.loader.exec_module(module)
-    return module
+def worst(load_benchmark: Callable[[str], ModuleType]) -> ModuleType:
+    return load_benchmark("shell_worst_case")
 
 
 @pytest.mark.parametrize("dialect", ["bash", "powershell", "cmd", "auto"])
