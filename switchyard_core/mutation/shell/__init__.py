@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from types import MappingProxyType
-from typing import TypeAlias
 
 from switchyard_core.mutation.labels import Reading, label_rank, strongest
 from switchyard_core.mutation.paths import PathClasses
@@ -116,34 +115,33 @@ def dialect_of(text: str) -> str:
         # Bash reads the words of other hosts, and what they are given is for their own reader.
         return "cmd" if host[1].casefold() == "cmd" else "bash"
     shown = text[:_SHOWN]
-    bare = _signs(_bare_signs(), _QUOTED.sub("''", shown))
-    if "powershell" in bare:
+    signs = _signs(shown)
+    if any(bare for _, bare in signs):
+        unquoted = _signs(_QUOTED.sub("''", shown))
+        signs = {sign for sign in signs if not sign[1]} | {sign for sign in unquoted if sign[1]}
+    names = {name for name, _ in signs}
+    if "powershell" in names:
         return "powershell"
-    signs = bare | _signs(_signs_as_written(), shown)
-    if "cmd" in signs or signs >= {"shared", "path"} or signs >= {"switched", "switch"}:
+    if "cmd" in names or names >= {"shared", "path"} or names >= {"switched", "switch"}:
         return "cmd"
     return "bash"
 
 
-#: Names of signs, and what gives the places of those that a text has.
-_Signs: TypeAlias = tuple[Sequence[str], Callable[[str | bytes], Sequence[int] | None]]
-
-
-def _signs(signs: _Signs, text: str) -> set[str]:
-    """Return the signs of a dialect that a text has."""
-    names, found = signs
+def _signs(text: str) -> set[tuple[str, bool]]:
+    """Return the signs of dialects that a text has, and whether each counts only unquoted."""
+    signs, found = _known_signs()
     # The engine works on bytes, and would take longer to make them.
-    return {names[place] for place in found(text.encode("utf-8", "replace")) or ()}
+    return {signs[place] for place in found(text.encode("utf-8", "replace")) or ()}
 
 
 @cache
-def _bare_signs() -> _Signs:
-    """Return what shows outside of quotes."""
-    table = load_table("powershell")
+def _known_signs() -> tuple[list[tuple[str, bool]], Callable[[str | bytes], Sequence[int] | None]]:
+    """Return all signs, and what gives the places of those that a text has."""
+    table, detect = load_table("powershell"), load_table("cmd")["detect"]
     verbs = {verb for listed in table["verbs"].values() for verb in listed}
     verbs |= {name.split("-")[0] for name in table["cmdlets"] if "-" in name}
     telling = "|".join(table["keywords"]["telling"])
-    return _compiled(
+    unquoted = [
         # A Verb-Noun word, or an alias that no other shell has, at the start of a command.
         (
             "powershell",
@@ -153,19 +151,13 @@ def _bare_signs() -> _Signs:
         ("powershell", r"(?:^|[|;{(\n])[ \t]*(?:\$PSVersionTable|foreach\s*\(\$|\[\w+\]::)"),
         ("powershell", r"^\s*\$(?:env:)?\w+\s*=|\$env:\w+|\[(?:System\.)?IO\.\w+\]::"),
         # An escape of cmd.exe.
-        ("cmd", r"\^(?:'')*[<>&|]"),
-    )
-
-
-@cache
-def _signs_as_written() -> _Signs:
-    """Return what shows in quotes, too."""
-    detect = load_table("cmd")["detect"]
+        ("cmd", r"""\^(?:'[^']*'|"[^"]*")*[<>&|]"""),
+    ]
     first = {
         key: rf"(?:^|[&|(])\s*@?(?:{'|'.join(map(re.escape, detect[key]))})(?:[^A-Za-z.]|$)"
         for key in ("words", "shared", "switched")
     }
-    return _compiled(
+    as_written = [
         ("cmd", first["words"]),
         ("shared", first["shared"]),
         ("switched", first["switched"]),
@@ -176,10 +168,9 @@ def _signs_as_written() -> _Signs:
         ("cmd", r"(?:^|&)\s*@?if\s+(?:/i\s+)?(?:not\s+)?(?:exist|defined|errorlevel)\s"),
         ("path", r"(?:^|[\s>\"])(?:[A-Za-z]:\\|\.{0,2}\\?[\w.%-]+\\[\w.*%-])"),
         ("switch", r"\s/[a-zA-Z?](?:[\s:]|$)"),
-    )
-
-
-def _compiled(*signs: tuple[str, str]) -> _Signs:
-    return [name for name, _ in signs], pattern_set(
-        [pattern for _, pattern in signs], ignore_case=True
-    )
+    ]
+    found = pattern_set([p for _, p in (*unquoted, *as_written)], ignore_case=True)
+    return [
+        *((name, True) for name, _ in unquoted),
+        *((name, False) for name, _ in as_written),
+    ], found
