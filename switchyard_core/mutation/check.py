@@ -9,9 +9,9 @@ from functools import partial
 
 from switchyard_core.declarations import WIRE_FORMATS
 from switchyard_core.jsonio.path import PathError, compile_path
-from switchyard_core.mutation.compiled import is_glob
 from switchyard_core.mutation.labels import LABELS
 from switchyard_core.mutation.readers import READERS
+from switchyard_core.mutation.rule import is_glob
 from switchyard_core.mutation.schema import DEFAULT_PATH, ConditionModel, RuleModel, RuleSetModel
 from switchyard_core.patterns import PatternError, compile_pattern, name_glob, path_glob
 

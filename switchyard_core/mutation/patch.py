@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 from switchyard_core.mutation.labels import Reading, strongest
-from switchyard_core.mutation.shipped import load_table
+from switchyard_core.mutation.tables import load_table
 
 __all__ = ["patched_files", "read_patch"]
 

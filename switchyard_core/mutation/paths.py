@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from switchyard_core.mutation.labels import Reading
-from switchyard_core.mutation.shipped import load_table
+from switchyard_core.mutation.tables import load_table
 from switchyard_core.patterns import path_classes, path_glob
 
 __all__ = ["PathClasses", "clean_path"]

@@ -19,7 +19,7 @@ from switchyard_core.mutation.shell import MAX_COMMAND, new_session, read_argv, 
 from switchyard_core.mutation.shell.code import scan_python
 from switchyard_core.mutation.shell.javascript import UNREADABLE, calls_of, scan_javascript
 from switchyard_core.mutation.shell.session import STEPS, TOO_DEEP, TOO_MUCH, Budget, Decided
-from switchyard_core.mutation.shipped import load_table
+from switchyard_core.mutation.tables import load_table
 
 __all__ = ["READERS", "CallReader", "Cost", "read_whole"]
 

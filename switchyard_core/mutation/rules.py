@@ -15,15 +15,15 @@ import msgspec
 
 from switchyard_core.conversation import Conversation, ToolCall
 from switchyard_core.jsonio.path_steps import Location
-from switchyard_core.mutation.compiled import NO_RULE, CallView, CompiledRule, compile_rule
 from switchyard_core.mutation.labels import Reading, Verdict, strongest
 from switchyard_core.mutation.memory import Memo, brief
 from switchyard_core.mutation.names import NameFolding, fold_name
 from switchyard_core.mutation.paths import PathClasses
 from switchyard_core.mutation.readers import CallReader, Cost, read_whole
+from switchyard_core.mutation.rule import NO_RULE, CallView, CompiledRule, compile_rule
 from switchyard_core.mutation.schema import RuleSetModel
 from switchyard_core.mutation.shell.session import TOO_MUCH, Budget
-from switchyard_core.mutation.shipped import load_table
+from switchyard_core.mutation.tables import load_table
 
 __all__ = ["MutationRules", "compile_rules"]
 

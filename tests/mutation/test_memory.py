@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from switchyard_core.conversation import ToolCall
 from switchyard_core.mutation import RuleSetModel, Verdict, compile_rules, core_packs
-from switchyard_core.mutation.compiled import CallView
 from switchyard_core.mutation.memory import Memo, brief
+from switchyard_core.mutation.rule import CallView
 from switchyard_core.mutation.rules import _placed
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from switchyard_core.mutation.names import NameFolding, fold_name
-from switchyard_core.mutation.shipped import load_table
+from switchyard_core.mutation.tables import load_table
 
 FOLDING = NameFolding(
     servers=frozenset(load_table("names")["servers"]),

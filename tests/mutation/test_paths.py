@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from switchyard_core.mutation.labels import LABELS
 from switchyard_core.mutation.paths import PathClasses, clean_path
-from switchyard_core.mutation.shipped import load_table
+from switchyard_core.mutation.tables import load_table
 from switchyard_core.patterns import path_classes, path_glob
 
 

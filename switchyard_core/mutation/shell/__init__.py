@@ -17,7 +17,7 @@ from switchyard_core.mutation.shell.javascript import read_javascript
 from switchyard_core.mutation.shell.powershell import read_powershell
 from switchyard_core.mutation.shell.programs import run_program
 from switchyard_core.mutation.shell.session import TOO_DEEP, Budget, Decided, Reader, Session
-from switchyard_core.mutation.shipped import load_table
+from switchyard_core.mutation.tables import load_table
 from switchyard_core.patterns import pattern_set
 
 __all__ = ["MAX_COMMAND", "dialect_of", "new_session", "read_argv", "read_command"]

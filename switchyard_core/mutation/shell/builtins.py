@@ -164,14 +164,14 @@ def _xargs(use: Use) -> None:
     if not command:
         return
     names = (use.stdin.text or "").split()[:_MOST_NAMES] or ["{}"]
-    marks = [*arguments.value({"-I", "--replace"}), "{}"]
-    if not any(mark in word for mark in marks for word in command):
+    placeholders = [*arguments.value({"-I", "--replace"}), "{}"]
+    if not any(placeholder in word for placeholder in placeholders for word in command):
         use.run_inner([*command, *names])
         return
     for name in names[:_MOST_INPUTS]:
         filled = command
-        for mark in marks:
-            filled = [word.replace(mark, name) for word in filled]
+        for placeholder in placeholders:
+            filled = [word.replace(placeholder, name) for word in filled]
         use.run_inner(filled)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from switchyard_core.mutation.shell.programs import run_program
 from switchyard_core.mutation.shell.session import Input, Session
 from switchyard_core.mutation.shell.table import select
-from switchyard_core.mutation.shipped import load_table
+from switchyard_core.mutation.tables import load_table
 
 __all__ = ["read_cmd"]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from switchyard_core.mutation.shell.programs import run_program
 from switchyard_core.mutation.shell.session import Input, Reader, Session
-from switchyard_core.mutation.shipped import load_table
+from switchyard_core.mutation.tables import load_table
 from switchyard_core.patterns import linear
 
 __all__ = ["pattern_reader", "read_python", "scan_python"]

@@ -11,7 +11,7 @@ import tree_sitter
 from switchyard_core.mutation.shell.parsing import parse
 from switchyard_core.mutation.shell.programs import run_program
 from switchyard_core.mutation.shell.session import Budget, Input, Session
-from switchyard_core.mutation.shipped import load_table
+from switchyard_core.mutation.tables import load_table
 
 __all__ = ["UNREADABLE", "JavaScriptCall", "calls_of", "read_javascript", "scan_javascript"]
 

@@ -24,7 +24,7 @@ _START = 256
 _MOST_WORK = {"bash": 400, "javascript": 120}
 _WORK = 6
 #: Errors among many operators may cost the square of them: such squares to a step.
-_MARKS_PER_STEP = 40
+_OPERATORS_PER_STEP = 40
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 #: The grammar takes the keyword in front of a group for a program.
 _TIMED_GROUP = re.compile(
@@ -86,8 +86,8 @@ def _bash_tree(code: str, session: Session) -> tree_sitter.Node:
         data = _BLANK.sub(lambda match: b" " * len(match[0]), data)
     if b"\\<" in data or b"\\>" in data:
         data = _ESCAPED.sub(b"==", data)
-    shown, marks = bounded(data)
-    session.spend(marks * marks // _MARKS_PER_STEP)
+    shown, operators = bounded(data)
+    session.spend(operators * operators // _OPERATORS_PER_STEP)
     parsed = parse("bash", shown, session.budget)
     if not parsed.whole or len(shown) < len(data):
         session.add("unknown", "shell", TOO_MUCH)

@@ -12,7 +12,7 @@ from switchyard_core.mutation.shell.builtins import unquoted
 from switchyard_core.mutation.shell.programs import run_program
 from switchyard_core.mutation.shell.session import MAX_DEPTH, TOO_DEEP, TOO_MUCH, Input, Session
 from switchyard_core.mutation.shell.table import command_table, select
-from switchyard_core.mutation.shipped import load_table
+from switchyard_core.mutation.tables import load_table
 
 __all__ = ["read_powershell"]
 

@@ -13,15 +13,15 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-__all__ = ["MOST_MARKS", "Heredoc", "Inlined", "bounded", "inline_heredocs", "substitutions"]
+__all__ = ["MOST_OPERATORS", "Heredoc", "Inlined", "bounded", "inline_heredocs", "substitutions"]
 
 #: Operators of a script that are parsed; nobody writes that many outside of quotes by hand.
-MOST_MARKS = 300
+MOST_OPERATORS = 300
 #: Quotes, brackets, heredocs and lines that are looked at one by one.
 _MOST_STEPS = 4000
-_MARKS = b"|<>()[]{"
-_MARK = re.compile(rb"[|<>()\[\]{]")
-_HIDE = bytes.maketrans(_MARKS, b"x" * len(_MARKS))
+_OPERATORS = b"|<>()[]{"
+_OPERATOR = re.compile(rb"[|<>()\[\]{]")
+_HIDE = bytes.maketrans(_OPERATORS, b"x" * len(_OPERATORS))
 _START = re.compile(r"<<-?[ \t]*['\"\\]?[^\s<=]")
 _OPEN = r"(?P<arithmetic>\$\(\()|(?P<open>\$\()|(?P<name>\$\{)|(?P<tick>`)|(?P<double>\")"
 _SKIP = r"(?P<skip>(?:\\.)++)"
@@ -90,9 +90,9 @@ def bounded(code: bytes) -> tuple[bytes, int]:
         The script or its start, in which operators in quotes may be letters, and how many
         operators it has.
     """
-    marks = len(code) - len(code.translate(None, _MARKS))
-    if marks <= MOST_MARKS:
-        return code, marks
+    operators = len(code) - len(code.translate(None, _OPERATORS))
+    if operators <= MOST_OPERATORS:
+        return code, operators
     scan = _Scan(code.decode("ascii"))
     scan.run()
     shown = bytearray(code)
@@ -101,12 +101,12 @@ def bounded(code: bytes) -> tuple[bytes, int]:
     for start, end in scan.quoted:
         if end <= certain:
             shown[start:end] = code[start:end].translate(_HIDE)
-    marks = 0
-    for match in _MARK.finditer(shown):
-        if marks == MOST_MARKS:
-            return bytes(shown[: match.start()]), marks
-        marks += 1
-    return bytes(shown), marks
+    operators = 0
+    for match in _OPERATOR.finditer(shown):
+        if operators == MOST_OPERATORS:
+            return bytes(shown[: match.start()]), operators
+        operators += 1
+    return bytes(shown), operators
 
 
 class _Scan:

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from switchyard_core.mutation.shipped import load_table
+from switchyard_core.mutation.tables import load_table
 
 __all__ = [
     "Arguments",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 
-from switchyard_core.mutation.compiled import CompiledRule, compile_rule, is_glob
 from switchyard_core.mutation.names import fold_name
+from switchyard_core.mutation.rule import CompiledRule, compile_rule, is_glob
 from switchyard_core.policy.model import Policy
 from switchyard_core.policy.rules.reading import tables
 

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 
-from switchyard_core.mutation.compiled import CompiledRule, compile_rule, is_glob
+from switchyard_core.mutation.rule import CompiledRule, compile_rule, is_glob
 from switchyard_core.policy.model import Policy
 from switchyard_core.policy.rules.reading import tables
 

@@ -7,7 +7,7 @@ import pytest
 from switchyard_core.mutation.paths import PathClasses
 from switchyard_core.mutation.shell import read_command
 from switchyard_core.mutation.shell.quoting import (
-    MOST_MARKS,
+    MOST_OPERATORS,
     Heredoc,
     bounded,
     inline_heredocs,
@@ -180,12 +180,12 @@ def test_usual_script_stays_as_it_is(code: bytes) -> None:
 )
 def test_what_is_quoted_is_hidden_from_the_parser(quoted: bytes) -> None:
     code = b"ls | head; " + quoted + b"; rm a | b\n"
-    shown, marks = bounded(code)
+    shown, operators = bounded(code)
 
     assert len(shown) == len(code)
     assert shown.startswith(b"ls | head; ")
     assert shown.endswith(b"; rm a | b\n")
-    assert marks < 20
+    assert operators < 20
     assert shown.count(b"|") < 5
 
 
@@ -204,12 +204,12 @@ def test_what_is_quoted_is_hidden_from_the_parser(quoted: bytes) -> None:
     ],
 )
 def test_script_with_too_many_operators_is_cut(code: bytes) -> None:
-    shown, marks = bounded(code)
+    shown, operators = bounded(code)
 
     assert code.startswith(shown)
     assert len(shown) < len(code)
-    assert sum(shown.count(bytes([mark])) for mark in b"|<>()[]{") <= MOST_MARKS + 3
-    assert marks <= MOST_MARKS
+    assert sum(shown.count(bytes([mark])) for mark in b"|<>()[]{") <= MOST_OPERATORS + 3
+    assert operators <= MOST_OPERATORS
 
 
 def test_long_heredoc_keeps_its_effect_and_what_is_behind_it() -> None:
