@@ -23,43 +23,6 @@ def run(text: str, stdin: str | None = None) -> tuple[str | None, Session]:
 
 
 @pytest.mark.parametrize(
-    ("text", "label"),
-    [
-        # The grammar takes `a && b 2>&1 | c` for `(a && b) 2>&1 | c`.
-        ("cd /tmp && a 2>&1 | b; rm c", "scratch_write"),
-        ("cd /tmp && a 2>&1 | b; echo c > d.py", "scratch_write"),
-        ("x && cd /tmp && a 2>/dev/null | b | c; rm d", "scratch_write"),
-        ("ls | cd /tmp; rm c", "file_edit"),
-        ("(cd /tmp); rm c", "file_edit"),
-        ("(cd /tmp; rm c)", "scratch_write"),
-        ("cd /tmp | true; rm c", "file_edit"),
-        ("{ cd /tmp; }; rm c", "scratch_write"),
-        ("(cd /tmp && a) 2>&1 | b; rm c", "file_edit"),
-        ("a | { cd /tmp; rm c; } 2>&1", "scratch_write"),
-        ("echo 'rm a.py' 2>/dev/null | cat | sh", "file_edit"),
-        ("while read x; do echo 'rm a.py' | sh; done < list", "file_edit"),
-        ("echo 'rm a.py' | while read x; do echo ls | sh -s < $x; done", "unknown"),
-        ("cat > /tmp/a.sh <<E\nrm b.py\nE\nsh /tmp/a.sh", "file_edit"),
-        (">/tmp/a.sh echo 'rm b.py'; sh /tmp/a.sh", "file_edit"),
-        ("cat <<E > /tmp/a.sh -\nrm b.py\nE\nsh < /tmp/a.sh", "file_edit"),
-        ("cat 3<<E; sh\nrm a.py\nE", "unknown"),
-        ("eval 'f() { rm x.py; }'; f", "file_edit"),
-        ("f() { cd $1; }; f /tmp; rm c", "scratch_write"),
-        ("f() { rm c; }; (cd /tmp; f)", "scratch_write"),
-        ("f() { cd /tmp; }; ls | f; rm c", "file_edit"),
-        ("x=/tmp/a; echo > $x", "scratch_write"),
-        ("x=/tmp/a echo > $x", "file_edit"),
-        ("(x=/tmp/a); echo > $x", "file_edit"),
-        ("a=x; a+=/tmp; echo > /$a/b", "file_edit"),
-        ("echo a >&2 2>&- >&1", "read_only"),
-        ("exec 3>&- 4<&-", "read_only"),
-    ],
-)
-def test_command_acts_where_the_shell_runs_it(text: str, label: str) -> None:
-    assert read_command(text, CLASSES, dialect="bash").label == label
-
-
-@pytest.mark.parametrize(
     ("text", "output"),
     [
         ("echo a; echo b", "a\nb\n"),
