@@ -19,6 +19,10 @@ __all__ = ["Parsed", "Script", "parse", "parse_bash", "parse_code"]
 #: Bytes that are read of a text at a time, and of one of which not even the start could be parsed.
 _CHUNK = 16384
 _START = 256
+#: Bytes of a text that is parsed without counting, and how many of them count for a hundred
+#: operations.
+_SHORT = 128
+_COUNTED = 16
 #: Hundreds of the parser's operations that parsing may take, by language, and the steps that such
 #: a hundred is.
 _MOST_WORK = {"bash": 400, "javascript": 120}
@@ -105,7 +109,8 @@ def parse(language: str, data: bytes, budget: Budget) -> Parsed:
 def parse_code(language: str, data: bytes, most: int) -> Parsed:
     """Parse a text, or as much of it as a certain amount of work allows.
 
-    Work is counted, not timed, so that a text has the same tree on any machine.
+    Work is counted, not timed, so that a text has the same tree on any machine. Of a short text
+    it is told by the length: counting would cost as much as parsing it.
 
     Args:
         language: ``bash`` or ``javascript``.
@@ -113,6 +118,9 @@ def parse_code(language: str, data: bytes, most: int) -> Parsed:
         most: Hundreds of operations that the parser may take, and half as many once more for
             the start of a text that needs more.
     """
+    if len(data) <= _SHORT:
+        short = tree_sitter.Parser(_grammar(language)).parse(data)
+        return Parsed(short, whole=True, work=1 + len(data) // _COUNTED)
     tree, work, half = _attempt(language, data, most)
     if tree is not None:
         return Parsed(tree, whole=True, work=work)

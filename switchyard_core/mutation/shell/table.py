@@ -53,20 +53,26 @@ class Arguments(msgspec.Struct, kw_only=True, eq=False):
             return False
         if not self.flags.isdisjoint(names):
             return True
-        starts = tuple(name[:-1] for name in names if name.endswith("*"))
+        starts = _starts(tuple(names))
         return bool(starts) and any(flag.startswith(starts) for flag in self.flags)
 
     def value(self, names: Collection[str]) -> list[str]:
         """Return the values of these flags."""
         if not self.values:
             return []
-        starts = tuple(name[:-1] for name in names if name.endswith("*"))
+        starts = _starts(tuple(names))
         return [
             value
             for flag, values in self.values.items()
             if flag in names or (starts and flag.startswith(starts))
             for value in values
         ]
+
+
+@lru_cache(maxsize=4096)
+def _starts(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return what flags begin with that any of these names stands for."""
+    return tuple(name[:-1] for name in names if name.endswith("*"))
 
 
 def split_arguments(
