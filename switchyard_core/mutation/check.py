@@ -4,26 +4,46 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 
 from switchyard_core.declarations import WIRE_FORMATS
 from switchyard_core.jsonio.path import PathError, compile_path
-from switchyard_core.mutation.compiled import is_glob
 from switchyard_core.mutation.labels import LABELS
+from switchyard_core.mutation.readers import READERS
+from switchyard_core.mutation.rule import is_glob
 from switchyard_core.mutation.schema import DEFAULT_PATH, ConditionModel, RuleModel, RuleSetModel
-from switchyard_core.mutation.verdict import RuleProblem
 from switchyard_core.patterns import PatternError, compile_pattern, name_glob, path_glob
 
-__all__ = ["DIALECTS", "DOCUMENTS", "READERS", "check_rule_set"]
+__all__ = ["DIALECTS", "DOCUMENTS", "RuleProblem", "check_rule_set"]
 
-#: What reads the arguments of a call.
-READERS: tuple[str, ...] = ("shell", "recurse", "code", "patch")
 #: How the shell reader takes a command.
 DIALECTS: tuple[str, ...] = ("bash", "powershell", "cmd", "auto")
 #: What the path of a rule runs on.
 DOCUMENTS: tuple[str, ...] = ("conversation", "body")
 
 _Place = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RuleProblem:
+    """Something wrong in a rule set; the policy check turns it into a finding.
+
+    Args:
+        code: ``SY4xx``.
+        message: One sentence, lower case, no final stop, user input in back-ticks.
+        location: Keys and indices inside the rule-set table.
+        fix: What to do about it.
+        column: 0-based column inside the string at that place, if one is known.
+        notes: Further lines.
+    """
+
+    code: str
+    message: str
+    location: _Place
+    fix: str
+    column: int | None = None
+    notes: tuple[str, ...] = ()
 
 
 def check_rule_set(
@@ -43,20 +63,15 @@ def check_rule_set(
     """
     problems: list[RuleProblem] = []
     if name in reserved or available.get(name, model) is not model:
-        problems.append(
-            RuleProblem(
-                code="SY407",
-                message=f"`{name}` is the name of a shipped pack",
-                location=(),
-                fix="give the rule set a name of its own and list the pack in `extends`",
-            )
-        )
+        message = f"`{name}` is the name of a shipped pack"
+        fix = "give the rule set a name of its own and list the pack in `extends`"
+        problems.append(RuleProblem("SY407", message, (), fix))
     problems += _check_extends(name, model, available)
     if model.unmatched is not None:
         problems += _one_of("label", model.unmatched, LABELS, ("unmatched",), "SY410")
     for key in ("scratch_paths", "artifact_paths", "plan_paths"):
         for place, glob in enumerate(getattr(model, key)):
-            problems += _pattern(partial(path_glob, [glob]), "SY403", "glob", glob, (key, place))
+            problems += _glob(partial(path_glob, [glob]), glob, (key, place))
     for place, rule in enumerate(model.rules):
         problems += _check_rule(rule, ("rules", place))
     return problems
@@ -65,24 +80,18 @@ def check_rule_set(
 def _check_extends(
     name: str, model: RuleSetModel, available: Mapping[str, RuleSetModel]
 ) -> Iterator[RuleProblem]:
-    known = sorted({*available, name})
+    names = sorted({*available, name})
     for place, parent in enumerate(model.extends):
         where: _Place = ("extends", place)
         if parent != name and parent not in available:
-            yield RuleProblem(
-                code="SY404",
-                message=f"unknown rule set `{parent}`",
-                location=where,
-                fix=_nearest(parent, known),
-                notes=(f"known rule sets: {', '.join(known)}",),
+            message, notes = (
+                f"unknown rule set `{parent}`",
+                (f"known rule sets: {', '.join(names)}",),
             )
+            yield RuleProblem("SY404", message, where, _nearest(parent, names), notes=notes)
         elif (trail := _cycle(name, parent, available)) is not None:
-            yield RuleProblem(
-                code="SY405",
-                message=f"rule set `{name}` extends itself: {' -> '.join(trail)}",
-                location=where,
-                fix="remove one of these `extends`",
-            )
+            message = f"rule set `{name}` extends itself: {' -> '.join(trail)}"
+            yield RuleProblem("SY405", message, where, "remove one of these `extends`")
 
 
 def _cycle(name: str, parent: str, available: Mapping[str, RuleSetModel]) -> tuple[str, ...] | None:
@@ -93,173 +102,117 @@ def _cycle(name: str, parent: str, available: Mapping[str, RuleSetModel]) -> tup
         trail = stack.pop()
         if trail[-1] == name:
             return trail
-        if trail[-1] in seen or trail[-1] not in available:
-            continue
-        seen.add(trail[-1])
-        stack += [(*trail, following) for following in available[trail[-1]].extends]
+        if trail[-1] not in seen and trail[-1] in available:
+            seen.add(trail[-1])
+            stack += [(*trail, following) for following in available[trail[-1]].extends]
     return None
 
 
 def _check_rule(rule: RuleModel, where: _Place) -> Iterator[RuleProblem]:
     yield from _check_match(rule, where)
-    yield from _check_paths(rule, where)
+    for key in ("path", "target", "command"):
+        expression = getattr(rule, key)
+        if expression is not None and key in rule.model_fields_set:
+            yield from _path(expression, (*where, key))
     for place, condition in enumerate(rule.where):
         yield from _check_condition(condition, (*where, "where", place))
     if rule.label is not None:
         yield from _one_of("label", rule.label, LABELS, (*where, "label"), "SY410")
     elif rule.target is None and rule.reader is None:
-        yield RuleProblem(
-            code="SY406",
-            message="the rule has no `label`",
-            location=where,
-            fix=f"add `label`, one of {', '.join(LABELS)}; or `target`, or `reader`",
-        )
+        fix = f"add `label`, one of {', '.join(LABELS)}; or `target`, or `reader`"
+        yield RuleProblem("SY406", "the rule has no `label`", where, fix)
     yield from _check_reader(rule, where)
     yield from _check_document(rule, where)
 
 
 def _check_match(rule: RuleModel, where: _Place) -> Iterator[RuleProblem]:
     if not rule.match and rule.path == DEFAULT_PATH:
-        yield RuleProblem(
-            code="SY413",
-            message="the rule matches no name",
-            location=(*where, "match") if "match" in rule.model_fields_set else where,
-            fix='add `match`, for every tool `match = ["*"]`',
-        )
+        at = (*where, "match") if "match" in rule.model_fields_set else where
+        fix = 'add `match`, for every tool `match = ["*"]`'
+        yield RuleProblem("SY413", "the rule matches no name", at, fix)
     for place, entry in enumerate(rule.match):
         at = (*where, "match", place)
         if not entry.strip():
-            yield RuleProblem(
-                code="SY413", message="a blank name matches nothing", location=at, fix="remove it"
-            )
+            yield RuleProblem("SY413", "a blank name matches nothing", at, "remove it")
         elif entry.startswith("re:"):
-            yield from _pattern(
-                partial(compile_pattern, entry[3:], dot_all=True),
-                "SY402",
-                "regular expression",
-                entry[3:],
-                at,
-                shift=3,
-            )
+            yield from _regex(entry[3:], at, shift=3)
         elif is_glob(entry):
-            yield from _pattern(partial(name_glob, entry), "SY403", "glob", entry, at)
-
-
-def _check_paths(rule: RuleModel, where: _Place) -> Iterator[RuleProblem]:
-    for key in ("path", "target", "command"):
-        expression = getattr(rule, key)
-        if expression is not None and key in rule.model_fields_set:
-            yield from _path(expression, (*where, key))
+            yield from _glob(partial(name_glob, entry), entry, at)
 
 
 def _check_condition(condition: ConditionModel, where: _Place) -> Iterator[RuleProblem]:
     yield from _path(condition.path, (*where, "path"))
     tests = {"equals", "in_", "not_in", "matches", "exists"} & condition.model_fields_set
     if len(tests) != 1:
-        yield RuleProblem(
-            code="SY414",
-            message="a condition has no test" if not tests else "a condition has several tests",
-            location=where,
-            fix="give exactly one of equals, in, not_in, matches, exists",
-        )
+        message = "a condition has several tests" if tests else "a condition has no test"
+        fix = "give exactly one of equals, in, not_in, matches, exists"
+        yield RuleProblem("SY414", message, where, fix)
     if condition.matches is not None:
-        pattern = condition.matches
-        yield from _pattern(
-            partial(compile_pattern, pattern, dot_all=True),
-            "SY402",
-            "regular expression",
-            pattern,
-            (*where, "matches"),
-        )
+        yield from _regex(condition.matches, (*where, "matches"))
 
 
 def _check_reader(rule: RuleModel, where: _Place) -> Iterator[RuleProblem]:
     if rule.reader is not None:
         yield from _one_of("reader", rule.reader, READERS, (*where, "reader"), "SY408")
     if rule.reader == "shell" and rule.command is None:
-        yield RuleProblem(
-            code="SY411",
-            message="the shell reader has no `command`",
-            location=(*where, "reader"),
-            fix='add the place of the command, such as `command = "$.arguments.command"`',
-        )
+        fix = 'add the place of the command, such as `command = "$.arguments.command"`'
+        message = "the shell reader has no `command`"
+        yield RuleProblem("SY411", message, (*where, "reader"), fix)
     if rule.dialect is not None:
         yield from _one_of("dialect", rule.dialect, DIALECTS, (*where, "dialect"), "SY409")
-    for key, needed in (("command", rule.reader), ("dialect", rule.reader == "shell")):
-        if getattr(rule, key) is not None and not needed:
-            reader = "a `reader`" if key == "command" else '`reader = "shell"`'
-            yield RuleProblem(
-                code="SY416",
-                message=f"`{key}` has no effect without {reader}",
-                location=(*where, key),
-                fix=f"add {reader} or remove `{key}`",
-            )
+    if rule.command is not None and rule.reader is None:
+        yield _no_effect("command", "a `reader`", where)
+    if rule.dialect is not None and rule.reader != "shell":
+        yield _no_effect("dialect", '`reader = "shell"`', where)
 
 
 def _check_document(rule: RuleModel, where: _Place) -> Iterator[RuleProblem]:
     yield from _one_of("document", rule.document, DOCUMENTS, (*where, "document"), "SY415")
-    if rule.document == "body":
-        if rule.format is None:
-            yield RuleProblem(
-                code="SY412",
-                message="a rule on the body does not say which wire format it is for",
-                location=(*where, "document"),
-                fix=f"add `format`, one of {', '.join(WIRE_FORMATS)}",
-            )
-        else:
-            yield from _one_of(
-                "wire format", rule.format, WIRE_FORMATS, (*where, "format"), "SY412"
-            )
-        if rule.path == DEFAULT_PATH:
-            yield RuleProblem(
-                code="SY412",
-                message="the default `path` is for the conversation document, not for a body",
-                location=(*where, "document"),
-                fix="add a `path` into the body, such as `$.input[*].name`",
-            )
-    elif rule.format is not None:
+    if rule.document != "body":
+        if rule.format is not None:
+            yield _no_effect("format", '`document = "body"`', where)
+        return
+    at = (*where, "document")
+    if rule.format is None:
+        message = "a rule on the body does not say which wire format it is for"
+        yield RuleProblem("SY412", message, at, f"add `format`, one of {', '.join(WIRE_FORMATS)}")
+    else:
+        yield from _one_of("wire format", rule.format, WIRE_FORMATS, (*where, "format"), "SY412")
+    if rule.path == DEFAULT_PATH:
+        message = "the default `path` is for the conversation document, not for a body"
         yield RuleProblem(
-            code="SY416",
-            message='`format` has no effect without `document = "body"`',
-            location=(*where, "format"),
-            fix='add `document = "body"` or remove `format`',
+            "SY412", message, at, "add a `path` into the body, such as `$.input[*].name`"
         )
+
+
+def _no_effect(key: str, needed: str, where: _Place) -> RuleProblem:
+    message = f"`{key}` has no effect without {needed}"
+    return RuleProblem("SY416", message, (*where, key), f"add {needed} or remove `{key}`")
 
 
 def _path(expression: str, where: _Place) -> Iterator[RuleProblem]:
     try:
         compile_path(expression)
     except PathError as error:
-        yield RuleProblem(
-            code="SY401",
-            message=f"bad JSONPath: {error.message}",
-            location=where,
-            column=error.column,
-            fix="correct the path",
-        )
+        message = f"bad JSONPath: {error.message}"
+        yield RuleProblem("SY401", message, where, "correct the path", error.column)
 
 
-def _pattern(
-    compile_: Callable[[], object],
-    code: str,
-    kind: str,
-    text: str,
-    where: _Place,
-    *,
-    shift: int = 0,
-) -> Iterator[RuleProblem]:
+def _regex(text: str, where: _Place, *, shift: int = 0) -> Iterator[RuleProblem]:
+    try:
+        compile_pattern(text, dot_all=True)
+    except PatternError as error:
+        fix = "RE2 syntax applies: no look-around, no back-references"
+        message = f"bad regular expression `{text}`: {error}"
+        yield RuleProblem("SY402", message, where, fix, shift + error.column)
+
+
+def _glob(compile_: Callable[[], object], text: str, where: _Place) -> Iterator[RuleProblem]:
     try:
         compile_()
     except PatternError as error:
-        yield RuleProblem(
-            code=code,
-            message=f"bad {kind} `{text}`: {error}",
-            location=where,
-            column=shift + error.column,
-            fix="RE2 syntax applies: no look-around, no back-references"
-            if code == "SY402"
-            else "close the bracket",
-        )
+        message, fix = f"bad glob `{text}`: {error}", "close the bracket"
+        yield RuleProblem("SY403", message, where, fix, error.column)
 
 
 def _one_of(
@@ -267,13 +220,8 @@ def _one_of(
 ) -> Iterator[RuleProblem]:
     names = tuple(allowed)
     if value not in names:
-        yield RuleProblem(
-            code=code,
-            message=f"unknown {kind} `{value}`",
-            location=where,
-            fix=_nearest(value, names),
-            notes=(f"known: {', '.join(names)}",),
-        )
+        message, notes = f"unknown {kind} `{value}`", (f"known: {', '.join(names)}",)
+        yield RuleProblem(code, message, where, _nearest(value, names), notes=notes)
 
 
 def _nearest(value: str, names: Iterable[str]) -> str:

@@ -1,4 +1,4 @@
-"""The five labels of a tool call, and what a reader says about one."""
+"""The five labels of a tool call, what a reader says about one, and the verdict on it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-__all__ = ["LABELS", "READ_ONLY", "Reading", "label_rank", "strongest"]
+__all__ = ["LABELS", "READ_ONLY", "Reading", "Verdict", "label_rank", "strongest"]
 
 #: Strongest first: of several effects of one call, the first in this order labels it.
 LABELS: tuple[str, ...] = (
@@ -16,6 +16,9 @@ LABELS: tuple[str, ...] = (
     "unknown",
     "read_only",
 )
+
+
+_RANKS = {label: rank for rank, label in enumerate(LABELS)}
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -32,22 +35,52 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     detail: str = ""
 
 
+#: The reading of a call that changes nothing.
+READ_ONLY = Reading(label="read_only")
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """The label of one call and everything needed to explain it.
+
+    Args:
+        label: One of the five labels.
+        rule_set: Name of the rule set that decided, ``""`` when no rule did.
+        rule: Name of the rule, its place (``rules[3]``) when it has none, ``""`` without one.
+        jsonpath: Expression that found the call.
+        tool: Tool name as the call gives it.
+        call_path: Wire path of the call.
+        message: Index of the message that holds the call.
+        word: What decided inside the arguments, ``""`` for rules on names alone.
+        detail: For a person, such as ``writes src/app.py``.
+    """
+
+    label: str
+    rule_set: str
+    rule: str
+    jsonpath: str
+    tool: str
+    call_path: str
+    message: int
+    word: str = ""
+    detail: str = ""
+
+
 def label_rank(label: str) -> int:
     """Return the place of a label in :data:`LABELS`; 0 is the strongest."""
-    return LABELS.index(label)
+    return _RANKS[label]
 
 
 def strongest(readings: Iterable[Reading]) -> Reading:
-    """Return the first of the strongest readings, ``read_only`` when there are none."""
+    """Return the first of the strongest readings, ``read_only`` when there are none.
+
+    Args:
+        readings: Taken one by one, up to the first edit: what is read on the way is not read
+            further.
+    """
     found: Reading | None = None
     for reading in readings:
-        if found is None or label_rank(reading.label) < label_rank(found.label):
+        if found is None or _RANKS[reading.label] < _RANKS[found.label]:
             found = reading
             if reading.label == LABELS[0]:
-                # Nothing is stronger: what is read one by one need not be read further.
                 break
     return found or READ_ONLY
-
-
-#: The reading of a call that changes nothing.
-READ_ONLY = Reading(label="read_only")

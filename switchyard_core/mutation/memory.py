@@ -9,26 +9,15 @@ import hashlib
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from contextlib import suppress
-from typing import Generic, TypeAlias, TypeVar
+from typing import Generic, TypeVar
 
-from switchyard_core.conversation import ToolCall
-from switchyard_core.mutation.outcome import Outcome
-
-__all__ = ["Memo", "Outcomes", "brief"]
+__all__ = ["Memo", "brief"]
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
-H = TypeVar("H", bound=Hashable)
 
-#: Calls whose outcomes are remembered.
-_MAX_CALLS = 16384
-#: Characters of arguments that are a key themselves; longer ones stand there by their digest.
+#: Characters of a text that is a key itself; a longer one is a key by its digest.
 _LONG = 256
-# A union would be built for every look.
-_TEXTS = (str, bytes)
-
-#: What the rules say about the tool, its arguments and, if it matters, the id of the call.
-_Key: TypeAlias = tuple[Hashable, str | bytes, str]
 
 
 class Memo(Generic[K, V]):
@@ -67,32 +56,3 @@ def brief(text: str | bytes) -> str | bytes:
     if isinstance(text, str):
         text = text.encode("utf-8", "surrogatepass")
     return hashlib.blake2b(text, digest_size=16).digest()
-
-
-class Outcomes:
-    """The outcomes of calls by tool and arguments, wherever they stand."""
-
-    def __init__(self) -> None:
-        self._memo: Memo[_Key, Outcome] = Memo(_MAX_CALLS)
-
-    def get(
-        self,
-        call: ToolCall,
-        tool: H,
-        read: Callable[[H, ToolCall], Outcome],
-        *,
-        uses_id: bool,
-    ) -> Outcome:
-        """Return the outcome of a call, read only when its like was not seen yet.
-
-        Args:
-            call: The call.
-            tool: What all calls of its tool have in common.
-            read: Reads a call of the tool.
-            uses_id: Whether calls with the same arguments may differ by their ids.
-        """
-        source = call.source
-        if not isinstance(source, _TEXTS):
-            return read(tool, call)
-        key = (tool, source if len(source) <= _LONG else brief(source), call.id if uses_id else "")
-        return self._memo.get(key) or self._memo.keep(key, read(tool, call))

@@ -58,10 +58,9 @@ def _files(value: Any, depth: int) -> Iterator[str]:
         yield from patched_files(value)
     elif depth < _DEPTH and isinstance(value, Mapping):
         keys = load_table("arguments")
-        if any(key in value for key in keys["patch"]):
-            for key in keys["patch"]:
-                if key in value:
-                    yield from _files(value[key], depth + 1)
+        for key in keys["patch"]:
+            if key in value:
+                yield from _files(value[key], depth + 1)
         for key in keys["patch_path"]:
             if isinstance(value.get(key), str):
                 yield value[key]

@@ -14,6 +14,7 @@ from switchyard_core.patterns import path_classes, path_glob
 
 __all__ = ["PathClasses", "clean_path"]
 
+#: In the globs of the table, each place of home directories.
 _HOME = "<home>"
 _DRIVE = re.compile(r"^[A-Za-z]:/")
 #: Paths that are clean already, as most are.
@@ -76,7 +77,7 @@ class PathClasses:
         shipped = _shipped(path)
         if scratch and self._scratch(path, shipped):
             return Reading(label="scratch_write", word=path, detail=f"writes {path}")
-        # A bare name of no known kind may be a file of any: `out` is no output directory.
+        # A bare name of no known kind may be a file of any: `out` is not an output directory.
         bare = "/" not in path and "." not in path
         label = "file_write_other" if not bare and self._lowered(path, shipped) else "file_edit"
         return Reading(label=label, word=path, detail=f"writes {path}")
@@ -112,22 +113,18 @@ def _compiled(globs: tuple[str, ...]) -> Callable[[str], bool]:
 
 def _shipped(path: str) -> Sequence[str]:
     """Return the shipped classes that a path is of."""
-    return _defaults()(path)
+    return _shipped_classes()(path)
 
 
 @cache
-def _defaults() -> Callable[[str], Sequence[str]]:
+def _shipped_classes() -> Callable[[str], Sequence[str]]:
     table = dict(load_table("paths"))
-    homes = [f"/{home}" for home in _globs(table.pop("homes"))]
-    return path_classes({name: _expanded(_globs(globs), homes) for name, globs in table.items()})
-
-
-def _globs(value: object) -> Sequence[str]:
-    return [str(item) for item in value] if isinstance(value, list) else []
-
-
-def _expanded(globs: Sequence[str], homes: Sequence[str]) -> Sequence[str]:
-    """Return globs in which each place of home directories stands for ``<home>``."""
-    return [
-        glob.replace(_HOME, home) for glob in globs for home in (homes if _HOME in glob else ("",))
-    ]
+    homes = [f"/{home}" for home in table.pop("homes")]
+    return path_classes(
+        {
+            name: [
+                glob.replace(_HOME, h) for glob in globs for h in (homes if _HOME in glob else "-")
+            ]
+            for name, globs in table.items()
+        }
+    )

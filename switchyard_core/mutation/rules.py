@@ -6,51 +6,38 @@ looked up in one dictionary whatever the number of rules, and a shell command is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from glob import escape
 from typing import Any
 
+import msgspec
+
 from switchyard_core.conversation import Conversation, ToolCall
-from switchyard_core.jsonio.path import Path
-from switchyard_core.jsonio.path_steps import Match
-from switchyard_core.mutation.budget import TOO_MUCH, Budget
-from switchyard_core.mutation.check import check_rule_set
-from switchyard_core.mutation.compiled import CallView, CompiledRule, compile_rule, member_of
-from switchyard_core.mutation.labels import LABELS, Reading, strongest
-from switchyard_core.mutation.memory import Memo, Outcomes, brief
+from switchyard_core.jsonio.path_steps import Location
+from switchyard_core.mutation.labels import Reading, Verdict, strongest
+from switchyard_core.mutation.memory import Memo, brief
 from switchyard_core.mutation.names import NameFolding, fold_name
-from switchyard_core.mutation.outcome import Outcome, outcome_of, verdict_of
 from switchyard_core.mutation.paths import PathClasses
-from switchyard_core.mutation.places import conversation_places, owner_of, wire_location
-from switchyard_core.mutation.plans import Plan, plan_of
-from switchyard_core.mutation.readers import (
-    Cost,
-    ReaderContext,
-    command_cost,
-    only_command,
-    plain_arguments,
-    read,
-    reads_only,
-)
+from switchyard_core.mutation.readers import CallReader, Cost, read_whole
+from switchyard_core.mutation.rule import NO_RULE, CallView, CompiledRule, compile_rule
 from switchyard_core.mutation.schema import RuleSetModel
+from switchyard_core.mutation.shell.session import TOO_MUCH, Budget
 from switchyard_core.mutation.tables import load_table
-from switchyard_core.mutation.verdict import RuleProblem, Verdict
 
-__all__ = [
-    "LABELS",
-    "MutationRules",
-    "RuleProblem",
-    "Verdict",
-    "check_rule_set",
-    "compile_rules",
-]
+__all__ = ["MutationRules", "compile_rules"]
 
-#: Distinct tool names and shell commands that one rule set remembers.
+#: Distinct tools and shell commands that one rule set remembers, and calls.
 _MEMO = 4096
+_MAX_CALLS = 16384
 #: Wrappers inside wrappers that are followed.
 _DEPTH = 5
 #: Steps that it takes to find the rules on a call inside a wrapper.
 _INNER = 12
+_WIRE_STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]")
+# Unions would be built for every look; a dictionary is told fastest.
+_TEXTS = (str, bytes)
+_OBJECTS = (dict, Mapping)
 
 
 def compile_rules(
@@ -71,7 +58,16 @@ def compile_rules(
     Raises:
         KeyError: A name is not available.
     """
-    order = _flattened(names, available)
+    order: list[str] = []
+
+    def add(name: str, trail: tuple[str, ...]) -> None:
+        if name not in order and name not in trail:
+            order.append(name)
+            for parent in available[name].extends:
+                add(parent, (*trail, name))
+
+    for name in names:
+        add(name, ())
     rules: list[CompiledRule] = []
     for name in order:
         model = available[name]
@@ -94,19 +90,18 @@ def compile_rules(
     )
 
 
-def _flattened(names: Sequence[str], available: Mapping[str, RuleSetModel]) -> list[str]:
-    order: list[str] = []
+class _Tool(msgspec.Struct, frozen=True, eq=False):
+    """What all calls of one tool have in common.
 
-    def add(name: str, trail: tuple[str, ...]) -> None:
-        if name in order or name in trail:
-            return
-        order.append(name)
-        for parent in available[name].extends:
-            add(parent, (*trail, name))
+    Args:
+        indices: The rules on its name, in order.
+        verdict: The verdict, when the name alone decides.
+        uses_id: Whether a rule may tell calls apart by their ids.
+    """
 
-    for name in names:
-        add(name, ())
-    return order
+    indices: tuple[int, ...]
+    verdict: Verdict | None
+    uses_id: bool
 
 
 class MutationRules:
@@ -135,10 +130,10 @@ class MutationRules:
         self._folding = NameFolding(
             servers=frozenset(table["servers"]), verbs=frozenset(table["verbs"])
         )
-        self._names: Memo[str, tuple[int, ...]] = Memo(_MEMO)
-        self._shell: Memo[tuple[str, str | bytes], Cost] = Memo(_MEMO)
-        self._plans: Memo[tuple[str, str | None, str | None, str], Plan] = Memo(_MEMO)
-        self._outcomes = Outcomes()
+        self._tools: Memo[tuple[str, str | None, str | None, str], _Tool] = Memo(_MEMO)
+        self._commands: Memo[tuple[str, str | bytes], Cost] = Memo(_MEMO)
+        #: Verdicts by tool, arguments and, if it matters, the id of the call.
+        self._verdicts: Memo[tuple[Hashable, str | bytes, str], Verdict] = Memo(_MAX_CALLS)
 
     def _index(self, rule: CompiledRule) -> None:
         table = self._by_fold if rule.fold else self._by_case
@@ -152,7 +147,8 @@ class MutationRules:
 
         Rules with a ``path`` of their own need the whole conversation: see :meth:`scan`.
         """
-        return self._known(call)
+        tool = self._tool(call)
+        return _placed(tool.verdict or self._remembered(tool, call), call)
 
     def scan(
         self,
@@ -181,87 +177,59 @@ class MutationRules:
         """
         calls = conversation.calls
         if not self._custom or not calls:
-            yield from map(self._known, calls)
+            yield from map(self.label, calls)
             return
         found: list[set[int]] = [set() for _ in calls]
-        self._find_custom(conversation, body, wire_format, found)
+        for rule, places, document in self._documents(conversation, body, wire_format):
+            longest = max(map(len, places), default=0)
+            for location, value in rule.path.matches(document) if rule.path is not None else ():
+                number = _owner(location[:longest], places)
+                if number is not None and self._is_named(rule, value):
+                    found[number].add(rule.index)
         for call, extra in zip(calls, found, strict=True):
             if extra:
-                indices = sorted({*self._rules_for(call), *extra})
-                yield verdict_of(call, self._outcome(CallView(call), indices))
+                indices = sorted({*self._tool(call).indices, *extra})
+                yield _placed(self._decide(CallView(call), indices), call)
             else:
-                yield self._known(call)
+                yield self.label(call)
 
-    def _known(self, call: ToolCall) -> Verdict:
-        """Return the verdict by name and arguments, which are read once."""
-        key = (call.name, call.namespace, call.server, call.kind)
-        plan = self._plans.get(key) or self._plans.keep(key, self._plan(call))
-        outcome = plan.outcome or self._outcomes.get(call, plan, self._read, uses_id=plan.uses_id)
-        return verdict_of(call, outcome)
-
-    def _plan(self, call: ToolCall) -> Plan:
-        """Return what all calls of a tool have in common."""
-        indices = self._rules_for(call)
-        rules = [self._rules[index] for index in indices]
-        fixed = not rules or rules[0].fixed
-        return plan_of(rules, self._outcome(CallView(call), indices) if fixed else None)
-
-    def _read(self, plan: Plan, call: ToolCall) -> Outcome:
-        """Read a call that was not seen yet."""
-        arguments = plain_arguments(call)
-        if arguments is not None and "_raw" not in arguments:
-            if plan.shell is not None:
-                command = only_command(arguments)
-                dialect = plan.shell.model.dialect or "auto"
-                if plan.reads is not None and reads_only(command, dialect):
-                    return plan.reads
-                if isinstance(command, str):
-                    reading, _steps = self._command(command, dialect, looked=dialect == "bash")
-                    return outcome_of(plan.shell, _relabelled(reading, plan.shell.model.label))
-            elif (rule := plan.settled(arguments)) is not None:
-                return outcome_of(rule, self._settled(rule, arguments))
-        return self._outcome(CallView(call), plan.indices)
-
-    def _find_custom(
+    def _documents(
         self,
         conversation: Conversation,
         body: Callable[[], Any] | None,
         wire_format: str | None,
-        found: list[set[int]],
-    ) -> None:
+    ) -> Iterator[tuple[CompiledRule, Mapping[Location, int], Any]]:
+        """Yield rules with a path of their own, where calls are in what it runs on, and that."""
         tree: Any = None
         for rule in self._custom:
             if rule.model.document == "conversation":
-                places = conversation_places(conversation)
-                document: Any = conversation.document()
+                yield rule, _places(conversation), conversation.document()
             elif body is not None and rule.model.format == wire_format:
-                places = {wire_location(call.path): n for n, call in enumerate(conversation.calls)}
                 tree = body() if tree is None else tree
-                document = tree
-            else:
-                continue
-            longest = max(map(len, places), default=0)
-            for location, value in _matches(rule.path, document):
-                number = owner_of(location, places, longest)
-                if number is not None and self._named(rule, value):
-                    found[number].add(rule.index)
+                calls = enumerate(conversation.calls)
+                yield rule, {_wire_location(call.path): n for n, call in calls}, tree
 
-    def _named(self, rule: CompiledRule, value: Any) -> bool:
+    def _is_named(self, rule: CompiledRule, value: Any) -> bool:
         if not isinstance(value, str):
             return not rule.model.match
         candidates = self._folding.candidates(value) if rule.fold else iter((value,))
         return any(rule.names(candidate) for candidate in candidates)
 
-    def _rules_for(self, call: ToolCall) -> tuple[int, ...]:
-        """Return the rules that name the call's tool, in order."""
-        qualifier = call.server or call.namespace or ""
-        key = f"{qualifier}\n{call.name}"
-        known = self._names.get(key)
-        if known is None:
-            known = self._names.keep(key, self._lookup(call.name, qualifier))
-        return known
+    def _tool(self, call: ToolCall) -> _Tool:
+        key = (call.name, call.namespace, call.server, call.kind)
+        return self._tools.get(key) or self._tools.keep(key, self._new_tool(call))
 
-    def _lookup(self, name: str, qualifier: str) -> tuple[int, ...]:
+    def _new_tool(self, call: ToolCall) -> _Tool:
+        indices = self._rules_on(call.name, call.server or call.namespace or "")
+        fixed = not indices or self._rules[indices[0]].fixed
+        return _Tool(
+            indices=indices,
+            verdict=self._decide(CallView(call), indices) if fixed else None,
+            uses_id=any(self._rules[index].uses_id for index in indices),
+        )
+
+    def _rules_on(self, name: str, qualifier: str) -> tuple[int, ...]:
+        """Return the rules that name a tool, in order."""
         qualified = [f"{qualifier}__{name}"] if qualifier else []
         exact = [*qualified, name]
         folded = [*qualified, *dict.fromkeys(self._folding.candidates(name))]
@@ -280,78 +248,69 @@ class MutationRules:
                 indices.add(rule.index)
         return tuple(sorted(indices))
 
-    def _outcome(
+    def _remembered(self, tool: _Tool, call: ToolCall) -> Verdict:
+        """Return the verdict on a call, which is read when its like was not seen yet."""
+        source = call.source
+        if not isinstance(source, _TEXTS):
+            return self._decide(CallView(call), tool.indices)
+        key = (tool, brief(source), call.id if tool.uses_id else "")
+        return self._verdicts.get(key) or self._verdicts.keep(
+            key, self._decide(CallView(call), tool.indices)
+        )
+
+    def _decide(
         self,
         view: CallView,
         indices: Sequence[int],
         *,
         depth: int = 0,
         budget: Budget | None = None,
-    ) -> Outcome:
+    ) -> Verdict:
+        """Return the verdict on a call, wherever it is, by the first rule that applies."""
         budget = budget or Budget()
         unreadable: CompiledRule | None = None
         broken = view.broken
-        given = view.arguments if isinstance(view.arguments, Mapping) else {}
+        given = view.arguments if isinstance(view.arguments, _OBJECTS) else {}
         for index in indices:
             rule = self._rules[index]
             if broken and rule.reads_arguments:
                 unreadable = unreadable or rule
-                continue
             # An edit tool has a rule for each name that its path may have: most are not there.
-            if rule.needs is not None and rule.needs not in given:
-                continue
-            if rule.applies(view):
-                return outcome_of(rule, self._reading(view, rule, depth, budget))
+            elif (rule.needs is None or rule.needs in given) and rule.applies(view):
+                reading = self._reading(view, rule, depth, budget)
+                if reading.label == "file_edit" and rule.label is not None:
+                    # An edit is called what the rule calls it.
+                    reading = Reading(label=rule.label, word=reading.word, detail=reading.detail)
+                return _verdict(rule.verdict, reading)
         if unreadable is not None:
-            reading = Reading(label="unknown", detail="the arguments are no JSON")
-            return outcome_of(unreadable, reading)
-        return outcome_of(None, Reading(label=self._unmatched))
+            reading = Reading(label="unknown", detail="the arguments are not JSON")
+            return _verdict(unreadable.verdict, reading)
+        return _verdict(NO_RULE, Reading(label=self._unmatched))
 
     def _reading(self, view: CallView, rule: CompiledRule, depth: int, budget: Budget) -> Reading:
-        if rule.model.reader is not None:
-            values = [view.arguments]
-            if rule.command is not None:
-                values = view.values(rule.command)
-            context = ReaderContext(
+        if rule.reader is not None:
+            reader = CallReader(
                 classes=self._classes,
                 dialect=rule.model.dialect or "auto",
                 tool=view.call.name,
                 broken=view.broken,
-                read_command=self._command,
+                read_command=self._read_command,
                 budget=budget,
-                recurse=lambda name, arguments, server=None: self._inner(
-                    name, arguments, server, depth + 1, budget
-                ),
+                label_inner=lambda *inner: self._inner(*inner, depth=depth + 1, budget=budget),
             )
+            values = [view.arguments] if rule.command is None else view.values(rule.command)
             # A path may find nothing; the reader still says what that means.
-            readings = [read(rule.model.reader, value, context) for value in values or [None]]
-            return _relabelled(strongest(readings), rule.model.label)
-        if rule.target is not None:
-            return self._target(rule, view.values(rule.target))
-        return Reading(label=rule.model.label or "file_edit")
-
-    def _settled(self, rule: CompiledRule, arguments: Mapping[str, Any]) -> Reading:
-        """Return what a rule says whose target, if it has one, is the value of an argument."""
-        name = member_of(rule.target) if rule.target is not None else None
-        if name is None:
-            return Reading(label=rule.model.label or "file_edit")
-        return self._target(rule, [arguments[name]] if name in arguments else [])
-
-    def _target(self, rule: CompiledRule, values: list[Any]) -> Reading:
-        label = rule.model.label or "file_edit"
-        if len(values) == 1 and isinstance(values[0], str) and values[0].strip():
-            path = values[0]
-            return _relabelled(
-                self._classes.target_label(path, scratch=rule.model.scratch), rule.model.label
-            )
-        paths = [path for value in values for path in _paths(value)]
-        if not paths:
-            return Reading(label=label, detail="names no file")
-        readings = [self._classes.target_label(path, scratch=rule.model.scratch) for path in paths]
-        return _relabelled(strongest(readings), label)
+            if len(values) == 1:
+                return reader.read(rule.reader, values[0])
+            return strongest(reader.read(rule.reader, value) for value in values or [None])
+        if rule.target is not None and (paths := _paths(view.values(rule.target))):
+            scratch, label = rule.model.scratch, self._classes.target_label
+            return strongest([label(path, scratch=scratch) for path in paths])
+        detail = "names no file" if rule.target is not None else ""
+        return Reading(label=rule.label or "file_edit", detail=detail)
 
     def _inner(
-        self, name: str, arguments: Any, server: str | None, depth: int, budget: Budget
+        self, name: str, arguments: Any, server: str | None = None, *, depth: int, budget: Budget
     ) -> Reading:
         """Label a call that a wrapper holds."""
         if depth > _DEPTH:
@@ -359,31 +318,34 @@ class MutationRules:
         if not budget.spend(_INNER):
             return Reading(label="unknown", word=name, detail=TOO_MUCH)
         source = arguments if isinstance(arguments, Mapping | str) else {"input": arguments}
-        kind: Any = (
-            "custom"
-            if isinstance(source, str) and not source.lstrip().startswith("{")
-            else "function"
-        )
+        custom = isinstance(source, str) and not source.lstrip().startswith("{")
+        kind: Any = "custom" if custom else "function"
         call = ToolCall(id="", name=name, source=source, kind=kind, server=server)
-        outcome = self._outcome(CallView(call), self._rules_for(call), depth=depth, budget=budget)
-        detail = f"{name}: {outcome.detail}" if outcome.detail else name
-        return Reading(label=outcome.label, word=outcome.word or name, detail=detail)
+        indices = self._tool(call).indices
+        verdict = self._decide(CallView(call), indices, depth=depth, budget=budget)
+        detail = f"{name}: {verdict.detail}" if verdict.detail else name
+        return Reading(label=verdict.label, word=verdict.word or name, detail=detail)
 
-    def _command(self, command: str, dialect: str, *, looked: bool = False) -> Cost:
+    def _read_command(self, command: str, dialect: str) -> Cost:
         """Return the reading of a command and what it took, computed once."""
         key = (dialect, brief(command))
-        found = self._shell.get(key)
-        if found is not None:
-            return found
-        cost = command_cost(command, self._classes, dialect, looked=looked)
-        return self._shell.keep(key, cost)
+        return self._commands.get(key) or self._commands.keep(
+            key, read_whole(command, self._classes, dialect)
+        )
 
 
-def _relabelled(reading: Reading, label: str | None) -> Reading:
-    """Return a reading in which an edit is called what the rule calls it."""
-    if label is None or reading.label != "file_edit":
-        return reading
-    return Reading(label=label, word=reading.word, detail=reading.detail)
+def _verdict(base: Verdict, reading: Reading) -> Verdict:
+    """Return what a reading makes of a rule's verdict."""
+    return msgspec.structs.replace(
+        base, label=reading.label, word=reading.word, detail=reading.detail
+    )
+
+
+def _placed(verdict: Verdict, call: ToolCall) -> Verdict:
+    """Return the verdict on a call where it is."""
+    return msgspec.structs.replace(
+        verdict, tool=call.name, call_path=call.path, message=call.message
+    )
 
 
 def _paths(value: Any) -> list[str]:
@@ -399,5 +361,23 @@ def _paths(value: Any) -> list[str]:
     return found
 
 
-def _matches(path: Path | None, document: Any) -> Iterable[Match]:
-    return path.matches(document) if path is not None else ()
+def _places(conversation: Conversation) -> Mapping[Location, int]:
+    """Return where each call is in the conversation document, with its number."""
+    numbers = {id(call): number for number, call in enumerate(conversation.calls)}
+    return {
+        ("messages", i, "content", j): numbers[id(part)]
+        for i, message in enumerate(conversation.messages)
+        for j, part in enumerate(message.content)
+        if id(part) in numbers
+    }
+
+
+def _wire_location(path: str) -> Location:
+    """Return the location that a wire path such as ``$.input[6]`` names."""
+    return tuple(int(index) if index else name for name, index in _WIRE_STEP.findall(path))
+
+
+def _owner(location: Location, places: Mapping[Location, int]) -> int | None:
+    """Return the number of the call that holds a location."""
+    owners = (places.get(location[:end]) for end in range(len(location), 0, -1))
+    return next((number for number in owners if number is not None), None)

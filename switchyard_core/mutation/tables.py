@@ -1,4 +1,4 @@
-"""Reads the command tables and packs that are shipped as TOML."""
+"""The tables and packs that are shipped as TOML."""
 
 from __future__ import annotations
 
@@ -8,15 +8,31 @@ from typing import Any
 
 import tomli
 
-__all__ = ["load_table"]
+from switchyard_core.declarations import MutationPack
+
+__all__ = ["core_packs", "load_table"]
+
+_HERE = resources.files("switchyard_core.mutation")
 
 
 @cache
 def load_table(name: str) -> dict[str, Any]:
     """Return the content of ``mutation/data/<name>.toml``; shared, so nobody may change it."""
-    text = (
-        resources.files("switchyard_core.mutation")
-        .joinpath("data", f"{name}.toml")
-        .read_text("utf-8")
+    return tomli.loads(_HERE.joinpath("data", f"{name}.toml").read_text("utf-8"))
+
+
+def core_packs() -> tuple[MutationPack, ...]:
+    """Return every pack of this distribution, sorted by name.
+
+    ``coding_agents`` is the default, ``reference_compatible`` knows only a few exact names, and
+    ``strict`` takes everything for an edit that is not known to read.
+    """
+    files = [entry for entry in _HERE.joinpath("packs").iterdir() if entry.name.endswith(".toml")]
+    return tuple(
+        MutationPack(
+            name=entry.name.removesuffix(".toml"),
+            text=entry.read_text("utf-8"),
+            source=f"switchyard_core/mutation/packs/{entry.name}",
+        )
+        for entry in sorted(files, key=lambda entry: entry.name)
     )
-    return tomli.loads(text)

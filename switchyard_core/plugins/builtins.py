@@ -11,7 +11,7 @@ from switchyard_core.declarations import (
     RewriteType,
 )
 from switchyard_core.hookspecs import hookimpl
-from switchyard_core.mutation.packs import core_packs
+from switchyard_core.mutation.tables import core_packs
 from switchyard_core.stores import MemoryLatchStore, MemoryPlanStore
 from switchyard_core.wire.rewrites import CORE_REWRITES
 

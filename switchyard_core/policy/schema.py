@@ -18,8 +18,9 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import core_schema
 
 from switchyard_core.declarations import WIRE_FORMATS, RouteType
-from switchyard_core.mutation.check import DIALECTS, DOCUMENTS, READERS
+from switchyard_core.mutation.check import DIALECTS, DOCUMENTS
 from switchyard_core.mutation.labels import LABELS
+from switchyard_core.mutation.readers import READERS
 from switchyard_core.mutation.schema import RuleSetModel
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.policy.models import (
@@ -281,7 +282,7 @@ def _complete_rules(schema: _Schema) -> None:
     rule, rule_set = schema.definitions["rule_set.RuleModel"], schema.definitions["rule_set"]
     words: Mapping[str, tuple[str, ...]] = {
         "label": LABELS,
-        "reader": READERS,
+        "reader": tuple(READERS),
         "dialect": DIALECTS,
         "document": DOCUMENTS,
         "format": WIRE_FORMATS,

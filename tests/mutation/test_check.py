@@ -64,39 +64,38 @@ def test_good_rule_set_has_no_problem() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("keys", "code", "place"),
-    [
-        ({"path": "$.a["}, "SY401", ("path",)),
-        ({"target": "$..["}, "SY401", ("target",)),
-        ({"reader": "shell", "command": "%"}, "SY401", ("command",)),
-        ({"where": [{"path": "$[", "exists": True}]}, "SY401", ("where", 0, "path")),
-        ({"match": ["ok", "re:(a"]}, "SY402", ("match", 1)),
-        ({"match": ["re:(?=a)"]}, "SY402", ("match", 0)),
-        ({"where": [{"path": "$.a", "matches": "["}]}, "SY402", ("where", 0, "matches")),
-        ({"match": ["a["]}, "SY403", ("match", 0)),
-        ({"match": ["a", " "]}, "SY413", ("match", 1)),
-        ({"match": []}, "SY413", ("match",)),
-        ({"label": "edit"}, "SY410", ("label",)),
-        ({"label": None}, "SY406", ()),
-        ({"reader": "shel", "command": "$.a"}, "SY408", ("reader",)),
-        ({"reader": "shell"}, "SY411", ("reader",)),
-        ({"reader": "shell", "command": "$.a", "dialect": "zsh"}, "SY409", ("dialect",)),
-        ({"command": "$.a"}, "SY416", ("command",)),
-        ({"reader": "patch", "dialect": "bash"}, "SY416", ("dialect",)),
-        ({"document": "bodi"}, "SY415", ("document",)),
-        ({"document": "body", "path": "$.a"}, "SY412", ("document",)),
-        ({"document": "body", "path": "$.a", "format": "x"}, "SY412", ("format",)),
-        ({"document": "body", "format": "openai_chat"}, "SY412", ("document",)),
-        ({"format": "openai_chat"}, "SY416", ("format",)),
-        ({"where": [{"path": "$.a"}]}, "SY414", ("where", 0)),
-        ({"where": [{"path": "$.a", "exists": True, "equals": 1}]}, "SY414", ("where", 0)),
-    ],
-)
-def test_bad_rule_is_found_at_its_place(
-    keys: dict[str, Any], code: str, place: tuple[str | int, ...]
-) -> None:
-    assert _rule(**keys) == [(code, ("rules", 0, *place))]
+BAD: list[tuple[dict[str, Any], str, tuple[str | int, ...]]] = [
+    ({"path": "$.a["}, "SY401", ("path",)),
+    ({"target": "$..["}, "SY401", ("target",)),
+    ({"reader": "shell", "command": "%"}, "SY401", ("command",)),
+    ({"where": [{"path": "$[", "exists": True}]}, "SY401", ("where", 0, "path")),
+    ({"match": ["ok", "re:(a"]}, "SY402", ("match", 1)),
+    ({"match": ["re:(?=a)"]}, "SY402", ("match", 0)),
+    ({"where": [{"path": "$.a", "matches": "["}]}, "SY402", ("where", 0, "matches")),
+    ({"match": ["a["]}, "SY403", ("match", 0)),
+    ({"match": ["a", " "]}, "SY413", ("match", 1)),
+    ({"match": []}, "SY413", ("match",)),
+    ({"label": "edit"}, "SY410", ("label",)),
+    ({"label": None}, "SY406", ()),
+    ({"reader": "shel", "command": "$.a"}, "SY408", ("reader",)),
+    ({"reader": "shell"}, "SY411", ("reader",)),
+    ({"reader": "shell", "command": "$.a", "dialect": "zsh"}, "SY409", ("dialect",)),
+    ({"command": "$.a"}, "SY416", ("command",)),
+    ({"reader": "patch", "dialect": "bash"}, "SY416", ("dialect",)),
+    ({"document": "bodi"}, "SY415", ("document",)),
+    ({"document": "body", "path": "$.a"}, "SY412", ("document",)),
+    ({"document": "body", "path": "$.a", "format": "x"}, "SY412", ("format",)),
+    ({"document": "body", "format": "openai_chat"}, "SY412", ("document",)),
+    ({"format": "openai_chat"}, "SY416", ("format",)),
+    ({"where": [{"path": "$.a"}]}, "SY414", ("where", 0)),
+    ({"where": [{"path": "$.a", "exists": True, "equals": 1}]}, "SY414", ("where", 0)),
+]
+
+
+def test_bad_rule_is_found_at_its_place() -> None:
+    got = [(keys, _rule(**keys)) for keys, _, _ in BAD]
+
+    assert got == [(keys, [(code, ("rules", 0, *place))]) for keys, code, place in BAD]
 
 
 def test_rule_without_names_on_the_default_path_is_found() -> None:
@@ -129,9 +128,9 @@ def test_unknown_extends_is_found_with_the_nearest_name() -> None:
     assert "strict" in problem.notes[0]
 
 
-@pytest.mark.parametrize("parents", [["own"], ["other"], ["far"]])
-def test_cycle_of_extends_is_found_with_its_way(parents: list[str]) -> None:
-    model = RuleSetModel.model_validate({"extends": parents})
+@pytest.mark.parametrize("parent", ["own", "other", "far"])
+def test_cycle_of_extends_is_found_with_its_way(parent: str) -> None:
+    model = RuleSetModel.model_validate({"extends": [parent]})
     available = {
         "own": model,
         "other": RuleSetModel.model_validate({"extends": ["own"]}),
@@ -180,9 +179,8 @@ def test_every_problem_is_reported_in_document_order() -> None:
     assert [code for code, _ in codes] == ["SY404", "SY403", "SY402", "SY406", "SY410"]
 
 
-@pytest.mark.parametrize(
-    "table",
-    [
+def test_unknown_key_or_wrong_type_is_refused() -> None:
+    tables: list[dict[str, Any]] = [
         {"rule": []},
         {"rules": [{"name": "x", "labels": "y"}]},
         {"rules": [{"match": "x"}]},
@@ -190,8 +188,7 @@ def test_every_problem_is_reported_in_document_order() -> None:
         {"rules": [{"where": [{"path": "$", "inn": []}]}]},
         {"fold": 1},
         {"extends": "x"},
-    ],
-)
-def test_unknown_key_or_wrong_type_is_refused(table: dict[str, Any]) -> None:
-    with pytest.raises(ValidationError):
-        RuleSetModel.model_validate(table)
+    ]
+    for table in tables:
+        with pytest.raises(ValidationError):
+            RuleSetModel.model_validate(table)

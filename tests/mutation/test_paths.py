@@ -65,7 +65,7 @@ def test_shell_label_of_a_path(path: str, label: str) -> None:
     assert PathClasses().shell_label(path).label == label
 
 
-def test_workspace_directory_itself_is_no_scratch() -> None:
+def test_workspace_directory_itself_is_not_scratch() -> None:
     classes = PathClasses(workspace=("/tmp/repo",))
 
     assert not classes.is_scratch("/tmp/repo/a/b.py")

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from switchyard_core import Request, Switchyard
+from switchyard_core import Switchyard
 from switchyard_core.declarations import WIRE_FORMATS, WireFormat
+from switchyard_core.testing import conversation
 
 PAGE = (Path(__file__).parents[2] / "docs" / "mutation_rules.md").read_text("utf-8")
 
@@ -59,44 +60,22 @@ def _lines() -> list[Line]:
 LINES = _lines()
 
 
-def _body(wire_format: WireFormat, line: Line) -> dict[str, Any]:
-    text = json.dumps(line.arguments)
-    user: dict[str, Any] = {"role": "user", "content": "go on"}
-    tool: dict[str, Any] = {"type": "function", "name": line.tool, "parameters": {}}
-    if wire_format == "openai_responses":
-        call = {"type": "function_call", "call_id": "c", "name": line.tool, "arguments": text}
-        result = {"type": "function_call_output", "call_id": "c", "output": "ok"}
-        return {"input": [user, call, result], "tools": [tool]}
-    if wire_format == "openai_chat":
-        function = {"name": line.tool, "arguments": text}
-        called = {"id": "c", "type": "function", "function": function}
-        result = {"role": "tool", "tool_call_id": "c", "content": "ok"}
-        calls = {"role": "assistant", "content": None, "tool_calls": [called]}
-        return {"messages": [user, calls, result], "tools": [{**tool, "function": tool}]}
-    use = {"type": "tool_use", "id": "c", "name": line.tool, "input": line.arguments}
-    answer = {"type": "tool_result", "tool_use_id": "c", "content": "ok"}
-    turns = [{"role": "assistant", "content": [use]}, {"role": "user", "content": [answer]}]
-    named = {"name": line.tool, "input_schema": {}}
-    return {"max_tokens": 9, "messages": [user, *turns], "tools": [named]}
-
-
 @pytest.mark.parametrize("wire_format", WIRE_FORMATS)
-@pytest.mark.parametrize(
-    "line", LINES, ids=[f"{line.recipe} {n}".replace(" ", "_") for n, line in enumerate(LINES)]
-)
-def test_recipe_labels_and_routes_as_its_table_says(wire_format: WireFormat, line: Line) -> None:
-    text = line.policy.replace('format = "openai_chat"\nbase', f'format = "{wire_format}"\nbase')
-    yard = Switchyard.from_policy_text(text, name="recipe.toml")
-    body = {"model": "plan-execute", **_body(wire_format, line)}
-    request = Request(
-        body=json.dumps(body).encode(),
-        wire_format=wire_format,
-        headers=[("x-switchyard-session", "s")],
-    )
-    decision = asyncio.run(yard.decide(request))
+def test_recipe_labels_and_routes_as_its_table_says(wire_format: WireFormat) -> None:
+    wrong = []
+    for line in LINES:
+        text = line.policy.replace(
+            'format = "openai_chat"\nbase', f'format = "{wire_format}"\nbase'
+        )
+        yard = Switchyard.from_policy_text(text, name="recipe.toml")
+        told = conversation(wire_format).user("go on").calls(line.tool, line.arguments)
+        request = told.request("plan-execute", session="s")
+        decision = asyncio.run(yard.decide(request))
+        got = [call["label"] for call in decision.trace["calls"]], decision.phase
+        if got != ([line.label], line.phase):
+            wrong.append((line, got))
 
-    assert [call["label"] for call in decision.trace["calls"]] == [line.label]
-    assert decision.phase == line.phase
+    assert wrong == []
 
 
 def test_every_recipe_is_a_whole_policy_with_the_first_ones_head() -> None:

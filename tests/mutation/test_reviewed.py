@@ -43,18 +43,19 @@ def test_path_classes_tell_source_from_output(path, expected):
     assert label("Write", {"file_path": path, "content": ""}) == expected
 
 
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        ({"server_name": "memory", "tool_name": "write", "arguments": "{}"}, "read_only"),
-        (
-            {"server_name": "fs", "tool_name": "write_file", "arguments": '{"path":"a.py"}'},
-            "file_edit",
-        ),
-    ],
-)
-def test_wrapper_names_the_server_of_its_tool(arguments, expected):
-    assert label("use_mcp_tool", arguments) == expected
+WRAPPED: list[tuple[dict[str, str], str]] = [
+    ({"server_name": "memory", "tool_name": "write", "arguments": "{}"}, "read_only"),
+    (
+        {"server_name": "fs", "tool_name": "write_file", "arguments": '{"path":"a.py"}'},
+        "file_edit",
+    ),
+]
+
+
+def test_wrapper_names_the_server_of_its_tool():
+    got = [(arguments, label("use_mcp_tool", arguments)) for arguments, _ in WRAPPED]
+
+    assert got == WRAPPED
 
 
 @pytest.mark.parametrize(
@@ -69,17 +70,18 @@ def test_wrapped_calls_may_be_json_text(uses, expected):
     assert label("multi_tool_use.parallel", {"tool_uses": uses}) == expected
 
 
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        ({}, "unknown"),
-        ({"command": 5}, "unknown"),
-        ({"command": None}, "unknown"),
-        ({"restart": True}, "read_only"),
-    ],
-)
-def test_shell_call_without_a_command_cannot_be_read(arguments, expected):
-    assert label("bash", arguments) == expected
+WITHOUT: list[tuple[dict[str, object], str]] = [
+    ({}, "unknown"),
+    ({"command": 5}, "unknown"),
+    ({"command": None}, "unknown"),
+    ({"restart": True}, "read_only"),
+]
+
+
+def test_shell_call_without_a_command_cannot_be_read():
+    got = [(arguments, label("bash", arguments)) for arguments, _ in WITHOUT]
+
+    assert got == WITHOUT
 
 
 @pytest.mark.parametrize("entry", ["cms_*", "re:^cms_pub"])

@@ -156,36 +156,40 @@ def test_catch_all_of_a_later_set_does_not_hide_a_prefixed_edit() -> None:
     assert rules.label(_call("query")).label == "unknown"
 
 
-@pytest.mark.parametrize(
-    ("condition", "arguments", "holds"),
-    [
-        ({"equals": "a"}, {"x": "a"}, True),
-        ({"equals": "a"}, {"x": "b"}, False),
-        ({"equals": 1}, {"x": True}, False),
-        ({"equals": True}, {"x": True}, True),
-        ({"equals": "a"}, {}, False),
-        ({"in": ["a", "b"]}, {"x": "b"}, True),
-        ({"in": ["a", "b"]}, {"x": "c"}, False),
-        ({"not_in": ["a"]}, {"x": "b"}, True),
-        ({"not_in": ["a"]}, {"x": "a"}, False),
-        ({"not_in": ["a"]}, {}, False),
-        ({"matches": "^a+$"}, {"x": "aaa"}, True),
-        ({"matches": "^a+$"}, {"x": "aab"}, False),
-        ({"matches": "a"}, {"x": 3}, False),
-        ({"exists": True}, {"x": None}, True),
-        ({"exists": True}, {}, False),
-        ({"exists": False}, {}, True),
-        ({"equals": "a", "not": True}, {"x": "b"}, True),
-        ({"exists": True, "not": True}, {}, True),
-    ],
-)
-def test_condition_is_tested_on_the_arguments(
-    condition: dict[str, Any], arguments: dict[str, Any], holds: bool
-) -> None:
-    rule = {"label": "unknown", "match": ["t"], "where": [{"path": "$.arguments.x", **condition}]}
-    rules = _rules({"rules": [rule]}, base=False)
+CONDITIONS: list[tuple[dict[str, Any], dict[str, Any], bool]] = [
+    ({"equals": "a"}, {"x": "a"}, True),
+    ({"equals": "a"}, {"x": "b"}, False),
+    ({"equals": 1}, {"x": True}, False),
+    ({"equals": True}, {"x": True}, True),
+    ({"equals": "a"}, {}, False),
+    ({"in": ["a", "b"]}, {"x": "b"}, True),
+    ({"in": ["a", "b"]}, {"x": "c"}, False),
+    ({"not_in": ["a"]}, {"x": "b"}, True),
+    ({"not_in": ["a"]}, {"x": "a"}, False),
+    ({"not_in": ["a"]}, {}, False),
+    ({"matches": "^a+$"}, {"x": "aaa"}, True),
+    ({"matches": "^a+$"}, {"x": "aab"}, False),
+    ({"matches": "a"}, {"x": 3}, False),
+    ({"exists": True}, {"x": None}, True),
+    ({"exists": True}, {}, False),
+    ({"exists": False}, {}, True),
+    ({"equals": "a", "not": True}, {"x": "b"}, True),
+    ({"exists": True, "not": True}, {}, True),
+]
 
-    assert rules.label(_call("t", arguments)).label == ("unknown" if holds else "read_only")
+
+def test_condition_is_tested_on_the_arguments() -> None:
+    wrong = []
+    for condition, arguments, holds in CONDITIONS:
+        where = [{"path": "$.arguments.x", **condition}]
+        rules = _rules(
+            {"rules": [{"label": "unknown", "match": ["t"], "where": where}]}, base=False
+        )
+        label = "unknown" if holds else "read_only"
+        if rules.label(_call("t", arguments)).label != label:
+            wrong.append((condition, arguments, holds))
+
+    assert wrong == []
 
 
 #: Patterns that take exponential or square time in engines that go back, and what they choke on.
@@ -245,27 +249,30 @@ def test_broken_arguments_do_not_matter_to_a_rule_on_names() -> None:
     assert _rules().label(_call("edit", "{broken")).label == "file_edit"
 
 
-@pytest.mark.parametrize(
-    ("path", "label"),
-    [
-        ("src/app.py", "file_edit"),
-        ("f", "file_edit"),
-        ("/tmp/app.py", "file_edit"),
-        ("dist/app.js", "file_write_other"),
-        ("server.log", "file_write_other"),
-        ("PLAN.md", "file_write_other"),
-        ("/repo/.claude/plans/x.md", "file_write_other"),
-        (None, "file_edit"),
-        (3, "file_edit"),
-        ("", "file_edit"),
-        (["dist/a.js", "src/a.js"], "file_edit"),
-        (["dist/a.js", "dist/b.js"], "file_write_other"),
-    ],
-)
-def test_target_path_decides_the_label_of_an_edit_tool(path: Any, label: str) -> None:
-    arguments = {"command": "create", **({} if path is None else {"path": path})}
+TARGETS: list[tuple[Any, str]] = [
+    ("src/app.py", "file_edit"),
+    ("f", "file_edit"),
+    ("/tmp/app.py", "file_edit"),
+    ("dist/app.js", "file_write_other"),
+    ("server.log", "file_write_other"),
+    ("PLAN.md", "file_write_other"),
+    ("/repo/.claude/plans/x.md", "file_write_other"),
+    (None, "file_edit"),
+    (3, "file_edit"),
+    ("", "file_edit"),
+    (["dist/a.js", "src/a.js"], "file_edit"),
+    (["dist/a.js", "dist/b.js"], "file_write_other"),
+]
 
-    assert _rules().label(_call("editor", arguments)).label == label
+
+def test_target_path_decides_the_label_of_an_edit_tool() -> None:
+    wrong = []
+    for path, label in TARGETS:
+        arguments = {"command": "create", **({} if path is None else {"path": path})}
+        if _rules().label(_call("editor", arguments)).label != label:
+            wrong.append((path, label))
+
+    assert wrong == []
 
 
 def test_rule_opts_in_to_scratch_paths() -> None:
@@ -320,25 +327,26 @@ def test_shell_verdict_carries_the_word_that_decided() -> None:
     assert (verdict.word, verdict.detail) == ("sed", "sed writes src/a.py")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "label"),
-    [
-        ({"command": ["bash", "-lc", "rm src/a.py"]}, "file_edit"),
-        ({"command": ["git", "status"]}, "read_only"),
-        ({"command": ["powershell.exe", "-Command", "Set-Content a.cs x"]}, "file_edit"),
-        ({"command": ["cmd", "/c", "del a.c"]}, "file_edit"),
-        ({"command": ["apply_patch", "*** Begin Patch\n*** Add File: a.py\n"]}, "file_edit"),
-        ({"command": ["ls", 3]}, "read_only"),
-        ({"command": {"cmd": "rm src/a.py"}}, "file_edit"),
-        ({"command": None}, "unknown"),
-        ({"command": []}, "read_only"),
-        ({"command": 3}, "unknown"),
-        ({}, "unknown"),
-        ("{broken", "unknown"),
-    ],
-)
-def test_shell_reader_takes_every_shape_of_a_command(arguments: Any, label: str) -> None:
-    assert _rules().label(_call("bash", arguments)).label == label
+SHAPES: list[tuple[Any, str]] = [
+    ({"command": ["bash", "-lc", "rm src/a.py"]}, "file_edit"),
+    ({"command": ["git", "status"]}, "read_only"),
+    ({"command": ["powershell.exe", "-Command", "Set-Content a.cs x"]}, "file_edit"),
+    ({"command": ["cmd", "/c", "del a.c"]}, "file_edit"),
+    ({"command": ["apply_patch", "*** Begin Patch\n*** Add File: a.py\n"]}, "file_edit"),
+    ({"command": ["ls", 3]}, "read_only"),
+    ({"command": {"cmd": "rm src/a.py"}}, "file_edit"),
+    ({"command": None}, "unknown"),
+    ({"command": []}, "read_only"),
+    ({"command": 3}, "unknown"),
+    ({}, "unknown"),
+    ("{broken", "unknown"),
+]
+
+
+def test_shell_reader_takes_every_shape_of_a_command() -> None:
+    got = [(arguments, _rules().label(_call("bash", arguments)).label) for arguments, _ in SHAPES]
+
+    assert got == SHAPES
 
 
 def test_scan_gives_a_verdict_per_assistant_call_in_order() -> None:
@@ -485,17 +493,17 @@ def test_many_names_and_commands_are_remembered_within_bounds() -> None:
 
     assert rules.label(_call("bash", {"command": "echo 1 > src/a.py"})).label == "file_edit"
     assert rules.label(_call("edit")).label == "file_edit"
-    assert len(rules._shell) <= 4096
-    assert len(rules._names) <= 4096
+    assert len(rules._commands) <= 4096
+    assert len(rules._tools) <= 4096
 
 
 def test_labels_are_listed_strongest_first() -> None:
     assert LABELS == ("file_edit", "file_write_other", "scratch_write", "unknown", "read_only")
 
 
-@pytest.mark.parametrize(
-    ("condition", "applies"),
-    [
+@pytest.mark.parametrize("arguments", ["{}", '{"b": 1}', "[1]"])
+def test_condition_on_an_argument_that_is_not_there(arguments: str) -> None:
+    conditions: list[tuple[dict[str, Any], bool]] = [
         ({"exists": True}, False),
         ({"exists": False}, True),
         ({"exists": True, "not": True}, True),
@@ -505,14 +513,12 @@ def test_labels_are_listed_strongest_first() -> None:
         ({"not_in": [1]}, False),
         ({"not_in": [1], "not": True}, True),
         ({"matches": "a"}, False),
-    ],
-)
-@pytest.mark.parametrize("arguments", [{}, {"b": 1}, [1]])
-def test_condition_on_an_argument_that_is_not_there(
-    condition: dict[str, Any], applies: bool, arguments: Any
-) -> None:
-    where = [{"path": "$.arguments.a", **condition}]
-    rule = {"match": ["t"], "label": "file_edit", "where": where}
-    verdict = _rules({"rules": [rule]}).label(_call("t", arguments))
+    ]
+    got = []
+    for condition, _ in conditions:
+        where = [{"path": "$.arguments.a", **condition}]
+        rule = {"match": ["t"], "label": "file_edit", "where": where}
+        verdict = _rules({"rules": [rule]}).label(_call("t", arguments))
+        got.append((condition, verdict.label == "file_edit"))
 
-    assert verdict.label == ("file_edit" if applies else "read_only")
+    assert got == conditions

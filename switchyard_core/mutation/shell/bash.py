@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import tree_sitter
 
-from switchyard_core.mutation.shell.grammar import Script, parse_bash
-from switchyard_core.mutation.shell.heredocs import substitutions
+from switchyard_core.mutation.shell.parsing import Script, parse_bash
 from switchyard_core.mutation.shell.programs import run_program
-from switchyard_core.mutation.shell.session import MAX_DEPTH, NO_INPUT, Input, Session
-from switchyard_core.mutation.shell.simple import run_simple
+from switchyard_core.mutation.shell.quoting import substitutions
+from switchyard_core.mutation.shell.session import NO_INPUT, TOO_DEEP, Input, Session
 
-__all__ = ["run_bash"]
+__all__ = ["read_bash"]
 
 _Node = tree_sitter.Node
 
-_EXPANSIONS = {"simple_expansion", "expansion"}
-_TEXTS = {"word", "number", "string_content", "extglob_pattern", "regex", "variable_name"}
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_QUOTED_ESCAPE = re.compile(r'\\([\\"$`\n])')
 _ANSI = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"', "a": "\a", "0": "\0"}
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _DEFAULTED = re.compile(r"\$\{([A-Za-z_]\w*)(:?[-=])(.*)\}$", re.DOTALL)
@@ -25,372 +26,405 @@ _DEFAULTED = re.compile(r"\$\{([A-Za-z_]\w*)(:?[-=])(.*)\}$", re.DOTALL)
 _MAX_NESTING = 150
 #: Steps that it takes to begin with a substitution in a heredoc.
 _FILL = 5
-#: Characters of a variable that are kept.
+#: Characters of a variable that are kept, and words of a loop that are gone through.
 _MAX_VALUE = 64 * 1024
+_MOST_ROUNDS = 8
 #: The file that a process substitution stands for.
 _SUBSTITUTED = "/dev/fd/63"
-_HEREDOC = "heredoc_redirect"
-_HERESTRING = "herestring_redirect"
-_QUOTE = frozenset("'\"\\")
+_EXPANSIONS = {"simple_expansion", "expansion"}
+_SUBSTITUTIONS = {"command_substitution", "process_substitution"}
+_REDIRECTS = {"file_redirect", "herestring_redirect"}
+#: Redirections of a descriptor to none, and to another one or a file.
+_CLOSING = {">&-", "<&-"}
+_DUPLICATING = {">&", "<&"}
+_DESCRIPTOR = re.compile(r"\d*-?")
 
 
-def run_bash(text: str, session: Session, stdin: Input = NO_INPUT) -> str | None:
+def read_bash(text: str, session: Session, stdin: Input) -> str | None:
     """Record the effects of a bash script; never raises on bad syntax.
-
-    Args:
-        text: The script.
-        session: Gets the effects.
-        stdin: What the script's programs read.
 
     Returns:
         What the script prints, when that can be told, else ``None``.
     """
-    if session.depth > MAX_DEPTH or not session.budget.take(len(text)):
-        session.add("unknown", "shell", "nested too deeply")
-        return None
     # No shell has a character of code 0 in a command, and the grammar ends there.
-    text = text.replace("\0", "")
-    simple, output = run_simple(text, session, stdin)
-    if simple:
-        return output
-    script = parse_bash(text, session)
-    return _Walker(session, script).run(script.root, stdin, 0)
+    script = parse_bash(text.replace("\0", ""), session)
+    return _Walker(session, script).run(script.root, stdin)
 
 
 class _Walker:
-    """Runs the nodes of one tree in one session."""
+    """Runs the nodes of one tree in one session.
 
-    def __init__(self, session: Session, script: Script) -> None:
+    Args:
+        session: Of the shell that runs them.
+        script: What they are nodes of.
+        depth: Nodes around them.
+    """
+
+    __slots__ = ("depth", "script", "session", "source")
+
+    def __init__(self, session: Session, script: Script, depth: int = 0) -> None:
         self.session = session
         self.script = script
         self.source = script.source
+        self.depth = depth
 
-    def _source(self, node: _Node) -> str:
-        """Return the text of a node as the command has it."""
+    def inner(self) -> _Walker:
+        """Return a walker for a shell inside this one."""
+        return _Walker(self.session.inner(), self.script, self.depth)
+
+    def as_written(self, node: _Node) -> str:
         return self.source[node.start_byte : node.end_byte]
 
-    def run(self, node: _Node, stdin: Input, depth: int) -> str | None:
+    # Statements: each returns its output when that can be told, else ``None``.
+
+    def run(self, node: _Node, stdin: Input = NO_INPUT) -> str | None:
         """Run a node and return its output, when that can be told."""
         self.session.spend()
-        if depth > _MAX_NESTING:
-            self.session.add("unknown", "shell", "nested too deeply")
+        if self.depth > _MAX_NESTING:
+            self.session.add("unknown", "shell", TOO_DEEP)
             return None
-        kind = node.type
-        if kind == "command":
-            return self._command(node, stdin, depth)
-        if kind == "pipeline":
-            return self._pipeline(list(node.named_children), stdin, depth)
-        if kind == "redirected_statement":
-            return self._redirected(node, stdin, depth)
-        if kind in {"subshell", "command_substitution", "process_substitution"}:
-            walker = _Walker(self.session.inner(), self.script)
-            return walker.sequence(node.named_children, stdin, depth)
-        if kind == "for_statement":
-            return self._for(node, stdin, depth)
-        if kind == "function_definition":
-            self._define(node)
-            return None
-        if kind == "variable_assignment":
-            self._assign(node, depth)
-            return None
-        if kind in {"file_redirect", _HEREDOC, _HERESTRING}:
-            return self._redirects([node], None, stdin, depth)
-        if kind == "case_item":
-            return self.sequence(node.named_children[1:], stdin, depth)
-        if kind in _TEXTS or kind in {"raw_string", "comment", "ansi_c_string"}:
-            return None
-        return self.sequence(node.named_children, stdin, depth)
+        statement = _STATEMENTS.get(node.type, _Walker.block)
+        self.depth += 1
+        try:
+            return statement(self, node, stdin)
+        finally:
+            self.depth -= 1
 
-    def sequence(self, nodes: list[_Node], stdin: Input, depth: int) -> str | None:
+    def block(self, node: _Node, stdin: Input) -> str | None:
+        return self.sequence(node.named_children, stdin)
+
+    def sequence(self, nodes: Sequence[_Node], stdin: Input) -> str | None:
         """Run nodes one after the other; the output is known when all of it is."""
-        outputs = [self.run(node, stdin, depth + 1) for node in nodes if node.type != "comment"]
-        known = [output for output in outputs if output is not None]
-        return "".join(known) if known and len(known) == len(outputs) else None
-
-    def _pipeline(self, nodes: list[_Node], stdin: Input, depth: int) -> str | None:
-        output: str | None = None
-        for node in nodes:
-            # Each part of a pipeline is a shell of its own: its `cd` does not last.
-            walker = _Walker(self.session.inner(), self.script)
-            output = walker.run(node, stdin, depth + 1)
-            stdin = Input(text=output, connected=True)
-        return output
-
-    def _for(self, node: _Node, stdin: Input, depth: int) -> str | None:
-        variable = node.child_by_field_name("variable")
-        values = node.children_by_field_name("value")
-        words = [word for value in values for word in self.words(value, depth)]
-        body = node.child_by_field_name("body")
-        if variable is not None and words:
-            name = self._source(variable)
-            for word in words[:8]:
-                self.session.variables[name] = word
-                if body is not None:
-                    self.run(body, stdin, depth + 1)
+        outputs = [self.run(node, stdin) for node in nodes if node.type != "comment"]
+        if not outputs or None in outputs:
             return None
-        return self.run(body, stdin, depth + 1) if body is not None else None
+        return "".join(output for output in outputs if output is not None)
 
-    def _define(self, node: _Node) -> None:
+    def nothing(self, _node: _Node, _stdin: Input) -> None:
+        """Run a node that is a word."""
+
+    def subshell(self, node: _Node, stdin: Input) -> str | None:
+        return self.inner().sequence(node.named_children, stdin)
+
+    def case_item(self, node: _Node, stdin: Input) -> str | None:
+        return self.sequence(node.named_children[1:], stdin)
+
+    def loop(self, node: _Node, stdin: Input) -> str | None:
+        variable, body = node.child_by_field_name("variable"), node.child_by_field_name("body")
+        values = node.children_by_field_name("value")
+        self.session.spend(len(values))
+        words = [word for value in values for word in self.words(value)]
+        if body is None:
+            return None
+        if variable is None or not words:
+            return self.run(body, stdin)
+        name = self.as_written(variable)
+        for word in words[:_MOST_ROUNDS]:
+            self.session.variables[name] = word
+            self.run(body, stdin)
+        return None
+
+    def define(self, node: _Node, _stdin: Input) -> None:
         name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
         if name is not None and body is not None:
-            self.session.functions[self._source(name)] = (self, body)
+            self.session.functions[self.as_written(name)] = (self.script, body)
 
-    def _assign(self, node: _Node, depth: int) -> None:
+    def assign(self, node: _Node, _stdin: Input) -> None:
         name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
         if name is None:
             return
-        self._substitute(name, depth)
-        text = self.text(value, depth) if value is not None else ""
+        self.substitute(name)
+        text = self.text(value, value.type) if value is not None else ""
+        variable, variables = self.as_written(name), self.session.variables
         if any(child.type == "+=" for child in node.children):
-            text = (self.session.variables.get(self._source(name)) or "") + text
-        self.session.variables[self._source(name)] = text[:_MAX_VALUE]
+            text = variables.get(variable, "") + text
+        variables[variable] = text[:_MAX_VALUE]
 
-    def _redirected(self, node: _Node, stdin: Input, depth: int) -> str | None:
-        body = node.child_by_field_name("body")
-        redirects = node.children_by_field_name("redirect")
-        # A redirection belongs to the last command of a list, though it stands above all of them.
-        while body is not None and body.type == "list" and body.named_children:
-            *first, last = [child for child in body.named_children if child.type != "comment"]
-            for child in first:
-                self.run(child, stdin, depth + 1)
-            body = last
-        return self._redirects(redirects, body, stdin, depth)
+    def pipeline(self, node: _Node, stdin: Input) -> str | None:
+        return self.stages(node.named_children, stdin)
 
-    def _redirects(
-        self, redirects: list[_Node], body: _Node | None, stdin: Input, depth: int
-    ) -> str | None:
-        """Run a statement with its redirections and whatever the parser hung under a heredoc."""
-        targets: list[str] = []
-        trailing: list[_Node] = []
-        extra: list[str] = []
-        queue = list(redirects)
-        # The parser hangs what follows a heredoc's start on its line under the heredoc.
-        while queue:
-            redirect = queue.pop(0)
-            if redirect.type == "file_redirect":
-                stdin = self._file_redirect(redirect, stdin, targets, extra, depth)
-            elif redirect.type == _HERESTRING:
-                stdin = Input(text=self._last_text(redirect, depth) + "\n", connected=True)
-            elif redirect.type == _HEREDOC:
-                stdin = Input(text=self._heredoc_text(redirect), connected=True)
-                for child in redirect.named_children:
-                    if child.type in {"file_redirect", _HEREDOC, _HERESTRING}:
-                        queue.append(child)
-                    elif child.type not in {"heredoc_start", "heredoc_body", "heredoc_end"}:
-                        trailing.append(child)
-        words = [
-            child
-            for child in trailing
-            if child.type in _TEXTS | {"string", "raw_string", "concatenation"} | _EXPANSIONS
-        ]
-        extra += [word for child in words for word in self.words(child, depth)]
-        following = [child for child in trailing if child not in words]
+    def stages(self, nodes: Sequence[_Node], stdin: Input) -> str | None:
+        """Run parts of a pipeline, each in a shell of its own: a ``cd`` does not last."""
         output: str | None = None
-        if body is not None:
-            output = self._body(body, extra, stdin, depth)
-        for path in targets:
-            if output is not None:
-                self.session.remember(path, output)
-        for child in following:
-            piped = child.type == "pipeline" or _after_pipe(child)
-            source = Input(text=output, connected=True) if piped else NO_INPUT
-            output = self.run(child, source, depth + 1)
-        return None if targets and not following else output
-
-    def _body(self, body: _Node, extra: list[str], stdin: Input, depth: int) -> str | None:
-        if body.type == "command" and extra:
-            return self._command(body, stdin, depth, extra)
-        if body.type == "pipeline" and extra:
-            self.session.variables["_"] = " ".join(extra)
-        if body.type == "pipeline" and stdin.connected and body.named_children:
-            # A heredoc behind a pipeline belongs to its last command.
-            *first, last = body.named_children
-            self._pipeline(first, NO_INPUT, depth)
-            return self._body(last, extra, stdin, depth)
-        return self.run(body, stdin, depth + 1)
-
-    def _file_redirect(
-        self, node: _Node, stdin: Input, targets: list[str], extra: list[str], depth: int
-    ) -> Input:
-        operator = next((child.type for child in node.children if not child.is_named), "")
-        destinations = node.children_by_field_name("destination")
-        places: list[_Node | None] = [*(destinations or node.named_children[-1:])]
-        first, *others = places or [None]
-        # Words behind the destination belong to the command, though they stand under it.
-        extra += [
-            word for other in others if other is not None for word in self.words(other, depth)
-        ]
-        if first is None:
-            return stdin
-        if first.type == "process_substitution":
-            self.run(first, NO_INPUT, depth + 1)
-            return Input(connected=True) if operator.startswith("<") else stdin
-        path = self.text(first, depth)
-        if operator.startswith("<") and operator != "<>":
-            known = self.session.files.get(self.session.resolve(path))
-            return Input(text=known, connected=True, file=path)
-        if operator in {">&", "<&", ">&-", "<&-"} and (
-            path.isdigit() or path.rstrip("-").isdigit() or path in {"-", ""}
-        ):
-            return stdin
-        if operator in {">&-", "<&-"}:
-            return stdin
-        self.session.write(path, operator)
-        descriptor = next((c for c in node.named_children if c.type == "file_descriptor"), None)
-        if descriptor is None or self._source(descriptor) == "1":
-            targets.append(path)
-        return stdin
-
-    def _last_text(self, node: _Node, depth: int) -> str:
-        return self.text(node.named_children[-1], depth) if node.named_children else ""
-
-    def _heredoc_text(self, node: _Node) -> str:
-        body = next((child for child in node.named_children if child.type == "heredoc_body"), None)
-        if body is None:
-            return ""
-        start = next(child for child in node.named_children if child.type == "heredoc_start")
-        text = self._source(body)
-        if _QUOTE.isdisjoint(self._source(start)):
-            self._fill_in(text)
-        return text
-
-    def _fill_in(self, body: str) -> None:
-        """Run the substitutions in the body of a heredoc."""
-        for script in substitutions(body):
-            self.session.spend(_FILL)
-            run_bash(script, self.session.inner())
-
-    def _substitute(self, node: _Node, depth: int) -> None:
-        """Run the substitutions anywhere in a node that is no command."""
-        self.session.spend()
-        for child in node.named_children if depth <= _MAX_NESTING else ():
-            if child.type in {"command_substitution", "process_substitution"}:
-                self.run(child, NO_INPUT, depth + 1)
+        for place, node in enumerate(nodes):
+            if place == 0 and node.type == "redirected_statement":
+                # The grammar takes `a && b 2>&1 | c` for `(a && b) 2>&1 | c`.
+                body, redirects = self.last_of_list(node, stdin)
+                output = self.inner().redirect(redirects, body, stdin)
             else:
-                self._substitute(child, depth + 1)
+                output = self.inner().run(node, stdin)
+            stdin = Input(text=output, connected=True)
+        return output
 
-    def _command(
-        self, node: _Node, stdin: Input, depth: int, extra: list[str] | None = None
+    def redirected(self, node: _Node, stdin: Input) -> str | None:
+        body, redirects = self.last_of_list(node, stdin)
+        return self.redirect(redirects, body, stdin)
+
+    def last_of_list(self, node: _Node, stdin: Input) -> tuple[_Node | None, list[_Node]]:
+        """Return what is redirected, and the redirections.
+
+        They belong to the last command of a list, though the grammar has them above all of it:
+        the commands before it are run.
+        """
+        body = node.child_by_field_name("body")
+        while body is not None and body.type == "list" and body.named_children:
+            *first, body = [child for child in body.named_children if child.type != "comment"]
+            for child in first:
+                self.run(child, stdin)
+        return body, node.children_by_field_name("redirect")
+
+    def redirect_alone(self, node: _Node, stdin: Input) -> str | None:
+        return self.redirect([node], None, stdin)
+
+    def redirect(self, redirects: Sequence[_Node], body: _Node | None, stdin: Input) -> str | None:
+        """Run a statement with its redirections; see :meth:`run`."""
+        targets: list[str] = []
+        extra: list[str] = []
+        given = self.carry_out(redirects, targets, extra)
+        output = self.feed(body, stdin, given, extra) if body is not None else None
+        return self.kept(output, targets)
+
+    def feed(
+        self, body: _Node, stdin: Input, given: Input | None, extra: Sequence[str]
     ) -> str | None:
+        """Run a statement with the input and the words that stand among its redirections."""
+        if body.type == "command" and extra:
+            return self.command(body, given or stdin, extra)
+        if body.type == "pipeline" and (given is not None or extra):
+            # Both are its last command's.
+            *first, last = body.named_children
+            piped = Input(text=self.stages(first, stdin), connected=True)
+            return self.inner().feed(last, piped, given, extra)
+        return self.run(body, given or stdin)
+
+    def kept(self, output: str | None, targets: Sequence[str]) -> str | None:
+        """Remember what files were given; return the output that is left."""
+        if output is not None:
+            for path in targets:
+                self.session.remember(path, output)
+        return None if targets else output
+
+    def carry_out(
+        self, redirects: Sequence[_Node], targets: list[str], extra: list[str]
+    ) -> Input | None:
+        """Carry redirections out.
+
+        Args:
+            redirects: In order.
+            targets: Gets the files that take the output.
+            extra: Gets the words behind a file's name: they are the command's.
+
+        Returns:
+            The input that they give, if they give any.
+        """
+        given: Input | None = None
+        for redirect in redirects:
+            if redirect.type == "herestring_redirect":
+                (*_, word) = redirect.named_children or (redirect,)
+                given = Input(text=self.text(word, word.type) + "\n", connected=True)
+            elif redirect.type == "file_redirect":
+                given = self.file_redirect(redirect, targets, extra) or given
+            else:
+                # A heredoc in what is not understood: its parts count, its text is not known.
+                self.block(redirect, NO_INPUT)
+        return given
+
+    def file_redirect(self, node: _Node, targets: list[str], extra: list[str]) -> Input | None:
+        operator = next((child.type for child in node.children if not child.is_named), "")
+        places = node.children_by_field_name("destination") or node.named_children[-1:]
+        if not places:
+            return None
+        first, *others = places
+        extra += [word for other in others for word in self.words(other)]
+        reads = operator.startswith("<") and operator != "<>"
+        if first.type == "process_substitution":
+            self.run(first)
+            return Input(connected=True) if reads else None
+        descriptor = next((c for c in node.named_children if c.type == "file_descriptor"), None)
+        number = self.as_written(descriptor) if descriptor is not None else ""
+        if (heredoc := self.script.heredocs.get(first.start_byte)) is not None:
+            for script in substitutions(heredoc.body) if heredoc.expands else ():
+                self.session.spend(_FILL)
+                self.session.inner().read(script, "bash")
+            return Input(text=heredoc.body, connected=True) if number in {"", "0"} else None
+        path = self.text(first, first.type)
+        if operator in _CLOSING or (operator in _DUPLICATING and _DESCRIPTOR.fullmatch(path)):
+            return None
+        if reads:
+            return Input(text=self.session.content(path), connected=True, file=path)
+        self.session.write(path, operator)
+        if number in {"", "1"}:
+            targets.append(path)
+        return None
+
+    def command(self, node: _Node, stdin: Input, extra: Sequence[str] = ()) -> str | None:
         words: list[str] = []
         redirects: list[_Node] = []
-        for child in node.named_children:
-            if child.type == "variable_assignment":
-                if (name := child.child_by_field_name("name")) is not None:
-                    self._substitute(name, depth)
-                if (value := child.child_by_field_name("value")) is not None:
-                    self.text(value, depth)
-            elif child.type in {_HERESTRING, "file_redirect", _HEREDOC}:
-                redirects.append(child)
-            elif child.type == "command_name":
+        children = node.named_children
+        self.session.spend(len(children))
+        for child in children:
+            kind = child.type
+            if kind == "word":
+                words.append(self.text(child, kind))
+            elif kind == "command_name":
                 for part in child.named_children:
-                    words += self.words(part, depth)
-            elif child.type != "comment":
-                words += self.words(child, depth)
+                    words += self.words(part)
+            elif kind in _REDIRECTS:
+                redirects.append(child)
+            elif kind == "variable_assignment":
+                # The variable is the program's alone.
+                for part in child.named_children:
+                    self.text(part, part.type)
+            elif kind != "comment":
+                words += self.words(child)
+        targets: list[str] = []
         if redirects:
-            targets: list[str] = []
-            for redirect in redirects:
-                if redirect.type == _HERESTRING:
-                    stdin = Input(text=self._last_text(redirect, depth) + "\n", connected=True)
-                elif redirect.type == "file_redirect":
-                    stdin = self._file_redirect(redirect, stdin, targets, words, depth)
-        words += extra or []
-        if not words:
-            return None
-        return self._invoke(words, stdin, depth)
+            stdin = self.carry_out(redirects, targets, words) or stdin
+        words += extra
+        return self.kept(self.invoke(words, stdin), targets) if words else None
 
-    def _invoke(self, words: list[str], stdin: Input, depth: int) -> str | None:
-        name = words[0]
-        session = self.session
-        function = session.functions.get(name)
-        if function is not None and name not in session.running:
-            walker, body = function
-            session.running.add(name)
-            for place, word in enumerate(words[1:], 1):
-                session.variables[str(place)] = word
-            session.variables["@"] = session.variables["*"] = " ".join(words[1:])
-            try:
-                walker.session = session
-                result: str | None = walker.run(body, stdin, depth + 1)
-            finally:
-                session.running.discard(name)
-            return result
-        return run_program(words, session, stdin)
+    def invoke(self, words: list[str], stdin: Input) -> str | None:
+        name, session = words[0], self.session
+        function = session.functions.get(name) if session.functions else None
+        if function is None or name in session.running:
+            return run_program(words, session, stdin)
+        script, body = function
+        session.running.add(name)
+        for place, word in enumerate(words[1:], 1):
+            session.variables[str(place)] = word
+        session.variables["@"] = session.variables["*"] = " ".join(words[1:])
+        try:
+            return _Walker(session, script, self.depth).run(body, stdin)
+        finally:
+            session.running.discard(name)
 
-    def words(self, node: _Node, depth: int) -> list[str]:
+    # Words: what only the running shell knows stays as written.
+
+    def words(self, node: _Node) -> list[str]:
         """Return the words that one node of a command gives; an unquoted variable may be many."""
-        text = self.text(node, depth)
-        if node.type in _EXPANSIONS and text and not text.startswith("$"):
+        kind = node.type
+        text = self.text(node, kind)
+        if kind in _EXPANSIONS and text and not text.startswith("$"):
             return text.split()
         return [text]
 
-    def text(self, node: _Node, depth: int) -> str:
-        """Return the text of a word; what only the running shell knows stays as written."""
-        if depth > _MAX_NESTING:
-            return self._source(node)
-        self.session.spend()
-        kind = node.type
-        if kind in {"word", "extglob_pattern", "regex"}:
-            return re.sub(r"\\(.)", r"\1", self._source(node).replace("\\\n", ""), flags=re.DOTALL)
-        if kind == "raw_string":
-            body = self._source(node)[1:-1]
-            if node.start_byte in self.script.expanding:
-                self._fill_in(body)
-            return body
-        if kind == "ansi_c_string":
-            inner = self._source(node)[2:-1]
-            return re.sub(r"\\(.)", lambda m: _ANSI.get(m[1], m[1]), inner, flags=re.DOTALL)
-        if kind in {"string", "concatenation", "translated_string", "array"}:
-            return self._joined(node, depth)
-        if kind in _EXPANSIONS:
-            return self._expansion(node, depth)
-        if kind == "command_substitution":
-            output = self.run(node, NO_INPUT, depth + 1)
-            return output.rstrip("\n") if output is not None else "$(…)"
-        if kind == "process_substitution":
-            output = self.run(node, Input(connected=True), depth + 1)
-            self.session.files.pop(_SUBSTITUTED, None)
-            if output is not None:
-                self.session.remember(_SUBSTITUTED, output)
-            return _SUBSTITUTED
-        self._substitute(node, depth)
-        return self._source(node)
+    def text(self, node: _Node, kind: str) -> str:
+        """Return the text of a word.
 
-    def _joined(self, node: _Node, depth: int) -> str:
+        Args:
+            node: The word.
+            kind: The node's type.
+        """
+        written = self.source[node.start_byte : node.end_byte]
+        if kind == "word" and "\\" not in written:
+            return written
+        self.session.spend()
+        if self.depth > _MAX_NESTING:
+            return written
+        self.depth += 1
+        try:
+            return _WORDS.get(kind, _Walker.as_it_is)(self, node, written)
+        finally:
+            self.depth -= 1
+
+    def as_it_is(self, node: _Node, written: str) -> str:
+        self.substitute(node)
+        return written
+
+    def plain(self, _node: _Node, written: str) -> str:
+        return _ESCAPE.sub(r"\1", written.replace("\\\n", ""))
+
+    def raw(self, _node: _Node, written: str) -> str:
+        return written[1:-1]
+
+    def ansi(self, _node: _Node, written: str) -> str:
+        return _ESCAPE.sub(lambda match: _ANSI.get(match[1], match[1]), written[2:-1])
+
+    def joined(self, node: _Node, _written: str) -> str:
         """Return the text of a string or concatenation, with what the grammar leaves between."""
-        quoted = node.type != "concatenation"
         parts: list[str] = []
         position = node.start_byte
+        self.session.spend(len(node.named_children))
         for child in node.named_children:
             parts.append(self.source[position : child.start_byte])
             if child.type == "string_content":
-                parts.append(re.sub(r'\\([\\"$`\n])', r"\1", self._source(child)))
+                parts.append(_QUOTED_ESCAPE.sub(r"\1", self.as_written(child)))
             else:
-                parts.append(self.text(child, depth + 1))
+                parts.append(self.text(child, child.type))
             position = child.end_byte
         parts.append(self.source[position : node.end_byte])
-        text = "".join(parts)
-        if quoted and node.type in {"string", "translated_string"}:
-            text = text.removeprefix("$")
-            return text[1:-1] if text[:1] == '"' and text[-1:] == '"' and len(text) > 1 else text
-        return text
+        return "".join(parts)
 
-    def _expansion(self, node: _Node, depth: int) -> str:
-        source = self._source(node)
-        name = source.strip('${}"')
-        known = self.session.variables.get(name)
-        if known is not None:
-            return known if self.session.budget.take(len(known)) else source
-        self._substitute(node, depth)
-        if match := _DEFAULTED.match(source):
-            default = self.session.variables.get(match[1])
-            return (match[3] or source) if default is None else default
-        if (match := _NAME.match(name)) and (base := self.session.variables.get(match[0])):
+    def string(self, node: _Node, written: str) -> str:
+        text = self.joined(node, written).removeprefix("$")
+        return text[1:-1] if text[:1] == '"' and text[-1:] == '"' and len(text) > 1 else text
+
+    def output(self, node: _Node, _written: str) -> str:
+        output = self.run(node)
+        return output.rstrip("\n") if output is not None else "$(…)"
+
+    def output_file(self, node: _Node, _written: str) -> str:
+        output = self.run(node, Input(connected=True))
+        self.session.files.pop(_SUBSTITUTED, None)
+        if output is not None:
+            self.session.remember(_SUBSTITUTED, output)
+        return _SUBSTITUTED
+
+    def expansion(self, node: _Node, written: str) -> str:
+        variables = self.session.variables
+        name = written.strip('${}"')
+        value = variables.get(name)
+        if value is not None:
+            return value if self.session.budget.take(len(value)) else written
+        self.substitute(node)
+        if match := _DEFAULTED.match(written):
+            return variables.get(match[1], match[3] or written)
+        if match := _NAME.match(name):
             # `${f%.py}.txt` and the like: the value is close enough to tell what kind it is.
-            return base
-        return source
+            return variables.get(match[0], written)
+        return written
+
+    def substitute(self, node: _Node) -> None:
+        """Run the substitutions anywhere in a node that is not a command."""
+        self.session.spend()
+        if self.depth > _MAX_NESTING:
+            return
+        self.depth += 1
+        for child in node.named_children:
+            if child.type in _SUBSTITUTIONS:
+                self.run(child)
+            else:
+                self.substitute(child)
+        self.depth -= 1
 
 
-def _after_pipe(node: _Node) -> bool:
-    before = node.prev_sibling
-    return before is not None and before.type in {"|", "|&"}
+_Statement: TypeAlias = Callable[[_Walker, _Node, Input], str | None]
+#: How nodes are run, by type; the parts of any other one are run one after the other.
+_STATEMENTS: dict[str, _Statement] = {
+    "command": _Walker.command,
+    "pipeline": _Walker.pipeline,
+    "redirected_statement": _Walker.redirected,
+    **dict.fromkeys(("subshell", *_SUBSTITUTIONS), _Walker.subshell),
+    "for_statement": _Walker.loop,
+    "function_definition": _Walker.define,
+    "variable_assignment": _Walker.assign,
+    **dict.fromkeys(_REDIRECTS, _Walker.redirect_alone),
+    "case_item": _Walker.case_item,
+    **dict.fromkeys(
+        ("word", "number", "string_content", "extglob_pattern", "regex", "variable_name"),
+        _Walker.nothing,
+    ),
+    **dict.fromkeys(("raw_string", "comment", "ansi_c_string"), _Walker.nothing),
+}
+_Word: TypeAlias = Callable[[_Walker, _Node, str], str]
+#: What words mean, by type; of any other one only the substitutions count.
+_WORDS: dict[str, _Word] = {
+    **dict.fromkeys(("word", "extglob_pattern", "regex"), _Walker.plain),
+    "raw_string": _Walker.raw,
+    "ansi_c_string": _Walker.ansi,
+    **dict.fromkeys(("string", "translated_string"), _Walker.string),
+    **dict.fromkeys(("concatenation", "array"), _Walker.joined),
+    **dict.fromkeys(_EXPANSIONS, _Walker.expansion),
+    "command_substitution": _Walker.output,
+    "process_substitution": _Walker.output_file,
+}

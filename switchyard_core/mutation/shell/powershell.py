@@ -2,110 +2,69 @@
 
 from __future__ import annotations
 
-import base64
 import re
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
-from switchyard_core.mutation.budget import TOO_MUCH
-from switchyard_core.mutation.shell.powershell_words import commands_of, unquoted
-from switchyard_core.mutation.shell.programs import into, run_program
-from switchyard_core.mutation.shell.session import MAX_DEPTH, NO_INPUT, Session
-from switchyard_core.mutation.shell.table import command_table
-from switchyard_core.mutation.shell.windows_cmd import is_cmd_program, run_cmd
+from switchyard_core.mutation.shell.builtins import unquoted
+from switchyard_core.mutation.shell.programs import run_program
+from switchyard_core.mutation.shell.session import MAX_DEPTH, TOO_DEEP, TOO_MUCH, Input, Session
+from switchyard_core.mutation.shell.table import command_table, select
 from switchyard_core.mutation.tables import load_table
 
-__all__ = ["is_powershell", "run_powershell"]
+__all__ = ["read_powershell"]
 
-#: What shows the dialect, and the steps that it takes to look at a command.
-_SHOWN = 16384
+#: Steps that it takes to look at a command.
 _COMMAND = 4
+#: Characters that are copied, and parentheses that are matched, in a step.
+_COPIED = 500
+_MATCHED = 4
 #: Opening parentheses that are read; nobody writes that many by hand.
 _MOST_GROUPS = 1000
+_PARENTHESIS = re.compile(r"[()]")
+_TOKEN = re.compile(
+    r"""(?P<space>[ \t`]+)
+    |(?P<comment>\#[^\n]*)
+    |(?P<redirect>(?:[0-9*]?>>?(?:&[0-9])?))
+    |(?P<end>\n+|;|\|\||&&|\||\{|\}|&(?!&))
+    |(?P<comma>,)
+    |(?P<word>(?:'(?:[^']|'')*'|"(?:[^"`]|`.|"")*"|\((?:[^()]++|\((?:[^()]++|\([^()]*+\))*+\))*+\)|@?\{[^{}]*\}(?=\.)|`.|[^\s;|&{},'"()><\#`]++|\#|[()>`])+)
+    |(?P<other>.)""",
+    re.VERBOSE | re.DOTALL,
+)
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
-_VARIABLE = re.compile(r"^\s*\$(?:env:)?\w+\s*=|\$env:\w+", re.IGNORECASE)
 _HOST = re.compile(r"^(?:.*[\\/])?(?:powershell|pwsh)(?:\.exe)?$", re.IGNORECASE)
 _HERE = re.compile(r"@(['\"])\r?\n(.*?)\r?\n\1@", re.DOTALL)
 _ASSIGNED = re.compile(r"(\$[\w:]+)\+?=(.+)$", re.DOTALL)
+_CMDLET = re.compile(r"[a-z]+-[a-z]\w*")
+_PARAMETER = re.compile(r"-[A-Za-z]")
+#: What begins with no name of a command: texts, variables, groups, numbers.
+_VALUE = re.compile(r"['\"$(\-@\[\d]")
+_SWITCH_OF_CMD = re.compile(r"/[A-Za-z]")
+#: Parameters that name what a cmdlet copies from.
+_SOURCES = ("-path", "-literalpath")
 
 
-def is_powershell(text: str) -> bool:
-    """Tell by its words whether a text is PowerShell."""
-    if _HOST.match(text.strip().split(" ")[0].split("\n")[0]):
-        return True
-    plain = _QUOTED.sub("''", text)[:_SHOWN]
-    return bool(
-        _cmdlets().search(plain)
-        or _aliases().search(plain)
-        or _VARIABLE.search(plain)
-        or re.search(r"\[(?:System\.)?IO\.\w+\]::", plain, re.IGNORECASE)
-    )
-
-
-def run_powershell(text: str, session: Session) -> None:
+def read_powershell(text: str, session: Session, _stdin: Input) -> None:
     """Record the effects of a PowerShell command; never raises on bad syntax."""
-    if session.depth > MAX_DEPTH:
-        session.add("unknown", "powershell", "nested too deeply")
-        return
     text = _HERE.sub("'…'", text)
     *_, rest = text.split("(", _MOST_GROUPS)
     if "(" in rest:
         session.add("unknown", "powershell", TOO_MUCH)
         text = text[: -len(rest)]
     _run_net(text, session)
-    variables: dict[str, str] = {}
-    for spoken, redirects in commands_of(text, session):
-        words = spoken
-        session.spend(_COMMAND + len(words) // 2)
-        for path in redirects:
-            session.write(_resolved(path, variables), ">")
-        if words and (match := _ASSIGNED.match(words[0])):
-            words = [match[1], "=", match[2], *words[1:]]
-        if len(words) > 2 and words[0].startswith("$") and words[1] in {"=", "+="}:
-            variables[words[0].casefold()] = _assigned(words[2:])
-            words = words[2:]
-        if words:
-            _run_words(words, session, variables)
-
-
-def _assigned(words: list[str]) -> str:
-    """Return the value that an assignment gives, where it is a text or a temporary file."""
-    value = " ".join(words)
-    if any(word in value.casefold() for word in load_table("powershell")["keywords"]["scratch"]):
-        return "$env:TEMP/new"
-    return unquoted(words[0])
+    _Shell(session).run(text)
 
 
 def _run_net(text: str, session: Session) -> None:
+    """Record the calls of .NET that write."""
     for pattern, cap in _net():
         for match in pattern.finditer(text):
             path = match.groupdict().get("path") or ""
-            if "Path]" in text[max(0, match.start() - 6) : match.start() + 2]:
-                continue
-            session.write(unquoted(path.strip()), "[IO.File]", cap=cap)
-
-
-@cache
-def _cmdlets() -> re.Pattern[str]:
-    """Return what finds a Verb-Noun word at the start of a command."""
-    table = load_table("powershell")
-    verbs = {verb for listed in table["verbs"].values() for verb in listed}
-    verbs |= {name.split("-")[0] for name in table["cmdlets"] if "-" in name}
-    return re.compile(
-        rf"(?:^|[|;&{{(=\n])[ \t]*(?:{'|'.join(sorted(verbs))})-[A-Z][A-Za-z]+(?=[\s;|)}}]|$)",
-        re.IGNORECASE,
-    )
-
-
-@cache
-def _aliases() -> re.Pattern[str]:
-    """Return what finds an alias that no other shell has at the start of a command."""
-    names = "|".join(load_table("powershell")["keywords"]["telling"])
-    return re.compile(
-        rf"(?:^|[|;{{(\n])[ \t]*"
-        rf"(?:(?:{names})(?=[\s)]|$)|\$PSVersionTable|foreach\s*\(\$|\[\w+\]::)",
-        re.IGNORECASE,
-    )
+            if "Path]" not in text[max(0, match.start() - 6) : match.start() + 2]:
+                session.write(unquoted(path), "[IO.File]", cap=cap)
 
 
 @cache
@@ -114,154 +73,253 @@ def _net() -> tuple[tuple[re.Pattern[str], str | None], ...]:
     return tuple((re.compile(e["pattern"], re.IGNORECASE), e.get("cap")) for e in entries)
 
 
-def _run_words(words: list[str], session: Session, variables: dict[str, str]) -> None:
-    table = load_table("powershell")
-    name = unquoted(words[0])
-    if name.casefold() in table["keywords"]["cmd_aliases"] and any(
-        re.fullmatch(r"/[A-Za-z]", word) for word in words[1:]
-    ):
-        run_cmd(" ".join(words), session)
+def _commands(text: str, session: Session, depth: int = 0) -> Iterator[tuple[list[str], list[str]]]:
+    """Yield the commands of a text: their words, and the paths that they are redirected to.
+
+    Args:
+        text: The text.
+        session: Pays for every word and sign.
+        depth: How many parentheses are around it.
+    """
+    words: list[str] = []
+    redirects: list[str] = []
+    pending = joined = False
+    for match in _TOKEN.finditer(text):
+        kind, token = match.lastgroup, match[0]
+        session.spend()
+        if kind == "end":
+            if words or redirects:
+                yield words, redirects
+                words, redirects = [], []
+            pending = joined = False
+        elif kind == "redirect":
+            pending = "&" not in token
+        elif kind == "comma":
+            joined = True
+        elif kind == "word":
+            if "(" in token and token[0] not in "'[":
+                yield from _inner_commands(token, session, depth + 1)
+            if pending:
+                redirects.append(unquoted(token))
+                pending = False
+            elif joined and words:
+                words[-1] += f",{token}"
+                session.spend(len(words[-1]) // _COPIED)
+            else:
+                words.append(token)
+            joined = False
+    if words or redirects:
+        yield words, redirects
+
+
+def _inner_commands(
+    token: str, session: Session, depth: int
+) -> Iterator[tuple[list[str], list[str]]]:
+    """Yield the commands in the parentheses of a word."""
+    if depth > MAX_DEPTH:
+        session.add("unknown", "powershell", TOO_DEEP)
         return
-    if _HOST.match(name):
-        run_host(words[1:], session)
-        return
-    lowered = table["aliases"].get(name.casefold(), name.casefold())
-    if any(word.casefold() == "-whatif" for word in words):
-        return
-    if lowered == "set-location" and len(words) > 1:
-        session.enter(unquoted(words[-1]))
-    elif lowered == "invoke-expression":
-        _run_expression(words[1:], session)
-    elif lowered == "start-process":
-        _run_process(words[1:], session)
-    elif (entry := table["cmdlets"].get(lowered)) is not None:
-        _run_cmdlet(lowered, entry, words[1:], session, variables)
-    elif re.fullmatch(r"[a-z]+-[a-z]\w*", lowered) and not re.match(r"[a-z]+-[a-z]+$", name):
-        _run_verb(lowered, session)
-    elif (
-        (
-            re.fullmatch(r"[a-z]+-[a-z]\w*", lowered)
-            and lowered.split("-")[0] in table["verbs"]["read_only"]
-        )
-        or re.match(r"['\"$(\-@\[\d]", words[0])
-        or lowered.split("(")[0] in table["keywords"]["names"]
-    ):
-        return
-    elif not command_table().knows(name) and is_cmd_program(lowered):
-        run_cmd(" ".join(words), session)
-    else:
-        run_program([unquoted(word) for word in words], session, NO_INPUT)
+    session.spend(token.count("(") // _MATCHED)
+    opened = start = 0
+    for match in _PARENTHESIS.finditer(token):
+        if match[0] == "(":
+            opened += 1
+            start = match.end() if opened == 1 else start
+        elif opened:
+            opened -= 1
+            if not opened:
+                yield from _commands(token[start : match.start()], session, depth)
 
 
-def _run_expression(words: list[str], session: Session) -> None:
-    """Run the text that ``Invoke-Expression`` is given, if it is there to be read."""
-    text = words[-1] if words else ""
-    if text[:1] in {"'", '"'}:
-        run_powershell(unquoted(text), session.inner())
-    else:
-        session.add("unknown", "invoke-expression", "what it runs cannot be seen")
+class _Shell:
+    """Runs the commands of one text, with the variables that it sets."""
 
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.variables: dict[str, str] = {}
+        self.table = load_table("powershell")
 
-def _run_process(words: list[str], session: Session) -> None:
-    named, positional = _parameters(words)
-    names = [*_given(named, "-filepath"), *positional[:1]]
-    arguments = [*_given(named, "-argumentlist"), *_given(named, "-args"), *positional[1:]]
-    for path in _given(named, "-redirectstandardoutput"):
-        session.write(unquoted(path), "start-process")
-    program = [unquoted(name) for name in names[:1]]
-    given = [part for text in arguments for part in _listed(text)]
-    # A program of unknown effect stays unknown; one of the table does what its words say.
-    run_program([*program, *given], session.inner(), NO_INPUT)
-    if not program:
-        session.add("unknown", "start-process")
+    def run(self, text: str) -> None:
+        """Run every command of a text."""
+        for spoken, redirects in _commands(text, self.session):
+            words = spoken
+            self.session.spend(_COMMAND + len(words) // 2)
+            for path in redirects:
+                self.session.write(self._resolved(path), ">")
+            if words and (match := _ASSIGNED.match(words[0])):
+                words = [match[1], "=", match[2], *words[1:]]
+            if len(words) > 2 and words[0].startswith("$") and words[1] in {"=", "+="}:
+                self.variables[words[0].casefold()] = self._assigned(words[2:])
+                words = words[2:]
+            if words:
+                self._run_words(words)
 
+    def _assigned(self, words: list[str]) -> str:
+        """Return the value that an assignment gives, where it is a text or a temporary file."""
+        value = " ".join(words).casefold()
+        if any(word in value for word in self.table["keywords"]["scratch"]):
+            return "$env:TEMP/new"
+        return unquoted(words[0])
 
-def _listed(text: str) -> list[str]:
-    """Return the words of an argument list: ``'a','b'``, ``@('a', 'b')`` or ``'a b'``."""
-    quoted = [unquoted(match[0]) for match in _QUOTED.finditer(text)]
-    return quoted if len(quoted) > 1 else " ".join(quoted or [text]).split()
-
-
-def _run_verb(name: str, session: Session) -> None:
-    verb = name.split("-", maxsplit=1)[0]
-    for label, verbs in load_table("powershell")["verbs"].items():
-        if verb in verbs:
-            session.add(label, name)
+    def _run_words(self, words: list[str]) -> None:
+        table, session = self.table, self.session
+        keywords, verbs = table["keywords"], table["verbs"]
+        name, rest = unquoted(words[0]), words[1:]
+        folded = name.casefold()
+        lowered = table["aliases"].get(folded, folded)
+        if folded in keywords["cmd_aliases"] and any(map(_SWITCH_OF_CMD.fullmatch, rest)):
+            session.read(" ".join(words), "cmd")
+        elif _HOST.match(name):
+            run_program(words, session)
+        elif any(word.casefold() == "-whatif" for word in rest):
             return
-    session.add("unknown", name, f"what {name} does cannot be seen")
-
-
-def _run_cmdlet(
-    name: str,
-    entry: dict[str, Any],
-    words: list[str],
-    session: Session,
-    variables: dict[str, str],
-) -> None:
-    named, positional = _parameters(words)
-    if "label" in entry:
-        edits = set(entry.get("edit_flags", ())) & set(named)
-        session.add("file_edit" if edits else entry["label"], name)
-        return
-    cap = entry.get("cap")
-    if (
-        "directory" in " ".join(named.get("-itemtype", [])).casefold()
-        or named.get("-type", [""])[0].casefold() == "directory"
-    ):
-        cap = "file_write_other"
-    paths = [value for key in entry.get("parameters", ()) for value in _given(named, key)]
-    if entry.get("all"):
-        paths += positional
-    elif not paths and "position" in entry:
-        # With the source named, an unnamed path is the next one in line.
-        place = entry["position"] - sum(
-            1 for key in ("-path", "-literalpath") if _given(named, key) and entry["position"] > 0
-        )
-        paths = positional[place : place + 1] if place >= 0 else []
-    if entry.get("join") and (extra := named.get(entry["join"])):
-        paths = [f"{path}/{extra[0]}" for path in paths] or extra
-    if not paths and entry.get("optional"):
-        return
-    if entry.get("into") and paths:
-        sources = _given(named, "-path") + _given(named, "-literalpath") + positional[:1]
-        paths = into([*(unquoted(source) for source in sources[:1]), unquoted(paths[-1])])
-    for path in paths or [""]:
-        for part in path.split(","):
-            session.write(_resolved(part, variables), name, cap=cap)
-
-
-def _given(named: dict[str, list[str]], key: str) -> list[str]:
-    """Return the values of a parameter; PowerShell takes any unambiguous start of its name."""
-    return [
-        value
-        for name, values in named.items()
-        if name == key or (len(name) > 3 and key.startswith(name))
-        for value in values
-    ]
-
-
-def _parameters(words: list[str]) -> tuple[dict[str, list[str]], list[str]]:
-    named: dict[str, list[str]] = {}
-    positional: list[str] = []
-    index = 0
-    while index < len(words):
-        word = words[index]
-        index += 1
-        if re.match(r"-[A-Za-z]", word):
-            key, _, value = word.casefold().partition(":")
-            named.setdefault(key, [])
-            if value:
-                named[key].append(word.partition(":")[2])
-            elif (
-                not _is_switch(key)
-                and index < len(words)
-                and not re.match(r"-[A-Za-z]", words[index])
-            ):
-                named[key].append(words[index])
-                index += 1
+        elif lowered in _RUNNING:
+            _RUNNING[lowered](self, rest)
+        elif (entry := table["cmdlets"].get(lowered)) is not None:
+            self._run_cmdlet(lowered, entry, rest)
+        elif _CMDLET.fullmatch(lowered) and not re.match(r"[a-z]+-[a-z]+$", name):
+            label = next((label for label, named in verbs.items() if _verb(lowered) in named), None)
+            detail = "" if label else f"what {lowered} does cannot be seen"
+            session.add(label or "unknown", lowered, detail)
+        elif (
+            (_CMDLET.fullmatch(lowered) and _verb(lowered) in verbs["read_only"])
+            or _VALUE.match(words[0])
+            or lowered.split("(")[0] in keywords["names"]
+        ):
+            return
+        elif not command_table().knows(name) and _is_cmd_program(lowered):
+            session.read(" ".join(words), "cmd")
         else:
-            positional.append(word)
-    return named, positional
+            run_program([unquoted(word) for word in words], session)
+
+    def set_location(self, words: list[str]) -> None:
+        if words:
+            self.session.enter(unquoted(words[-1]))
+
+    def invoke_expression(self, words: list[str]) -> None:
+        """Run the text that is given, if it is there to be read."""
+        text = words[-1] if words else ""
+        if text[:1] in {"'", '"'}:
+            self.session.inner().read(unquoted(text), "powershell")
+        else:
+            self.session.add("unknown", "invoke-expression", "what it runs cannot be seen")
+
+    def start_process(self, words: list[str]) -> None:
+        given = _Parameters.of(words)
+        programs = [*given.values("-filepath"), *given.positional[:1]][:1]
+        arguments = [*given.values("-argumentlist"), *given.values("-args"), *given.positional[1:]]
+        for path in given.values("-redirectstandardoutput"):
+            self.session.write(unquoted(path), "start-process")
+        # A program of unknown effect stays unknown; one of the table does what its words say.
+        listed = [word for text in arguments for word in _listed(text)]
+        run_program([*map(unquoted, programs), *listed], self.session.inner())
+        if not programs:
+            self.session.add("unknown", "start-process")
+
+    def _run_cmdlet(self, name: str, entry: Mapping[str, Any], words: list[str]) -> None:
+        given = _Parameters.of(words)
+        if "label" in entry:
+            edits = not given.named.keys().isdisjoint(entry.get("edit_flags", ()))
+            self.session.add("file_edit" if edits else entry["label"], name)
+            return
+        paths = given.paths(entry)
+        if not paths and entry.get("optional"):
+            return
+        if entry.get("into") and paths:
+            sources = [*given.values(*_SOURCES), *given.positional[:1]]
+            paths = select("into", [*map(unquoted, sources[:1]), unquoted(paths[-1])])
+        cap = "file_write_other" if given.of_directory() else entry.get("cap")
+        for path in paths or [""]:
+            for part in path.split(","):
+                self.session.write(self._resolved(part), name, cap=cap)
+
+    def _resolved(self, path: str) -> str:
+        """Return the path that a word stands for."""
+        seen: set[str] = set()
+        while True:
+            path = unquoted(path)
+            if path.startswith("(") and re.search(r"join-path", path, re.IGNORECASE):
+                words = path.strip("()").split()[1:]
+                path = "/".join(unquoted(word) for word in words if not word.startswith("-"))
+            name = path.casefold()
+            value = self.variables.get(name)
+            if value is None or name in seen:
+                return path
+            seen.add(name)
+            path = value
+
+
+#: Cmdlets that run something, or change where commands run.
+_RUNNING: Mapping[str, Callable[[_Shell, list[str]], None]] = MappingProxyType(
+    {
+        "set-location": _Shell.set_location,
+        "invoke-expression": _Shell.invoke_expression,
+        "start-process": _Shell.start_process,
+    }
+)
+
+
+class _Parameters(NamedTuple):
+    """What a cmdlet is given.
+
+    Args:
+        named: Values by the parameter as written, in lower case.
+        positional: Values without a name.
+    """
+
+    named: dict[str, list[str]]
+    positional: list[str]
+
+    @classmethod
+    def of(cls, words: list[str]) -> _Parameters:
+        """Take the words behind a cmdlet apart."""
+        given = cls({}, [])
+        key: str | None = None
+        for word in words:
+            if _PARAMETER.match(word):
+                name, _, value = word.partition(":")
+                key = name.casefold()
+                values = given.named.setdefault(key, [])
+                if value:
+                    values.append(value)
+                if value or _is_switch(key):
+                    key = None
+            elif key is not None:
+                given.named[key].append(word)
+                key = None
+            else:
+                given.positional.append(word)
+        return given
+
+    def values(self, *keys: str) -> list[str]:
+        """Return values of parameters; PowerShell takes any unambiguous start of a name."""
+        return [
+            value
+            for key in keys
+            for name, values in self.named.items()
+            if name == key or (len(name) > 3 and key.startswith(name))
+            for value in values
+        ]
+
+    def paths(self, entry: Mapping[str, Any]) -> list[str]:
+        """Return the words for the paths that a cmdlet of the table writes."""
+        paths = self.values(*entry.get("parameters", ()))
+        if entry.get("all"):
+            paths += self.positional
+        elif not paths and "position" in entry:
+            place = entry["position"]
+            if place:
+                # With the source named, an unnamed path is the next one in line.
+                place -= sum(bool(self.values(key)) for key in _SOURCES)
+            paths = self.positional[place : place + 1] if place >= 0 else []
+        if entry.get("join") and (extra := self.named.get(entry["join"])):
+            return [f"{path}/{extra[0]}" for path in paths] or extra
+        return paths
+
+    def of_directory(self) -> bool:
+        """Tell whether a new item is a directory."""
+        kinds = [*self.named.get("-itemtype", ()), *self.named.get("-type", ())]
+        return any("directory" in kind.casefold() for kind in kinds)
 
 
 def _is_switch(key: str) -> bool:
@@ -274,55 +332,18 @@ def _is_switch(key: str) -> bool:
     )
 
 
-def run_host(words: list[str], session: Session) -> None:
-    """Run what ``powershell.exe`` is given."""
-    inner = session.inner()
-    for place, word in enumerate(words):
-        flag = unquoted(word).casefold()
-        rest = [unquoted(w) for w in words[place + 1 :]]
-        if flag in {"-command", "-c", "/c", "-commandwithargs"}:
-            run_powershell(" ".join(rest), inner)
-            return
-        if flag in {"-file", "-f"}:
-            session.add("unknown", "powershell -File", "what the script does cannot be seen")
-            return
-        if (
-            flag.startswith("-e")
-            and flag not in {"-ep", "-executionpolicy", "-ex", "-exec"}
-            and rest
-        ):
-            try:
-                run_powershell(base64.b64decode(rest[0], validate=True).decode("utf-16-le"), inner)
-            except ValueError:
-                session.add("unknown", "powershell -EncodedCommand")
-            return
-    skip = 0
-    for place, word in enumerate(words):
-        if skip:
-            skip -= 1
-        elif word.casefold() in {
-            "-executionpolicy",
-            "-ep",
-            "-version",
-            "-windowstyle",
-            "-outputformat",
-            "-inputformat",
-            "-workingdirectory",
-        }:
-            skip = 1
-        elif not word.startswith(("-", "/")):
-            run_powershell(" ".join(unquoted(w) for w in words[place:]), inner)
-            return
-    if not any(word.startswith("-") for word in words):
-        session.add("unknown", "powershell", "an interactive shell")
+def _listed(text: str) -> list[str]:
+    """Return the words of an argument list: ``'a','b'``, ``@('a', 'b')`` or ``'a b'``."""
+    quoted = [unquoted(match[0]) for match in _QUOTED.finditer(text)]
+    return quoted if len(quoted) > 1 else " ".join(quoted or [text]).split()
 
 
-def _resolved(path: str, variables: dict[str, str]) -> str:
-    path = unquoted(path)
-    if path.startswith("(") and re.search(r"join-path", path, re.IGNORECASE):
-        parts = [unquoted(p) for p in path.strip("()").split()[1:] if not p.startswith("-")]
-        path = "/".join(parts)
-    known = variables.get(path.casefold())
-    if known is not None and known != path:
-        return _resolved(known, {k: v for k, v in variables.items() if k != path.casefold()})
-    return path
+def _verb(cmdlet: str) -> str:
+    return cmdlet.split("-", maxsplit=1)[0]
+
+
+def _is_cmd_program(name: str) -> bool:
+    """Tell whether a program is one of Windows that the table of cmd.exe lists."""
+    table = load_table("cmd")
+    name = name.removesuffix(".exe")
+    return any(name in table[key] for key in ("read_only", "file_write_other", "writes"))

@@ -1,33 +1,37 @@
-"""Says what one program does with its words, by the command table."""
+"""Says what one program does with its words: the dispatcher over the command table."""
 
 from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
-from urllib.parse import urlsplit
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, TypeAlias
 
-from switchyard_core.mutation.shell import special
-from switchyard_core.mutation.shell.arguments import Arguments, split_arguments
-from switchyard_core.mutation.shell.interpreters import run_interpreter
-from switchyard_core.mutation.shell.session import MAX_DEPTH, NO_INPUT, Input, Session
-from switchyard_core.mutation.shell.table import Program, UsageRule, command_table
-from switchyard_core.mutation.shell.uses import USES, Use
+import msgspec
 
-__all__ = ["into", "run_program"]
+from switchyard_core.mutation.shell.builtins import BUILTINS, USES, Use
+from switchyard_core.mutation.shell.session import MAX_DEPTH, NO_INPUT, TOO_DEEP, Input, Session
+from switchyard_core.mutation.shell.table import Arguments, Program, UsageRule, command_table
+
+__all__ = ["run_program"]
 
 _ASSIGNMENT = re.compile(r"^[A-Za-z_]\w*=")
 _HELP = {"--help", "--version", "-help", "-version"}
 _SHORT_HELP = {"-h", "-V", "-v", "-?", "help", "version"}
-_DRY = {"--dry-run", "--dryrun", "--dry_run", "--simulate", "--just-print", "--what-if", "--whatif"}
+#: A flag among words that are joined.
+_DRY_RUN = re.compile(r"(?:^|\0)--(?:dry[-_]?run|simulate|just-print|what-?if)(?:[=\0]|$)")
 _SCRIPT_NAME = re.compile(
     r"[\\/]|\.(?:sh|bash|zsh|py|js|mjs|cjs|ts|rb|pl|php|ps1|bat|cmd)$", re.IGNORECASE
 )
+#: Directories of installed programs.
+_INSTALLED = {"bin", "sbin", ".bin", "scripts", "libexec", "usr"}
 #: Steps that it takes to look a program up and take its words apart; its words come on top.
 _PROGRAM = 6
 #: Command words that are followed from runner to runner.
 _MAX_WORDS = 5000
+#: Whether an entry decided, and the output if that can be told.
+_Done: TypeAlias = tuple[bool, str | None]
 
 
 def run_program(words: Sequence[str], session: Session, stdin: Input = NO_INPUT) -> str | None:
@@ -47,226 +51,131 @@ def run_program(words: Sequence[str], session: Session, stdin: Input = NO_INPUT)
     if not words or not words[0]:
         return None
     if session.depth > MAX_DEPTH:
-        session.add("unknown", words[0], "nested too deeply")
+        session.add("unknown", words[0], TOO_DEEP)
         return None
     session.spend(_PROGRAM + len(words) // 2)
-    path = words[0].replace("\\", "/") if words[0][1:3] == ":\\" else words[0]
-    name = command_table().name_of(path)
-    if not _stands_for_its_name(path, name):
-        _run_unlisted(path, name, words[1:], session)
+    path, *rest = words
+    path = path.replace("\\", "/") if path[1:3] == ":\\" else path
+    table = command_table()
+    name = table.name_of(path)
+    if "/" in path and not _stands_for_its_name(path, name):
+        _run_unlisted(path, name, rest, session)
         return None
-    rest = words[1:]
+    if name in table.reading and name not in BUILTINS:
+        # Most commands only read.
+        return None
     if path.startswith(("$", "`")):
         session.add("unknown", path, "the program is a variable")
         return None
-    if _asks_for_help(rest):
+    if rest and _only_helps(rest):
         return None
-    if builtin := special.SPECIAL.get(name):
-        return builtin(rest, session, stdin, run_program)
+    return _run_known(
+        path, Use(name=name, words=rest, session=session, stdin=stdin, run=run_program)
+    )
+
+
+def _run_known(path: str, use: Use) -> str | None:
+    """Run a program that is what its name says."""
+    if builtin := BUILTINS.get(use.name.removesuffix(".exe")):
+        return builtin(use)
+    if _DRY_RUN.search("\0".join(use.words)):
+        return None
     table = command_table()
-    listed = table.canonical(name)
-    long = [word.split("=")[0] for word in rest if word[:2] == "--"]
-    if long and not _DRY.isdisjoint(long) and listed not in table.words["no_dry_run"]:
-        return None
+    listed = table.canonical(use.name)
     entries = table.programs.get(listed, ())
+    listed_use = use if listed == use.name else msgspec.structs.replace(use, name=listed)
     for program in entries:
-        done, output = _run_listed(program, listed, rest, session, stdin)
+        done, output = _KINDS[program.kind](program, listed_use)
         if done:
             return output
     if label := table.simple.get(listed):
-        session.add(label, name, f"{name} is known to do that")
-        return None
-    if any(program.kind == "program" for program in entries):
-        return None
-    _run_unlisted(path, name, rest, session)
+        use.session.add(label, use.name, f"{use.name} is known to do that")
+    elif all(program.kind != "program" for program in entries):
+        _run_unlisted(path, use.name, use.words, use.session)
     return None
 
 
 def _stands_for_its_name(path: str, name: str) -> bool:
     """Tell whether a path is the program of its last part, not some script called so."""
-    if "/" not in path or path.startswith("@"):
-        return True
     directory = posixpath.basename(posixpath.dirname(path)).casefold()
-    if directory in {"bin", "sbin", ".bin", "scripts", "libexec", "usr"}:
-        return True
-    return command_table().canonical(name) in command_table().words["local_programs"]
+    return path.startswith("@") or directory in _INSTALLED or command_table().is_local(name)
 
 
-def _asks_for_help(rest: Sequence[str]) -> bool:
-    before = rest[: rest.index("--")] if "--" in rest else rest
-    if len(rest) == 1 and rest[0] in _SHORT_HELP:
-        return True
-    if rest and rest[0] == "help":
+def _only_helps(rest: Sequence[str]) -> bool:
+    """Tell whether a program prints its help or version alone."""
+    if rest[0] == "help" or (len(rest) == 1 and rest[0] in _SHORT_HELP):
         return True
     # Only up to the first few words: behind a wrapper they belong to the inner program.
-    before = before[:3]
+    before = (rest[: rest.index("--")] if "--" in rest else rest)[:3]
     return not _HELP.isdisjoint(before) and not any(" " in word for word in before)
 
 
-def _run_listed(
-    program: Program, name: str, rest: list[str], session: Session, stdin: Input
-) -> tuple[bool, str | None]:
-    if program.kind == "wrapper":
-        return _run_wrapper(program, name, rest, session, stdin)
-    if program.kind == "interpreter":
-        return run_interpreter(program, name, rest, session, stdin, run_program)
-    arguments = split_arguments(
-        rest,
-        valued=program.valued,
-        attached=program.attached,
-        long_single=program.long_single,
-        bundled=program.bundled,
-        through=program.table.get("through", False),
-    )
+def _run_listed(program: Program, use: Use) -> _Done:
+    """Run a program whose flags and subcommands decide."""
+    return _apply_first(program, use, program.split(use.words)), None
+
+
+def _apply_first(program: Program, use: Use, arguments: Arguments) -> bool:
+    """Carry the first rule out that decides; return whether one did."""
     for rule in program.rules_for(arguments.operands):
         operands = rule.applies(arguments)
-        if operands is not None and _apply(rule, name, operands, arguments, session, stdin):
-            return True, None
-    return False, None
+        if operands is not None and _apply(rule, use, operands, arguments):
+            return True
+    return False
 
 
-def _apply(
-    rule: UsageRule,
-    name: str,
-    operands: list[str],
-    arguments: Arguments,
-    session: Session,
-    stdin: Input,
-) -> bool:
-    """Carry out a rule; return whether it decided."""
+def _apply(rule: UsageRule, use: Use, operands: list[str], arguments: Arguments) -> bool:
+    """Carry a rule out; return whether it decided."""
     if rule.run:
-        return USES[rule.run](
-            Use(
-                name=name,
-                operands=operands,
-                arguments=arguments,
-                session=session,
-                stdin=stdin,
-                run=run_program,
-            )
-        )
+        return USES[rule.run](msgspec.structs.replace(use, words=operands, arguments=arguments))
     if not rule.writes:
-        session.add(rule.label, " ".join([name, *operands[:0], *_shown(rule, arguments)]), "")
+        use.session.add(rule.label, " ".join([use.name, *rule.shown(arguments)]))
         return True
-    paths = _written(rule, operands, arguments)
-    if not paths:
-        if rule.optional:
-            return False
-        paths = [_names_from(stdin)]
-    for path in paths:
-        session.write(path, name, cap=rule.cap)
+    paths = rule.written(operands, arguments)
+    if not paths and rule.optional:
+        return False
+    for path in paths or [use.stdin.file or ""]:
+        use.session.write(path, use.name, cap=rule.cap)
     return True
 
 
-def _names_from(stdin: Input) -> str:
-    return stdin.file or ""
-
-
-def _shown(rule: UsageRule, arguments: Arguments) -> list[str]:
-    """Return the words of a use that decided, for the verdict."""
-    shown = [flag for flag in rule.flags if flag in arguments.flags][:1]
-    sub = rule.subs.firsts.get(arguments.operands[0]) if arguments.operands else None
-    return shown if sub is None else [sub, *shown]
-
-
-def _written(rule: UsageRule, operands: list[str], arguments: Arguments) -> list[str]:
-    kind, _, name = rule.writes.partition(":")
-    if kind == "all":
-        return operands
-    if kind == "last":
-        return operands[-1:]
-    if kind == "first":
-        return operands[:1]
-    if kind == "second":
-        return operands[1:2]
-    if kind == "into":
-        return into(operands)
-    if kind == "rest":
-        return operands[1:]
-    if kind == "value":
-        return arguments.value(rule.flags)
-    if kind == "key":
-        return [word.removeprefix(f"{name}=") for word in operands if word.startswith(f"{name}=")]
-    if kind == "urls":
-        return [_url_name(word) for word in operands if "/" in word or "." in word]
-    return []
-
-
-def into(operands: list[str]) -> list[str]:
-    """Return what a copy of the first operands to the last one writes.
-
-    A destination that is spelled as a directory gets files with the names of the sources.
-    """
-    *sources, last = operands or [""]
-    if not sources or not (last.endswith(("/", "\\")) or last in {".", ".."}):
-        return [last] if operands else []
-    names = [posixpath.basename(source.replace("\\", "/").rstrip("/")) for source in sources]
-    return [posixpath.join(last.replace("\\", "/"), name) for name in names]
-
-
-def _url_name(url: str) -> str:
-    try:
-        return posixpath.basename(urlsplit(url).path) or "download.out"
-    except ValueError:
-        return "download.out"
-
-
-def _run_wrapper(
-    program: Program, name: str, rest: list[str], session: Session, stdin: Input
-) -> tuple[bool, str | None]:
+def _run_wrapper(program: Program, use: Use) -> _Done:
     """Run the command inside a wrapper such as ``sudo`` or ``docker exec``."""
-    table = program.table
-    if subs := table.get("sub", ()):
-        if program.behind.isdisjoint(rest):
+    table, rest = program.table, use.words
+    if program.behind:
+        if all(sub[0] not in rest for sub in program.behind):
             return False, None
-        rest, taken = _behind_subcommand(program, subs, rest)
+        words = program.split(rest, stop=True).rest
+        taken = max((len(sub) for sub in program.behind if words[: len(sub)] == sub), default=0)
         if not taken:
             return False, None
+        rest = words[taken:]
     if runner := table.get("run_as"):
-        return True, run_program([runner, *rest], session.inner(), stdin)
-    shell_flags = table.get("shell_flags", ())
-    arguments = split_arguments(
-        rest,
-        valued=program.valued | frozenset(shell_flags),
-        long_single=program.long_single,
-        stop=True,
-    )
+        return True, use.run_inner([runner, *rest], use.stdin)
+    arguments = program.split(rest, stop=True)
     if arguments.has(table.get("reads", ())):
         return True, None
     for path in arguments.value(table.get("output", ())):
-        session.write(path, name, cap="file_write_other")
-    command = _inner_command(table, rest, arguments)
-    texts = arguments.value(shell_flags) or (
-        command[1:2] if command[:1] in _alone(shell_flags) else []
-    )
-    for text in texts:
-        special.run_text(text, session.inner(), stdin)
+        use.session.write(path, use.name, cap="file_write_other")
+    command = _wrapped(table, rest, arguments)
+    if command and "append" in table and not any("{" in word for word in command):
+        command = [*command, table["append"]]
+    flags = table.get("shell_flags", ())
+    texts = arguments.value(flags) or (command[1:2] if command and command[0] in flags else [])
     if texts:
+        for text in texts:
+            use.read_inner(text, stdin=use.stdin)
         return True, None
     if not command:
         if (empty := table.get("empty")) is not None:
-            session.add(empty, name, f"{name} without a command")
+            use.session.add(empty, use.name, f"{use.name} without a command")
         return empty is not None, None
     if table.get("shell"):
-        return True, special.run_text(" ".join(command), session.inner(), stdin)
-    return True, run_program(command, session.inner(), stdin)
+        return True, use.read_inner(" ".join(command), stdin=use.stdin)
+    return True, use.run_inner(command, use.stdin)
 
 
-def _alone(flags: Sequence[str]) -> list[list[str]]:
-    return [[flag] for flag in flags]
-
-
-def _behind_subcommand(
-    program: Program, subs: Sequence[str], rest: list[str]
-) -> tuple[list[str], int]:
-    """Return the words behind a wrapper's subcommand, and how many words that has."""
-    words = split_arguments(rest, valued=program.valued, stop=True).rest
-    lengths = [len(sub.split()) for sub in subs if words[: len(sub.split())] == sub.split()]
-    taken = max(lengths, default=0)
-    return words[taken:], taken
-
-
-def _inner_command(table: Mapping[str, Any], rest: list[str], arguments: Arguments) -> list[str]:
+def _wrapped(table: Mapping[str, Any], rest: list[str], arguments: Arguments) -> list[str]:
     """Return the words of the command inside a wrapper."""
     command = arguments.rest[table.get("skip", 0) :]
     if table.get("dashdash"):
@@ -281,18 +190,96 @@ def _inner_command(table: Mapping[str, Any], rest: list[str], arguments: Argumen
     return command
 
 
+def _run_interpreter(program: Program, use: Use) -> _Done:
+    """Run a program that runs code, where the command shows it."""
+    table = program.table
+    arguments = program.split(use.words, stop=table.get("stop", True))
+    if _apply_first(program, use, arguments):
+        return True, None
+    if modules := arguments.value(table.get("module", ())):
+        return True, _run_module(modules[0], use)
+    operands, first, file_flags = (
+        arguments.operands,
+        table.get("code_operand"),
+        table.get("file", ()),
+    )
+    code = arguments.value(table.get("code", ()))
+    if not code and first is not None and not arguments.has(file_flags):
+        code = operands[first : first + 1]
+    output = None
+    for text in code:
+        output = _read_code(table, text, use, operands)
+    for path in arguments.value(file_flags):
+        _run_file(path, table, use, table.get("file_label", "unknown"))
+    if code or arguments.has(file_flags):
+        return True, output
+    if operands and operands[0] != "-" and first is None and "-s" not in arguments.flags:
+        script = posixpath.basename(operands[0])
+        if script in command_table().words["local_programs"]:
+            return True, use.run([script, *operands[1:]], use.session, use.stdin)
+        _run_file(operands[0], table, use, "unknown")
+        return True, None
+    if use.stdin.text is not None:
+        return True, _read_code(table, use.stdin.text, use)
+    label = table.get("empty", "unknown")
+    if use.stdin.connected:
+        label = "unknown" if use.stdin.file is None else table.get("file_label", label)
+    use.session.add(label, use.name, f"what {use.name} is given cannot be seen")
+    return True, None
+
+
+def _read_code(
+    table: Mapping[str, Any], text: str, use: Use, operands: Sequence[str] = ()
+) -> str | None:
+    inner = use.session.inner(use.name)
+    if table["language"] == "bash":
+        inner.variables.update((str(place), word) for place, word in enumerate(operands))
+    return inner.read(text, table["language"])
+
+
+def _run_file(path: str, table: Mapping[str, Any], use: Use, label: str) -> None:
+    content = use.session.content(path)
+    if content is not None:
+        _read_code(table, content, use)
+    elif not _only_checks(posixpath.basename(path).rsplit(".", 1)[0]):
+        use.session.add(label, f"{use.name} {path}", f"what {path} does cannot be seen")
+
+
+def _run_module(module: str, use: Use) -> str | None:
+    """Run ``python -m module`` as the program of that name."""
+    table, rest = command_table(), use.words
+    if module in table.words["reading_modules"]:
+        return None
+    program = module if table.knows(module) else module.replace("_", "-")
+    if table.knows(program):
+        place = next((n for n, word in enumerate(rest) if module in word), len(rest) - 1)
+        return use.run([program, *rest[place + 1 :]], use.session, use.stdin)
+    use.session.add("unknown", f"{use.name} -m {module}", f"what {module} does cannot be seen")
+    return None
+
+
+def _only_checks(stem: str) -> bool:
+    """Tell whether a script that is called so only checks something."""
+    stem = stem.casefold()
+    names = command_table().words["reading_scripts"]
+    return stem in names or not names.isdisjoint(re.split(r"[-_.]", stem))
+
+
 def _run_unlisted(path: str, name: str, rest: list[str], session: Session) -> None:
-    words = command_table().words
+    """Run a program that the table does not list."""
     if _SCRIPT_NAME.search(path):
-        known = session.files.get(session.resolve(path))
-        if known is not None:
-            special.run_text(known, session.inner(), NO_INPUT)
+        content = session.content(path)
+        if content is not None:
+            session.inner().read(content, "bash")
             return
-        stem = re.sub(r"\.\w+$", "", name).casefold()
-        parts = set(re.split(r"[-_.]", stem)) | {stem}
-        if parts & words["reading_scripts"]:
+        if _only_checks(re.sub(r"\.\w+$", "", name)):
             return
-    elif not words["fixing_flags"].isdisjoint(word.split("=")[0] for word in rest):
+    elif not command_table().words["fixing_flags"].isdisjoint(word.split("=")[0] for word in rest):
         session.add("file_edit", name, f"{name} has a flag that writes")
         return
     session.add("unknown", name, f"what {name} does cannot be seen")
+
+
+_KINDS: Mapping[str, Callable[[Program, Use], _Done]] = MappingProxyType(
+    {"program": _run_listed, "wrapper": _run_wrapper, "interpreter": _run_interpreter}
+)

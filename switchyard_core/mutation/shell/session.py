@@ -1,18 +1,23 @@
-"""What is known while one command is read: variables, directory, written files, effects."""
+"""What is known while one command is read: its budget, variables, directory, files and effects."""
 
 from __future__ import annotations
 
 import posixpath
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
 
 import msgspec
 
-from switchyard_core.mutation.budget import TOO_MUCH, Budget
 from switchyard_core.mutation.labels import Reading
 from switchyard_core.mutation.paths import PathClasses, clean_path
 
-__all__ = ["MAX_DEPTH", "NO_INPUT", "Decided", "Input", "Scope", "Session"]
+__all__ = ["NO_INPUT", "STEPS", "TOO_MUCH", "Budget", "Decided", "Input", "Reader", "Session"]
 
+#: Steps for one command or script; a step takes one or two microseconds.
+STEPS = 10_000
+#: What a verdict says of a call of which only a part was read.
+TOO_MUCH = "too much to be read whole"
+TOO_DEEP = "nested too deeply"
 #: Shells in interpreters in shells that are followed.
 MAX_DEPTH = 12
 #: Effects that one command may have before further ones are dropped.
@@ -23,6 +28,35 @@ _MAX_PATH = 4096
 _WRITE = 6
 #: Characters of a written file that are kept.
 _MAX_FILE = 64 * 1024
+
+
+class Budget(msgspec.Struct, kw_only=True, eq=False, gc=False):
+    """What reading one command may take; counted, so that no label depends on the time.
+
+    Args:
+        left: Steps that are left; what takes longer than a step, such as running a program, is
+            several.
+        text: Characters of code and of expanded variables that are left; a variable that is
+            doubled forty times would fill the memory.
+    """
+
+    left: int = STEPS
+    text: int = 1024 * 1024
+
+    @property
+    def spent(self) -> bool:
+        """Whether more was needed than there was."""
+        return self.left < 0
+
+    def spend(self, steps: int = 1) -> bool:
+        """Take some steps; return whether there were that many left."""
+        self.left -= steps
+        return self.left >= 0
+
+    def take(self, characters: int) -> bool:
+        """Take characters; return whether there were that many left."""
+        self.text -= characters
+        return self.text >= 0
 
 
 class Decided(Exception):  # noqa: N818 - an outcome, not an error
@@ -47,41 +81,13 @@ class Input(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 NO_INPUT = Input()
 
 
-V = TypeVar("V")
-
-
-class Scope(msgspec.Struct, Generic[V], eq=False):
-    """Names and their values in a shell; what a shell inside it sets does not last.
-
-    Args:
-        outer: The shell around it.
-        own: What is set in this one.
-    """
-
-    outer: Scope[V] | None = None
-    own: dict[str, V] = msgspec.field(default_factory=dict)
-
-    def get(self, name: str) -> V | None:
-        """Return the value of a name, if it has one."""
-        scope: Scope[V] | None = self
-        while scope is not None:
-            if name in scope.own:
-                return scope.own[name]
-            scope = scope.outer
-        return None
-
-    def __setitem__(self, name: str, value: V) -> None:
-        self.own[name] = value
-
-    def __bool__(self) -> bool:
-        return bool(self.own) or (self.outer is not None and bool(self.outer))
-
-
 class Session(msgspec.Struct, kw_only=True, eq=False):
     """The state of a shell while its command is read.
 
     Args:
         classes: What written paths mean.
+        readers: Reads a text in a dialect or language: see :meth:`read`.
+        word: The program that reads, for verdicts.
         variables: Values of variables that the command itself sets.
         functions: Parsed bodies of functions that it defines.
         files: Content of files that it writes, by path, where the command shows it.
@@ -93,8 +99,10 @@ class Session(msgspec.Struct, kw_only=True, eq=False):
     """
 
     classes: PathClasses
-    variables: Scope[str] = msgspec.field(default_factory=Scope)
-    functions: Scope[Any] = msgspec.field(default_factory=Scope)
+    readers: Mapping[str, Reader]
+    word: str = "shell"
+    variables: dict[str, str] = msgspec.field(default_factory=dict)
+    functions: dict[str, Any] = msgspec.field(default_factory=dict)
     files: dict[str, str] = msgspec.field(default_factory=dict)
     directory: str = ""
     readings: list[Reading] = msgspec.field(default_factory=list)
@@ -102,13 +110,30 @@ class Session(msgspec.Struct, kw_only=True, eq=False):
     running: set[str] = msgspec.field(default_factory=set)
     budget: Budget = msgspec.field(default_factory=Budget)
 
+    def read(self, text: str, dialect: str, stdin: Input = NO_INPUT) -> str | None:
+        """Record the effects of a text; the way by which dialects and languages reach each other.
+
+        Args:
+            text: A script, whatever its syntax.
+            dialect: ``bash``, ``powershell`` or ``cmd``, or a language such as ``python``.
+            stdin: What the script's programs read.
+
+        Returns:
+            What the script prints, when that can be told, else ``None``.
+        """
+        if self.depth > MAX_DEPTH or not self.budget.take(len(text)):
+            self.add("unknown", self.word, TOO_DEEP)
+            return None
+        return self.readers[dialect](text, self, stdin)
+
     def spend(self, steps: int = 1) -> None:
         """Take some steps from the budget.
 
         Raises:
             Decided: It is spent; the rest of the command is not read.
         """
-        if not self.budget.spend(steps):
+        self.budget.left -= steps
+        if self.budget.left < 0:
             self.add("unknown", "shell", TOO_MUCH)
             raise Decided
 
@@ -116,7 +141,7 @@ class Session(msgspec.Struct, kw_only=True, eq=False):
         """Record an effect.
 
         Args:
-            label: What it is; what is no edit of a file, such as ``git init``, is a scratch
+            label: What it is; what is not an edit of a file, such as ``git init``, is a scratch
                 write in a scratch directory.
             word: What has it.
             detail: For a person.
@@ -133,23 +158,20 @@ class Session(msgspec.Struct, kw_only=True, eq=False):
         if label == "file_edit":
             raise Decided
 
-    def write(self, path: str, word: str, *, cap: str | None = None) -> str:
-        """Record that a program writes a path and return the label.
+    def write(self, path: str, word: str, *, cap: str | None = None) -> None:
+        """Record that a program writes a path.
 
         Args:
-            path: As the command gives it.
+            path: As the command gives it, ``""`` when that cannot be told.
             word: The program or redirection.
             cap: The most that the write may count for, ``None`` for no limit.
         """
-        place = self.resolve(path)
-        label = self.classes.shell_label(place).label
+        label = self.classes.shell_label(self.resolve(path)).label
         if cap is not None and label == "file_edit":
             label = cap
-        placed = bool(path)
-        self.add(label, word, f"{word} writes {path or 'a file'}", placed=placed)
+        self.add(label, word, f"{word} writes {path or 'a file'}", placed=bool(path))
         # Behind the effect: an edit counts even if nothing is left to pay for it.
         self.spend(_WRITE)
-        return label
 
     def resolve(self, path: str) -> str:
         """Return a path seen from where the command began."""
@@ -164,17 +186,23 @@ class Session(msgspec.Struct, kw_only=True, eq=False):
         """Keep the start of what a file was given."""
         self.files[self.resolve(path)] = text[:_MAX_FILE]
 
+    def content(self, path: str) -> str | None:
+        """Return what the command itself wrote into a file, if it did."""
+        return self.files.get(self.resolve(path)) if self.files else None
+
     def enter(self, path: str) -> None:
         """Change the directory, as ``cd`` does."""
         place = self.resolve(path) if path not in {"", "-"} else ""
         self.directory = place if len(place) <= _MAX_PATH else ""
 
-    def inner(self) -> Session:
+    def inner(self, word: str = "shell") -> Session:
         """Return a session for a shell inside this one; effects are shared, state is not."""
         return Session(
             classes=self.classes,
-            variables=Scope(self.variables),
-            functions=Scope(self.functions),
+            readers=self.readers,
+            word=word,
+            variables=self.variables.copy(),
+            functions=self.functions.copy(),
             files=self.files,
             directory=self.directory,
             readings=self.readings,
@@ -182,3 +210,7 @@ class Session(msgspec.Struct, kw_only=True, eq=False):
             running=self.running,
             budget=self.budget,
         )
+
+
+#: Records the effects of a text in a session and returns what it prints, when that can be told.
+Reader: TypeAlias = Callable[[str, Session, Input], str | None]

@@ -1,20 +1,30 @@
-"""The command table: what programs, flags and subcommands do, read from data files."""
+"""The command table: what programs do by their flags and operands, read from data files."""
 
 from __future__ import annotations
 
 import fnmatch
 import posixpath
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Any
 
-from switchyard_core.mutation.shell.arguments import Arguments
+import msgspec
+
 from switchyard_core.mutation.tables import load_table
 
-__all__ = ["CommandTable", "Program", "UsageRule", "command_table"]
+__all__ = [
+    "Arguments",
+    "CommandTable",
+    "Program",
+    "UsageRule",
+    "command_table",
+    "select",
+    "split_arguments",
+]
 
+_FLAG = re.compile(r"-(?:[A-Za-z]{1,2}|-[A-Za-z][\w-]*)$")
 #: A package of a registry with its version, as runners take it: `prettier@3`.
 _VERSIONED = re.compile(r"^(@[^/@]+/[^@]+|[^/@]+)@[\w.^~*-]+$")
 #: Longer paths are not remembered.
@@ -22,69 +32,154 @@ _SHORT = 256
 _FILES = ("programs", "git", "packages", "tools")
 
 
-@dataclass(frozen=True, slots=True)
-class _Subcommands:
-    """The subcommands of a rule, taken apart.
+class Arguments(msgspec.Struct, kw_only=True, eq=False):
+    """The words after a program's name.
 
     Args:
-        firsts: Every first word, and the first subcommand that has it.
-        single: Those of one word, without globs.
-        longer: Words of those of several words, by the first.
-        patterns: Number of words and pattern of those with globs.
+        flags: Every flag that is there, ``-abc`` whole and taken apart; ``--`` when it is there.
+        values: Values by flag, in order.
+        operands: The words that are neither flags nor values.
+        rest: Words from the first operand on, untouched: the command of a wrapper.
     """
 
-    firsts: Mapping[str, str]
-    single: frozenset[str]
-    longer: Mapping[str, tuple[list[str], ...]]
-    patterns: tuple[tuple[int, re.Pattern[str]], ...]
+    flags: set[str] = msgspec.field(default_factory=set)
+    values: dict[str, list[str]] = msgspec.field(default_factory=dict)
+    operands: list[str] = msgspec.field(default_factory=list)
+    rest: list[str] = msgspec.field(default_factory=list)
 
-    def taken(self, operands: list[str]) -> int:
-        """Return how many leading operands are one of them, 0 when they are none."""
-        if not operands:
-            return 0
-        first = operands[0]
-        taken = 1 if first in self.single else 0
-        for words in self.longer.get(first, ()):
-            if len(words) > taken and operands[: len(words)] == words:
-                taken = len(words)
-        for count, pattern in self.patterns:
-            if taken < count <= len(operands) and pattern.fullmatch("\n".join(operands[:count])):
-                taken = count
-        return taken
+    def has(self, names: Collection[str]) -> bool:
+        """Tell whether any of these flags is there; ``--x*`` means every flag with that start."""
+        if not self.flags:
+            return False
+        if not self.flags.isdisjoint(names):
+            return True
+        starts = _starts(tuple(names))
+        return bool(starts) and any(flag.startswith(starts) for flag in self.flags)
+
+    def value(self, names: Collection[str]) -> list[str]:
+        """Return the values of these flags."""
+        if not self.values:
+            return []
+        starts = _starts(tuple(names))
+        return [
+            value
+            for flag, values in self.values.items()
+            if flag in names or (starts and flag.startswith(starts))
+            for value in values
+        ]
 
 
-def _subcommands(subs: tuple[str, ...]) -> _Subcommands:
-    split = [_words(sub) for sub in subs]
-    longer: dict[str, tuple[list[str], ...]] = {}
-    for words, pattern in split:
-        if len(words) > 1 and pattern is None:
-            longer[words[0]] = (*longer.get(words[0], ()), words)
-    return _Subcommands(
-        firsts={sub.split()[0]: sub for sub in reversed(subs) if sub},
-        single=frozenset(words[0] for words, p in split if len(words) == 1 and p is None),
-        longer=longer,
-        patterns=tuple((len(words), p) for words, p in split if p is not None),
-    )
+@lru_cache(maxsize=4096)
+def _starts(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return what flags begin with that any of these names stands for."""
+    return tuple(name[:-1] for name in names if name.endswith("*"))
+
+
+def split_arguments(
+    words: Sequence[str],
+    *,
+    valued: Collection[str] = (),
+    attached: Collection[str] = (),
+    long_single: bool = False,
+    bundled: bool = False,
+    through: bool = False,
+    stop: bool = False,
+) -> Arguments:
+    """Take words apart.
+
+    Args:
+        words: Without the program's name.
+        valued: Flags that take a value, in the same word or the next one.
+        attached: Short flags whose value, if any, is the rest of their word.
+        long_single: Flags such as ``-check`` have one dash and are never taken apart.
+        bundled: The first word is flags even without a dash, as in ``tar xzf``.
+        through: Words behind ``--`` are flags of an inner program and count as well.
+        stop: Everything from the first operand on is ``rest``, for wrappers.
+    """
+    result = Arguments()
+    index = 0
+    while index < len(words):
+        word = words[index]
+        index += 1
+        if bundled and index == 1 and not word.startswith("-"):
+            word = f"-{word}"
+        if word == "--":
+            result.flags.add(word)
+            if not through:
+                result.operands += words[index:]
+                result.rest = list(words[index:])
+                break
+        elif word == "-" or not word.startswith("-"):
+            if stop:
+                result.rest = list(words[index - 1 :])
+                result.operands += result.rest
+                break
+            result.operands.append(word)
+        else:
+            following = words[index] if index < len(words) else None
+            flag, value, taken = _value_of(
+                result, word, following, valued, attached, long_single=long_single
+            )
+            if value is not None:
+                result.values.setdefault(flag, []).append(value)
+            index += taken
+    return result
+
+
+def _value_of(
+    result: Arguments,
+    word: str,
+    following: str | None,
+    valued: Collection[str],
+    attached: Collection[str],
+    *,
+    long_single: bool,
+) -> tuple[str, str | None, bool]:
+    """Add the flags of a word.
+
+    Returns:
+        The flag that has a value, the value if there is one, and whether that is the next word.
+    """
+    if word.startswith("--") or long_single:
+        name, equals, value = word.partition("=")
+        result.flags.add(name)
+        if equals:
+            return name, value, False
+        takes = name in valued and _is_value(following)
+        return name, following if takes else None, takes
+    # Some programs have long flags with one dash (`clang-tidy -fix`): the word counts, too.
+    result.flags.add(word)
+    if word in valued:
+        takes = _is_value(following)
+        return word, following if takes else None, takes
+    for place in range(1, len(word)):
+        flag, tail = f"-{word[place]}", word[place + 1 :]
+        result.flags.add(flag)
+        if flag in valued or flag in attached:
+            if tail or flag in attached:
+                return flag, tail.removeprefix("=") if tail else None, False
+            if _is_value(following):
+                return flag, following, True
+    return word, None, False
+
+
+def _is_value(word: str | None) -> bool:
+    """Tell whether a word can be the value of the flag before it.
+
+    What looks like a flag is not: many tools share a letter that takes a value in some of them.
+    """
+    return word is not None and not _FLAG.match(word)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageRule:
     """One way of using a program and what it does; the first one that applies decides.
 
+    The keys are those of the data files, which ``data/programs.toml`` explains.
+
     Args:
-        sub: Leading operands, each ``"word"`` or ``"word word"``; empty for any.
-        flags: At least one of these flags is there.
-        also: At least one of these is there, too.
-        without: None of these is there.
-        operand: Some operand matches one of these globs.
-        at_least: Operands behind the subcommand, at least.
-        at_most: Operands behind the subcommand, at most.
-        label: What it does, unless it ``writes`` paths.
-        writes: Which words are the written paths.
-        cap: The most that the writing may count for.
-        optional: Whether a use that names no path is left to the next rule.
-        run: What to do with the operands instead: ``script``, ``shell``, ``program``.
-        subs: The subcommands, taken apart.
+        firsts: The subcommands of ``sub``, in words, by their first one.
+        globs: Those that begin with a glob.
     """
 
     sub: tuple[str, ...] = ()
@@ -99,24 +194,22 @@ class UsageRule:
     cap: str | None = None
     optional: bool = False
     run: str = ""
-    subs: _Subcommands = field(init=False)
+    firsts: dict[str, list[list[str]]] = field(init=False, default_factory=dict)
+    globs: list[list[str]] = field(init=False, default_factory=list)
 
     def __post_init__(self) -> None:
         """Take the subcommands apart."""
-        object.__setattr__(self, "subs", _subcommands(self.sub))
-
-    @property
-    def firsts(self) -> frozenset[str] | None:
-        """The first operands to which the rule may apply, ``None`` for any."""
-        if not self.sub or any(not sub or set("*?[") & set(sub) for sub in self.sub):
-            return None
-        return frozenset(sub.split()[0] for sub in self.sub)
+        for words in map(str.split, self.sub):
+            if set("*?[").isdisjoint(words[0]):
+                self.firsts.setdefault(words[0], []).append(words)
+            else:
+                self.globs.append(words)
 
     def applies(self, arguments: Arguments) -> list[str] | None:
         """Return the operands behind the subcommand, ``None`` when the rule is not about this."""
         operands = arguments.operands
         if self.sub:
-            taken = self.subs.taken(operands)
+            taken = self._taken(operands)
             if not taken:
                 return None
             operands = operands[taken:]
@@ -134,13 +227,66 @@ class UsageRule:
             return None
         return operands
 
+    def _taken(self, operands: list[str]) -> int:
+        """Return how many leading operands are a subcommand, 0 when they are none."""
+        if not operands:
+            return 0
+        taken = 0
+        for words in (*self.firsts.get(operands[0], ()), *self.globs):
+            if taken < len(words) <= len(operands) and all(map(_fits, operands, words)):
+                taken = len(words)
+        return taken
 
-def _words(sub: str) -> tuple[list[str], re.Pattern[str] | None]:
-    """Return the words of a subcommand, and a pattern for them joined when they hold globs."""
-    words = sub.split()
-    if not any(sign in sub for sign in "*?["):
-        return words, None
-    return words, re.compile("\n".join(fnmatch.translate(word)[:-2] for word in words))
+    def shown(self, arguments: Arguments) -> list[str]:
+        """Return the words of a use that decided, for the verdict."""
+        shown = [flag for flag in self.flags if flag in arguments.flags][:1]
+        first = self.firsts.get(arguments.operands[0]) if arguments.operands else None
+        return [" ".join(first[0]), *shown] if first else shown
+
+    def written(self, operands: list[str], arguments: Arguments) -> list[str]:
+        """Return the paths that a use writes."""
+        return (
+            arguments.value(self.flags) if self.writes == "value" else select(self.writes, operands)
+        )
+
+
+def _fits(word: str, glob: str) -> bool:
+    return word == glob or fnmatch.fnmatchcase(word, glob)
+
+
+def select(which: str, operands: list[str]) -> list[str]:
+    """Return the operands that are written paths.
+
+    Args:
+        which: ``all``, ``first``, ``second``, ``last``, ``rest``, ``into`` or ``key:NAME``.
+        operands: Of a program.
+    """
+    kind, _, name = which.partition(":")
+    if kind == "key":
+        return [word.removeprefix(f"{name}=") for word in operands if word.startswith(f"{name}=")]
+    return _SELECT[kind](operands)
+
+
+def _into(operands: list[str]) -> list[str]:
+    """Return what a copy of the first operands to the last one writes.
+
+    A destination that is spelled as a directory gets files with the names of the sources.
+    """
+    *sources, last = operands or [""]
+    if not sources or not (last.endswith(("/", "\\")) or last in {".", ".."}):
+        return [last] if operands else []
+    names = [posixpath.basename(source.replace("\\", "/").rstrip("/")) for source in sources]
+    return [posixpath.join(last.replace("\\", "/"), name) for name in names]
+
+
+_SELECT: Mapping[str, Callable[[list[str]], list[str]]] = {
+    "all": lambda operands: operands,
+    "first": lambda operands: operands[:1],
+    "second": lambda operands: operands[1:2],
+    "last": lambda operands: operands[-1:],
+    "rest": lambda operands: operands[1:],
+    "into": _into,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,28 +294,26 @@ class Program:
     """A program of the table.
 
     Args:
-        kind: ``program``, ``wrapper``, ``interpreter`` or ``language`` (see the data files).
-        valued: Flags that take a value.
-        attached: Short flags whose value is the rest of their word.
-        long_single: Long flags have one dash.
-        bundled: The first word is flags even without a dash.
+        kind: ``program``, ``wrapper`` or ``interpreter`` (see the data files).
+        splitting: How its words are taken apart; see :func:`split_arguments`.
         rules: Uses, the first that applies decides.
         by_first: The rules that may apply when the first operand is a certain word.
         others: The rules that may apply when it is another one.
-        behind: First words of the subcommands behind which a wrapper's command stands.
+        behind: Subcommands, in words, behind which a wrapper's command is; empty for any.
         table: The table as written, for the keys of one kind.
     """
 
     kind: str
-    valued: frozenset[str]
-    attached: frozenset[str]
-    long_single: bool
-    bundled: bool
+    splitting: Mapping[str, Any]
     rules: tuple[UsageRule, ...]
     by_first: Mapping[str, tuple[UsageRule, ...]]
     others: tuple[UsageRule, ...]
-    behind: frozenset[str]
+    behind: tuple[list[str], ...]
     table: Mapping[str, Any]
+
+    def split(self, words: Sequence[str], *, stop: bool = False) -> Arguments:
+        """Take the words behind its name apart."""
+        return split_arguments(words, stop=stop, **self.splitting)
 
     def rules_for(self, operands: list[str]) -> tuple[UsageRule, ...]:
         """Return the rules that may apply to a use with these operands, in order."""
@@ -183,6 +327,7 @@ class CommandTable:
     Args:
         programs: Programs with rules; a name may have a wrapper and a program.
         simple: Label of programs that always do the same.
+        reading: Those that read whatever their words are.
         globs: Matches other spellings such as ``python3.*``, each a group.
         standing_for: The name that each group of ``globs`` stands for.
         words: Lists of words by name, such as the script names that only read.
@@ -190,6 +335,7 @@ class CommandTable:
 
     programs: Mapping[str, tuple[Program, ...]]
     simple: Mapping[str, str]
+    reading: frozenset[str]
     globs: re.Pattern[str]
     standing_for: Mapping[str, str]
     words: Mapping[str, frozenset[str]]
@@ -206,6 +352,10 @@ class CommandTable:
         name = self.canonical(name)
         return name in self.programs or name in self.simple
 
+    def is_local(self, name: str) -> bool:
+        """Tell whether a project may keep a program of this name beside its sources."""
+        return self.canonical(name) in self.words["local_programs"]
+
     def name_of(self, path: str) -> str:
         """Return the name of a program as the table lists it, from its path or package."""
         return _name_of(path) if len(path) <= _SHORT else _name_of.__wrapped__(path)
@@ -220,10 +370,8 @@ def _name_of(path: str) -> str:
     lowered = name.lower()
     for suffix in (".exe", ".cmd", ".bat"):
         stem = lowered.removesuffix(suffix)
-        if stem == lowered or not table.knows(stem):
-            continue
         # `build.bat` is a script of the project, whatever is called `build` elsewhere.
-        if suffix != ".bat" or table.canonical(stem) in table.words["local_programs"]:
+        if stem != lowered and table.knows(stem) and (suffix != ".bat" or table.is_local(stem)):
             return stem
     return name
 
@@ -239,13 +387,14 @@ def command_table() -> CommandTable:
         table = load_table(file)
         for label, names in table.get("simple", {}).items():
             simple.update(dict.fromkeys(names, label))
-        globs += [(glob, name) for glob, name in table.get("globs", {}).items()]
+        globs += table.get("globs", {}).items()
         words.update({name: frozenset(value) for name, value in table.get("words", {}).items()})
         for name, program in _programs(table):
             programs.setdefault(name, []).append(program)
     return CommandTable(
         programs={name: tuple(listed) for name, listed in programs.items()},
         simple=simple,
+        reading=frozenset(n for n, v in simple.items() if v == "read_only" and n not in programs),
         globs=re.compile(
             "|".join(f"(?P<g{n}>{fnmatch.translate(glob)})" for n, (glob, _) in enumerate(globs))
         ),
@@ -257,21 +406,24 @@ def command_table() -> CommandTable:
 def _programs(table: Mapping[str, Any]) -> Iterator[tuple[str, Program]]:
     for kind in ("wrapper", "interpreter", "program"):
         for entry in table.get(kind, ()):
-            rules = tuple(_rule(rule) for rule in entry.get("rules", ()))
-            firsts = {word for rule in rules for word in rule.firsts or ()}
+            rules = tuple(map(_rule, entry.get("rules", ())))
+            splitting = {
+                "valued": frozenset((*entry.get("values", ()), *entry.get("shell_flags", ()))),
+                "attached": frozenset(entry.get("attached", ())),
+                **{key: True for key in ("long_single", "bundled", "through") if entry.get(key)},
+            }
             program = Program(
                 kind=kind,
-                valued=frozenset(entry.get("values", ())),
-                attached=frozenset(entry.get("attached", ())),
-                long_single=entry.get("long_single", False),
-                bundled=entry.get("bundled", False),
+                splitting=splitting,
                 rules=rules,
                 by_first={
-                    word: tuple(r for r in rules if r.firsts is None or word in r.firsts)
-                    for word in firsts
+                    word: tuple(
+                        rule for rule in rules if not rule.sub or rule.globs or word in rule.firsts
+                    )
+                    for word in {first for rule in rules for first in rule.firsts}
                 },
-                others=tuple(rule for rule in rules if rule.firsts is None),
-                behind=frozenset(sub.split()[0] for sub in entry.get("sub", ())),
+                others=tuple(rule for rule in rules if not rule.sub or rule.globs),
+                behind=tuple(map(str.split, entry.get("sub", ()))),
                 table=entry,
             )
             for name in entry["names"]:
@@ -279,7 +431,7 @@ def _programs(table: Mapping[str, Any]) -> Iterator[tuple[str, Program]]:
 
 
 def _rule(entry: Mapping[str, Any]) -> UsageRule:
-    values: dict[str, Any] = {
+    keys: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()
     }
-    return UsageRule(**values)
+    return UsageRule(**keys)

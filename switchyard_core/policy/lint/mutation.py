@@ -9,8 +9,8 @@ from itertools import chain, islice
 
 from switchyard_core.errors import Finding
 from switchyard_core.mutation import RuleModel
-from switchyard_core.mutation.compiled import CompiledRule, compile_rule, is_glob
 from switchyard_core.mutation.names import fold_name
+from switchyard_core.mutation.rule import CompiledRule, compile_rule, is_glob
 from switchyard_core.policy.lint.base import Rule
 from switchyard_core.policy.models import Policy
 from switchyard_core.policy.places import Location

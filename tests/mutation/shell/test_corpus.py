@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -13,24 +12,13 @@ import pytest
 from switchyard_core.mutation.paths import PathClasses
 from switchyard_core.mutation.shell import read_command
 
-ROOT = Path(__file__).parents[3]
-CASES = [
-    json.loads(line)
-    for line in (ROOT / "tests" / "data" / "shell-cases.jsonl").read_text("utf-8").splitlines()
-]
+CASES = Path(__file__).parents[2] / "data" / "shell-cases.jsonl"
+CLASSES = PathClasses()
 
 
 @pytest.fixture(scope="module")
-def detection() -> ModuleType:
-    name = "switchyard_detection_benchmark"
-    spec = importlib.util.spec_from_file_location(name, ROOT / "benchmarks" / "detection.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    # Dataclasses look their module up by name.
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
+def detection(load_benchmark: Callable[[str], ModuleType]) -> ModuleType:
+    return load_benchmark("detection")
 
 
 def test_bash_corpus_keeps_its_figures(detection: ModuleType) -> None:
@@ -66,16 +54,27 @@ def test_benchmark_prints_a_table_and_every_miss(
     assert "2 bash want read_only got file_edit: 'rm a.py'" in output
 
 
-@pytest.mark.parametrize("case", CASES, ids=[f"case_{n}" for n in range(len(CASES))])
-def test_command_has_its_label(case: dict[str, str]) -> None:
-    reading = read_command(case["command"], PathClasses(), dialect=case["shell"])
-
-    assert case["label"] == reading.label, (case["command"], reading)
-
-
-BASH_CASES = [case for case in CASES if case["shell"] == "bash"]
+def cases() -> Iterator[tuple[str, str, str]]:
+    for line in CASES.read_text("utf-8").splitlines():
+        case = json.loads(line)
+        yield case["command"], case["shell"], case["label"]
 
 
-@pytest.mark.parametrize("case", BASH_CASES, ids=[f"bash_{n}" for n in range(len(BASH_CASES))])
-def test_dialect_of_a_bash_command_is_told_by_its_words(case: dict[str, str]) -> None:
-    assert case["label"] == read_command(case["command"], PathClasses()).label, case["command"]
+def test_every_command_has_its_label() -> None:
+    wrong = [
+        (command, shell, label, reading)
+        for command, shell, label in cases()
+        if (reading := read_command(command, CLASSES, dialect=shell)).label != label
+    ]
+
+    assert wrong == []
+
+
+def test_dialect_of_every_bash_command_is_told_by_its_words() -> None:
+    wrong = [
+        (command, label, reading)
+        for command, shell, label in cases()
+        if shell == "bash" and (reading := read_command(command, CLASSES)).label != label
+    ]
+
+    assert wrong == []

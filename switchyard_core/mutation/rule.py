@@ -6,13 +6,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from switchyard_core.conversation import ToolCall
 from switchyard_core.jsonio.path import Path, compile_path
+from switchyard_core.mutation.labels import Verdict
 from switchyard_core.mutation.names import fold_name, snake_name
 from switchyard_core.mutation.schema import DEFAULT_PATH, ConditionModel, RuleModel
 from switchyard_core.patterns import compile_pattern, name_glob
 
-__all__ = ["CallView", "CompiledRule", "Condition", "compile_rule", "is_glob", "member_of"]
+__all__ = ["NO_RULE", "CallView", "CompiledRule", "Condition", "compile_rule", "is_glob"]
+
+#: The verdict on a call that no rule decides, but for its label.
+NO_RULE = Verdict(
+    label="", rule_set="", rule="", jsonpath=DEFAULT_PATH, tool="", call_path="", message=0
+)
 
 
 class CallView:
@@ -22,11 +30,13 @@ class CallView:
         call: The call.
     """
 
-    __slots__ = ("_document", "arguments", "call")
+    __slots__ = ("_document", "arguments", "broken", "call")
 
     def __init__(self, call: ToolCall) -> None:
         self.call = call
         self.arguments: Any = call.arguments
+        #: Whether the arguments are text that is not JSON.
+        self.broken = isinstance(self.arguments, dict) and self.arguments.keys() == {"_raw"}
         self._document: dict[str, Any] | None = None
 
     @property
@@ -43,20 +53,11 @@ class CallView:
             return path.values(self.document)
         # Plain members of the arguments, as most paths are, need no document around them.
         value = self.arguments
-        if len(head) == 2:
-            name = head[1]
-            return [value[name]] if isinstance(value, dict) and name in value else []
         for name in head[1:]:
             if not isinstance(value, dict) or name not in value:
                 return []
             value = value[name]
         return [value]
-
-    @property
-    def broken(self) -> bool:
-        """Whether the arguments are text that is no JSON."""
-        arguments = self.arguments
-        return isinstance(arguments, dict) and len(arguments) == 1 and "_raw" in arguments
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,17 +67,10 @@ class Condition:
     Args:
         path: Relative to the tool call.
         test: Gets the values that the path found.
-        existence: Whether the test is only about whether there are any.
     """
 
     path: Path
     test: Callable[[list[Any]], bool]
-    existence: bool
-
-    @property
-    def member(self) -> str | None:
-        """The argument whose value the path finds, if it is one argument's."""
-        return member_of(self.path)
 
     @property
     def reads_arguments(self) -> bool:
@@ -92,7 +86,10 @@ class CompiledRule:
         index: Place in the whole order of rules.
         rule_set: Name of its rule set.
         name: Its name or place, for verdicts.
-        model: The rule as written.
+        verdict: What it says of a call but for the label, and for where the call is.
+        model: The rule as written; what is needed for every call is copied from it.
+        label: What calls are labelled, or what an edit that is found counts for.
+        reader: What reads the arguments.
         fold: Whether names match in any spelling.
         literals: Whole names, folded when ``fold``.
         patterns: Globs and regular expressions on names.
@@ -107,7 +104,10 @@ class CompiledRule:
     index: int
     rule_set: str
     name: str
+    verdict: Verdict
     model: RuleModel
+    label: str | None
+    reader: str | None
     fold: bool
     literals: frozenset[str]
     patterns: tuple[Callable[[str], bool], ...]
@@ -121,13 +121,7 @@ class CompiledRule:
     @property
     def fixed(self) -> bool:
         """Whether it applies to every call with its name, and always with the same result."""
-        return not self.conditions and self.model.reader is None and self.target is None
-
-    @property
-    def whole_command(self) -> bool:
-        """Whether it applies to every call with its name, whose whole arguments a shell reads."""
-        whole = self.command is not None and self.command.head == ("arguments",)
-        return not self.conditions and self.model.reader == "shell" and whole
+        return not self.conditions and self.reader is None and self.target is None
 
     @property
     def uses_id(self) -> bool:
@@ -158,12 +152,6 @@ class CompiledRule:
         return any(test(spelling) for test in self.patterns for spelling in spellings)
 
 
-def member_of(path: Path) -> str | None:
-    """Return the argument whose value a path finds, if it is the value of one argument."""
-    head = path.head
-    return head[1] if head is not None and len(head) == 2 and head[0] == "arguments" else None
-
-
 def is_glob(entry: str) -> bool:
     """Tell whether an entry of ``match`` is a glob or ``re:`` pattern, not a whole name."""
     return entry.startswith("re:") or any(mark in entry for mark in "*?[")
@@ -185,13 +173,17 @@ def compile_rule(
         PathError: A JSONPath is malformed.
         PatternError: A glob or regular expression is malformed.
     """
+    name = model.name or f"rules[{place}]"
     plain = [entry for entry in model.match if not is_glob(entry)]
     conditions = tuple(compile_condition(condition) for condition in model.where)
     return CompiledRule(
         index=index,
         rule_set=rule_set,
-        name=model.name or f"rules[{place}]",
+        name=name,
+        verdict=msgspec.structs.replace(NO_RULE, rule_set=rule_set, rule=name, jsonpath=model.path),
         model=model,
+        label=model.label,
+        reader=model.reader,
         fold=fold,
         literals=frozenset(fold_name(e) if fold else e.casefold() for e in plain),
         patterns=tuple(name_pattern(entry) for entry in model.match if is_glob(entry)),
@@ -231,7 +223,6 @@ def compile_condition(model: ConditionModel) -> Condition:
     return Condition(
         path=compile_path(model.path),
         test=(lambda values: not test(values)) if model.not_ else test,
-        existence=model.exists is not None,
     )
 
 

@@ -6,20 +6,16 @@ import json
 import time
 
 import pytest
-import tree_sitter
-import tree_sitter_bash
 
 from switchyard_core.conversation import ToolCall
 from switchyard_core.mutation import compile_rules
-from switchyard_core.mutation.syntax import parse_code
+from switchyard_core.mutation.shell.parsing import parse_code
 from switchyard_core.plugins import PluginRegistry
-
-BASH = tree_sitter.Language(tree_sitter_bash.language())
 
 
 def test_text_is_parsed_whole() -> None:
     data = b"ls -l src; " * 1000
-    parsed = parse_code(BASH, data, 1000)
+    parsed = parse_code("bash", data, 1000)
 
     assert parsed.whole
     assert parsed.tree.root_node.end_byte == len(data)
@@ -28,7 +24,7 @@ def test_text_is_parsed_whole() -> None:
 
 def test_parse_that_takes_too_much_gives_the_start_the_same_every_time() -> None:
     data = b"ls -l src; " * 1000
-    first, second = parse_code(BASH, data, 40), parse_code(BASH, data, 40)
+    first, second = parse_code("bash", data, 40), parse_code("bash", data, 40)
 
     assert not first.whole
     assert 1000 < first.tree.root_node.end_byte < len(data) / 2
@@ -37,7 +33,7 @@ def test_parse_that_takes_too_much_gives_the_start_the_same_every_time() -> None
 
 
 def test_parse_without_any_work_gives_the_first_words() -> None:
-    parsed = parse_code(BASH, b"ls -l src; " * 1000, 0)
+    parsed = parse_code("bash", b"ls -l src; " * 1000, 0)
 
     assert not parsed.whole
     assert parsed.tree.root_node.end_byte <= 256

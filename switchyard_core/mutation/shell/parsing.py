@@ -1,0 +1,157 @@
+"""Parses bash and JavaScript with tree-sitter in bounded time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from typing import NamedTuple
+
+import tree_sitter
+import tree_sitter_bash
+import tree_sitter_javascript
+
+from switchyard_core.mutation.shell.quoting import Heredoc, bounded, inline_heredocs
+from switchyard_core.mutation.shell.session import TOO_MUCH, Budget, Session
+
+__all__ = ["Parsed", "Script", "parse", "parse_bash", "parse_code"]
+
+#: Bytes that are read of a text at a time, and of one of which not even the start could be parsed.
+_CHUNK = 16384
+_START = 256
+#: Bytes of a text that is parsed without counting, and how many of them count for a hundred
+#: operations.
+_SHORT = 128
+_COUNTED = 16
+#: Hundreds of the parser's operations that parsing may take, by language, and the steps that such
+#: a hundred is.
+_MOST_WORK = {"bash": 400, "javascript": 120}
+_WORK = 6
+#: Errors among many operators may cost the square of them: such squares to a step.
+_OPERATORS_PER_STEP = 40
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
+#: The grammar takes the keyword in front of a group for a program.
+_TIMED_GROUP = re.compile(
+    r"(?:^|(?<=[;&|\n(]))[ \t]*\btime[ \t]+(?:-p[ \t]+)?(?=[({])", re.MULTILINE
+)
+#: What is shown to the grammar as a blank: it takes the sign in front of a group for one in front
+#: of a program, and an escaped word on a line of its own for an argument of the line before.
+_BLANK = re.compile(rb"(?<![^\s;&|(])!(?=[ \t]+\{\s)|(?<=\n)([ \t]*)\\(?=[A-Za-z_])")
+#: It takes an escaped sign in a test for a redirection.
+_ESCAPED = re.compile(rb"(?<=[ \t])\\[<>](?=[ \t])")
+
+
+class Parsed(NamedTuple):
+    """A syntax tree and what it took.
+
+    Args:
+        tree: Of the text or of its start.
+        whole: Whether it is of all of the text.
+        work: Hundreds of the parser's operations; one takes some 10 microseconds.
+    """
+
+    tree: tree_sitter.Tree
+    whole: bool
+    work: int
+
+
+class Script(NamedTuple):
+    """A parsed bash script.
+
+    Args:
+        root: Of the tree.
+        source: What the tree's places are places in.
+        heredocs: By the place of the quoted word that stands for it.
+    """
+
+    root: tree_sitter.Node
+    source: str
+    heredocs: Mapping[int, Heredoc]
+
+
+def parse_bash(text: str, session: Session) -> Script:
+    """Return the tree of a script; what could not be read of it is an effect."""
+    if "time" in text:
+        text = _TIMED_GROUP.sub(lambda match: " " * len(match[0]), text)
+    inlined = inline_heredocs(text)
+    root = _bash_tree(inlined.source, session)
+    if root.has_error and not (inlined.whole and inlined.source == text):
+        session.add("unknown", "shell", "a heredoc that is not understood")
+    return Script(root, inlined.source, inlined.heredocs)
+
+
+def _bash_tree(code: str, session: Session) -> tree_sitter.Node:
+    if not code.isascii():
+        # The grammar's scanner looks characters up in a table of 256 (tree-sitter-bash issue 337)
+        # and crashes the process on others. One byte per character also makes offsets characters.
+        code = _NOT_ASCII.sub("x", code)
+    data = code.encode("ascii")
+    if b"!" in data or b"\n" in data:
+        data = _BLANK.sub(lambda match: b" " * len(match[0]), data)
+    if b"\\<" in data or b"\\>" in data:
+        data = _ESCAPED.sub(b"==", data)
+    shown, operators = bounded(data)
+    session.spend(operators * operators // _OPERATORS_PER_STEP)
+    parsed = parse("bash", shown, session.budget)
+    if not parsed.whole or len(shown) < len(data):
+        session.add("unknown", "shell", TOO_MUCH)
+    session.spend(0)
+    return parsed.tree.root_node
+
+
+def parse(language: str, data: bytes, budget: Budget) -> Parsed:
+    """Parse a text, or as much of it as a budget allows; see :func:`parse_code`."""
+    parsed = parse_code(language, data, min(_MOST_WORK[language], budget.left // _WORK))
+    budget.spend(parsed.work * _WORK)
+    return parsed
+
+
+def parse_code(language: str, data: bytes, most: int) -> Parsed:
+    """Parse a text, or as much of it as a certain amount of work allows.
+
+    Work is counted, not timed, so that a text has the same tree on any machine. Of a short text
+    it is told by the length: counting would cost as much as parsing it.
+
+    Args:
+        language: ``bash`` or ``javascript``.
+        data: The text; a broken one still yields its parts.
+        most: Hundreds of operations that the parser may take, and half as many once more for
+            the start of a text that needs more.
+    """
+    if len(data) <= _SHORT:
+        short = tree_sitter.Parser(_grammar(language)).parse(data)
+        return Parsed(short, whole=True, work=1 + len(data) // _COUNTED)
+    tree, work, half = _attempt(language, data, most)
+    if tree is not None:
+        return Parsed(tree, whole=True, work=work)
+    tree, again, _ = _attempt(language, data[:half], most)
+    if tree is None:
+        tree = tree_sitter.Parser(_grammar(language)).parse(data[:_START])
+    return Parsed(tree, whole=False, work=work + again)
+
+
+def _attempt(language: str, data: bytes, most: int) -> tuple[tree_sitter.Tree | None, int, int]:
+    """Return the tree if the work suffices, the work, and the place where half of it was done."""
+    work = half = 0
+
+    def chunk(offset: int, _point: object) -> bytes:
+        return data[offset : offset + _CHUNK]
+
+    def worked(offset: int, _error: object) -> bool:
+        nonlocal work, half
+        work += 1
+        if work <= most // 2:
+            half = offset
+        return work > most
+
+    try:
+        tree = tree_sitter.Parser(_grammar(language)).parse(chunk, progress_callback=worked)
+    except ValueError:
+        return None, work, half
+    return tree, work, half
+
+
+@cache
+def _grammar(language: str) -> tree_sitter.Language:
+    module = tree_sitter_bash if language == "bash" else tree_sitter_javascript
+    return tree_sitter.Language(module.language())
