@@ -18,6 +18,7 @@ from switchyard_core.policy import Client
 from switchyard_core.replay import Replay
 from switchyard_core.scripted import ScriptedUpstream, load_script
 from switchyard_core.upstream.base import Upstream
+from switchyard_core.world import World
 
 ROOT = Path(__file__).parents[1]
 
@@ -48,7 +49,7 @@ async def record(name: str, folder: Path) -> None:
     yard = Switchyard.from_policy(
         ROOT / "policies" / f"{name}.toml",
         connect=connect,
-        environ={"PROVIDER_API_KEY": "none"},
+        world=World(environ={"PROVIDER_API_KEY": "none"}),
         replay=Replay(folder, "record"),
     )
     model, text = REQUESTS[name]

@@ -1,4 +1,4 @@
-"""Writes docs/reference.md from the docstrings of `switchyard_core`; tests fail on a difference.
+"""Writes docs/reference.md from the docstrings of the public modules; tests fail on a difference.
 
 python scripts/write_reference_page.py
 """
@@ -10,17 +10,30 @@ import inspect
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import switchyard_core
 
 PAGE = Path(__file__).parents[1] / "docs" / "reference.md"
+#: The public modules beside `switchyard_core` itself; the test kit has its own page.
+MODULES = (
+    "answering",
+    "conversation",
+    "errors",
+    "jsonio",
+    "patterns",
+    "replay",
+    "stores",
+    "upstream",
+)
 HEAD = """# Reference
 
-Every public name of `switchyard_core`, written from the docstrings by
-`python scripts/write_reference_page.py`. The test kit `switchyard_core.testing` has a
-[page of its own](testing.md), and so has every [hook](plugin_hooks.md).
+Every public name, module by module, written from the docstrings by
+`python scripts/write_reference_page.py`. The test kit `switchyard_core.testing` has its
+[own page](testing.md), and so does every [hook](plugin_hooks.md).
 """
 _ROLE = re.compile(r":\w+:`[~.]*(?:[\w.]+\.)?(\w+)`")
 _LITERAL = re.compile(r"``([^`]+)``")
@@ -36,10 +49,20 @@ def main() -> None:
 
 def reference() -> str:
     """Return the text of the page."""
-    names = [name for name in switchyard_core.__all__ if not name.startswith("__")]
     constants = _constants()
-    entries = [_entry(name, constants) for name in sorted(names, key=str.lower)]
-    return HEAD + "".join(f"\n{entry.rstrip()}\n" for entry in entries)
+    top = set(switchyard_core.__all__)
+    parts = [HEAD, *_chapter(switchyard_core, top, constants)]
+    for name in MODULES:
+        module = import_module(f"switchyard_core.{name}")
+        parts += _chapter(module, set(module.__all__) - top, constants)
+    return "\n".join(part.rstrip() + "\n" for part in parts)
+
+
+def _chapter(module: ModuleType, names: set[str], constants: dict[str, Constant]) -> Iterator[str]:
+    yield f"## {module.__name__}\n"
+    for name in sorted(names, key=str.lower):
+        if not name.startswith("__"):
+            yield _entry(name, getattr(module, name), constants)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +95,13 @@ def _constants() -> dict[str, Constant]:
     return found
 
 
-def _entry(name: str, constants: dict[str, Constant]) -> str:
-    value = getattr(switchyard_core, name)
+def _entry(name: str, value: Any, constants: dict[str, Constant]) -> str:
     if inspect.isclass(value):
-        return "\n".join([f"## `{name}`\n", *_class(name, value)])
+        return "\n".join([f"### `{name}`\n", *_class(name, value)])
     if inspect.isfunction(value):
-        return f"## `{name}`\n\n{_signature(name, value)}\n{_prose(value.__doc__)}"
+        return f"### `{name}`\n\n{_signature(name, value)}\n{_prose(value.__doc__)}"
     constant = constants[name]
-    return f"## `{name}`\n\n{_code(constant.source)}\n{_text(constant.comment)}\n"
+    return f"### `{name}`\n\n{_code(constant.source)}\n{_text(constant.comment)}\n"
 
 
 def _class(name: str, kind: type) -> Iterator[str]:
@@ -87,9 +109,9 @@ def _class(name: str, kind: type) -> Iterator[str]:
     yield _prose(kind.__doc__)
     for member, value in _members(kind):
         if isinstance(value, property):
-            yield f"### `{name}.{member}`\n\n{_prose(value.fget.__doc__ if value.fget else '')}"
+            yield f"#### `{name}.{member}`\n\n{_prose(value.fget.__doc__ if value.fget else '')}"
         else:
-            yield f"### `{name}.{member}()`\n"
+            yield f"#### `{name}.{member}()`\n"
             yield f"{_signature(member, inspect.unwrap(value))}\n{_prose(value.__doc__)}"
 
 

@@ -4,26 +4,24 @@ Everything a user, a host application or a plugin needs is here. Route plugins i
 but names of this module; the modules below are free to move.
 """
 
-from switchyard_core.answers import (
+from switchyard_core.answering import (
     Announced,
     AnswerEvent,
-    Extension,
-    Finished,
-    Progress,
-    SectionFinished,
-    SectionStarted,
-    TextDelta,
-    Usage,
-)
-from switchyard_core.asking import (
     Ask,
     AskError,
+    Extension,
+    Finished,
     ModelCall,
     ModelReply,
     ModelUsage,
+    Progress,
     RequestedCall,
+    SectionFinished,
+    SectionStarted,
+    TextDelta,
     ToolOutput,
     ToolSpec,
+    Usage,
     WouldAsk,
 )
 from switchyard_core.conversation import (
@@ -77,8 +75,7 @@ from switchyard_core.declarations import (
     ToolName,
     WireFormat,
 )
-from switchyard_core.engine import Outcome, Response
-from switchyard_core.engine.explanation import Explanation
+from switchyard_core.engine.response import Outcome, Response
 from switchyard_core.errors import (
     BodyError,
     BodyTooLargeError,
@@ -96,7 +93,7 @@ from switchyard_core.errors import (
     UnknownModelError,
     UpstreamError,
 )
-from switchyard_core.facade import Switchyard
+from switchyard_core.explain.explanation import Explanation
 from switchyard_core.handoff import handoff_rewrites
 from switchyard_core.hookspecs import hookimpl
 from switchyard_core.identity import Headers, Identity
@@ -129,11 +126,13 @@ from switchyard_core.stores import (
     PlanState,
     PlanStore,
 )
+from switchyard_core.switchyard import Switchyard
 from switchyard_core.tools import Toolbox
 from switchyard_core.upstream import Outgoing, Upstream, UpstreamResponse
 from switchyard_core.version import VERSION
 from switchyard_core.wire.compose import left_out_sampling
 from switchyard_core.wire.transcript import Transcript
+from switchyard_core.world import World
 
 __version__ = VERSION
 
@@ -255,6 +254,7 @@ __all__ = [
     "UserMessage",
     "Verdict",
     "WireFormat",
+    "World",
     "WouldAsk",
     "__version__",
     "check_policy",

@@ -7,15 +7,13 @@ an empty and a huge history, and chooses only targets that its policy declares.
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 from random import Random
 from typing import Literal, Protocol, runtime_checkable
 
-from switchyard_core.answers import AnswerEvent
-from switchyard_core.asking import Ask, ModelCall, ModelReply, WouldAsk
+from switchyard_core.answering import AnswerEvent, Ask, ModelCall, ModelReply, WouldAsk
 from switchyard_core.decision import Decision, Failure, LatchRecord
 from switchyard_core.declarations import WireFormat
 from switchyard_core.identity import Identity
@@ -24,6 +22,7 @@ from switchyard_core.pricing import Price
 from switchyard_core.request import Request
 from switchyard_core.stores import PlanStore
 from switchyard_core.tools import Toolbox
+from switchyard_core.world import fresh_id
 
 __all__ = [
     "AnsweringRouter",
@@ -34,7 +33,6 @@ __all__ = [
     "SessionView",
     "TargetView",
     "estimate_tokens",
-    "fresh_id",
 ]
 
 #: Bytes of JSON that are counted as one token when a request is measured against a window.
@@ -193,11 +191,6 @@ class Mutations:
             if verdict.label in labels:
                 return FirstMutation(number=number, verdict=verdict)
         return None
-
-
-def fresh_id(prefix: str) -> str:
-    """Return an id that cannot be guessed: the prefix, ``_``, 24 hexadecimal digits."""
-    return f"{prefix}_{secrets.token_hex(12)}"
 
 
 async def _ask_nobody(target: str, call: ModelCall) -> ModelReply:

@@ -85,7 +85,7 @@ async def test_capture_on_a_fresh_server_is_decided_and_only_its_model_changes(n
     request = as_request(captured)
 
     decision = await router.decide(request)
-    sent = json.loads(router.engine.rewrite(request, decision).outgoing.body)
+    sent = json.loads(router.engine.rewrite(request, decision).body)
 
     assert (decision.target, decision.phase, decision.reason.code) == EXPECTED[name]
     identity = decision.identity

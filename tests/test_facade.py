@@ -10,6 +10,7 @@ import pytest
 
 from switchyard_core import PolicyError, Request, Switchyard
 from switchyard_core.testing import FakeUpstream, conversation
+from switchyard_core.world import World
 
 POLICY = Path(__file__).parents[1] / "policies" / "plan_execute.toml"
 
@@ -22,7 +23,7 @@ def upstream() -> FakeUpstream:
 @pytest.fixture
 def yard(upstream) -> Switchyard:
     return Switchyard.from_policy(
-        POLICY, connect=lambda _client: upstream, environ={"OPENAI_API_KEY": "k"}
+        POLICY, connect=lambda _client: upstream, world=World(environ={"OPENAI_API_KEY": "k"})
     )
 
 
@@ -47,7 +48,7 @@ async def test_example_of_the_specification_runs(yard):
 
 async def test_finish_frees_a_slot_for_hosts_that_call_the_model_themselves(yard):
     story = conversation("openai_responses").user("fix").edits("edit_file", path="a.py")
-    store = yard.engine.runtimes["plan_execute"].store
+    store = yard.runtimes["plan_execute"].store
     await yard.decide(story.request(session="s"))
 
     await yard.finish(await yard.decide(story.request(session="s", final=True)), True)
@@ -61,7 +62,7 @@ async def test_explain_changes_nothing(yard, upstream):
     explained = await yard.explain(story.request(session="s"))
 
     assert explained.decision.target == "executor"
-    assert await yard.engine.runtimes["plan_execute"].store.count() == 0
+    assert await yard.runtimes["plan_execute"].store.count() == 0
     assert upstream.requests == []
 
 
@@ -117,7 +118,7 @@ async def test_test_runs_the_tests_of_the_policy_and_changes_nothing(yard, upstr
     results = await yard.test(POLICY.with_suffix(".test.toml"))
 
     assert {case.state for case in results} == {"PASS"}
-    assert await yard.engine.runtimes["plan_execute"].store.count() == 0
+    assert await yard.runtimes["plan_execute"].store.count() == 0
     assert upstream.requests == []
 
 

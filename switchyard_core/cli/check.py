@@ -13,7 +13,7 @@ import click
 from switchyard_core.cli import installed_registry
 from switchyard_core.cli.rule import code_pages
 from switchyard_core.cli.sarif import sarif_log
-from switchyard_core.engine import script_findings
+from switchyard_core.engine.calling import script_findings
 from switchyard_core.errors import Finding
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.policy import CheckResult, check_policy

@@ -79,7 +79,7 @@ def command(  # noqa: PLR0913 - click passes options by name
     refused, 2 when it could not run. Example: switchyard explain coding.toml request.json
     """
     from switchyard_core.errors import BodyError, PluginError, PolicyError
-    from switchyard_core.facade import Switchyard
+    from switchyard_core.switchyard import Switchyard
     from switchyard_core.workbench import read_requests
     from switchyard_core.workbench.rehearsal import Rehearsal
     from switchyard_core.workbench.turns import turns_of
@@ -92,7 +92,7 @@ def command(  # noqa: PLR0913 - click passes options by name
         click.echo(f"error: cannot read {request_file}: {error.strerror}", err=True)
         ctx.exit(2)
     try:
-        engine = Switchyard.from_policy(policy, registry=registry).engine
+        engine = Switchyard.from_policy(policy, registry=registry)
     except PolicyError as error:
         click.echo(str(error), err=True)
         ctx.exit(2 if any(finding.code == "SY100" for finding in error.findings) else 1)

@@ -214,7 +214,7 @@ def _reloader(app: SwitchyardApp, options: _Options) -> Reloader:
 def _made(
     options: _Options, policy: Policy, registry: PluginRegistry, replay: Replay | None = None
 ) -> SwitchyardApp:
-    from switchyard_core.facade import Switchyard
+    from switchyard_core.switchyard import Switchyard
 
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     # The ready line and the exit say what uvicorn would.

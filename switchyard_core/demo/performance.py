@@ -6,7 +6,7 @@ import asyncio
 import difflib
 import json
 import socket
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,17 +15,19 @@ from typing import Any
 import httpx
 import uvicorn
 
-from switchyard_core.declarations import WireFormat
+from switchyard_core.declarations import RewriteType, WireFormat
 from switchyard_core.demo.story import Step, StoryBook, load_story
-from switchyard_core.engine import Engine, Upstreams
-from switchyard_core.facade import Switchyard
+from switchyard_core.engine.calling import Upstreams
+from switchyard_core.identity import Headers
 from switchyard_core.jsonio.printing import pretty
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.policy import Client, Policy, load_policy
 from switchyard_core.replay import Replay
 from switchyard_core.server.run import bind, url_of
+from switchyard_core.switchyard import Switchyard
 from switchyard_core.upstream.base import Outgoing, UpstreamResponse
 from switchyard_core.wire import format_of
+from switchyard_core.world import World
 
 __all__ = ["Performance", "Scene"]
 
@@ -100,16 +102,20 @@ class Scene:
 class _Watched(Upstreams):
     """Connections that keep the bodies which are sent, or would be but for a recording."""
 
-    def __init__(self, policy: Policy, replay: Replay | None, bodies: list[bytes]) -> None:
-        super().__init__(policy.clients, replay=replay)
+    def __init__(
+        self,
+        policy: Policy,
+        rewrites: Mapping[str, RewriteType],
+        replay: Replay | None,
+        bodies: list[bytes],
+    ) -> None:
+        super().__init__(policy, rewrites, World(), replay=replay)
         self._bodies = bodies
 
-    async def send(
-        self, client: Client, outgoing: Outgoing, key_fields: Sequence[str] | None = None
-    ) -> UpstreamResponse:
+    async def call(self, client: Client, outgoing: Outgoing, headers: Headers) -> UpstreamResponse:
         """Keep a body and send the request."""
         self._bodies.append(outgoing.body)
-        return await super().send(client, outgoing, key_fields)
+        return await super().call(client, outgoing, headers)
 
 
 class Performance:
@@ -138,8 +144,8 @@ class Performance:
         self._sent: list[bytes] = []
         registry = registry if registry is not None else PluginRegistry.from_entry_points()
         policy = load_policy(Path(__file__).with_name("demo.toml"), registry)
-        upstreams = _Watched(policy, replay, self._sent)
-        self._yard = Switchyard(Engine(policy, registry, upstreams=upstreams))
+        upstreams = _Watched(policy, registry.rewrites, replay, self._sent)
+        self._yard = Switchyard(policy, registry, upstreams=upstreams)
         self._listener = bind("127.0.0.1", port)
         self.url = url_of(self._listener)
 
@@ -160,7 +166,7 @@ class Performance:
         self._sent.clear()
         path = "/v1" + format_of(wire_format).paths["create"]
         answer = await http.post(path, content=body, headers=headers, timeout=_WAIT_S)
-        store = self._yard.engine.runtimes[wire_format].store
+        store = self._yard.runtimes[wire_format].store
         return Scene(
             number=number,
             step=step,

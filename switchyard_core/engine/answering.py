@@ -1,4 +1,4 @@
-"""Running answering routers: their events, checked; and the answer that they become."""
+"""Answering routers: their events, checked, and the answer that they become."""
 
 from __future__ import annotations
 
@@ -6,30 +6,45 @@ import asyncio
 import contextlib
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 
-from switchyard_core.answers import (
+from switchyard_core.answering import (
     Announced,
     AnswerEvent,
+    Ask,
+    AskError,
     Extension,
     Finished,
+    ModelCall,
+    ModelReply,
+    ModelUsage,
     Progress,
     SectionFinished,
     Usage,
+    WouldAsk,
 )
-from switchyard_core.asking import Ask, AskError, ModelCall, ModelReply, ModelUsage, WouldAsk
-from switchyard_core.decision import DecisionWarning, Failure
-from switchyard_core.engine.contract import ends_task
-from switchyard_core.engine.event_contract import breach_of_event
-from switchyard_core.errors import PluginError, RequestError, SwitchyardError, UpstreamError
+from switchyard_core.decision import Decision, DecisionWarning, Failure
+from switchyard_core.engine.deciding import Decider
+from switchyard_core.engine.events import breach_of_event
+from switchyard_core.engine.response import Outcome, Response, ends_task
+from switchyard_core.engine.routes import Routed
+from switchyard_core.errors import (
+    PluginError,
+    RefusedError,
+    RequestError,
+    SwitchyardError,
+    UpstreamError,
+)
 from switchyard_core.request import Request
 from switchyard_core.router import AnsweringRouter, RouteContext
+from switchyard_core.stores import MemoryPlanStore
 from switchyard_core.upstream.base import UpstreamResponse
-from switchyard_core.wire.answer import AnswerWriter, comment
+from switchyard_core.wire.answer import AnswerWriter, answer_id, answer_writer, comment
+from switchyard_core.world import World
 
-__all__ = ["KEEPALIVE_S", "AnswerRun", "Tally", "checked_events", "wants_usage"]
+__all__ = ["Answers", "checked_events"]
 
 #: Events that a slow client may leave waiting before the router waits too.
 WAITING_EVENTS = 256
@@ -38,6 +53,142 @@ KEEPALIVE_S = 10.0
 _GATEWAY_TIMEOUT = 504
 _ERROR, _LAST_STATUS = 400, 599
 _Made = TypeVar("_Made")
+
+
+#: Ends a request with what came of it.
+_Finish = Callable[[Decision, Outcome], Awaitable[None]]
+
+
+class Answers:
+    """Lets the routers of kind ``answers`` answer.
+
+    Args:
+        decider: Takes decisions.
+        finish: Ends a request.
+        world: Time and ids.
+    """
+
+    def __init__(self, decider: Decider, *, finish: _Finish, world: World) -> None:
+        self._decider = decider
+        self._finish = finish
+        self._world = world
+
+    async def events(self, request: Request) -> AsyncGenerator[AnswerEvent]:
+        """Yield what the router says to a request, unwritten.
+
+        Raises:
+            RequestError: The request is refused, or its route does not answer by itself.
+            UpstreamError: A model could not be asked.
+            PluginError: The router broke its contract.
+        """
+        routed = await self._decider.routed(request)
+        if not routed.runtime.answers:
+            raise RefusedError(
+                message=f"the route `{routed.runtime.route.id}` sends requests on and answers none",
+                code="route_does_not_answer",
+                param="model",
+            )
+        decision = await self._decider.decide(routed)
+        ok, start = False, self._world.monotonic()
+        try:
+            events = self._run(routed, {})
+            async with contextlib.aclosing(events):
+                async for event in events:
+                    yield event
+            ok = True
+        finally:
+            await self._end(decision, start, ok=ok)
+
+    async def rehearse(self, request: Request, ask: Ask) -> AsyncGenerator[AnswerEvent]:
+        """Yield what the router would say; ``ask`` answers for the models, no plan is kept."""
+        events = self._run(await self._decider.routed(request), {}, rehearse=ask)
+        async with contextlib.aclosing(events):
+            async for event in events:
+                yield event
+
+    async def respond(self, routed: Routed) -> Response:
+        """Return the answer in the wire format of the request, whole or as a stream.
+
+        Raises:
+            RequestError: The request is refused, or a model's provider refused the first call.
+            UpstreamError: A model could not be asked.
+            PluginError: The router broke its contract.
+        """
+        decision = await self._decider.decide(routed)
+        request, runtime = routed.request, routed.runtime
+        options: Any = runtime.route.options
+        tokens: dict[str, ModelUsage] = {}
+        run = AnswerRun(
+            events=self._run(routed, tokens),
+            writer=answer_writer(
+                request.wire_format,
+                model=runtime.route.id,
+                answer_id=answer_id(request.wire_format, self._world.new_id),
+                created_s=int(self._world.clock()),
+                include_usage=wants_usage(request),
+            ),
+            blame=partial(self._decider.blame, runtime),
+            keepalive_s=float(getattr(options, "keepalive_s", KEEPALIVE_S)),
+            progress=bool(getattr(options, "progress_events", False)),
+        )
+        start = self._world.monotonic()
+        try:
+            answer = await (run.streamed() if request.stream else run.whole())
+        except BaseException as error:
+            await self._end(decision, start, ok=False, error=type(error).__name__)
+            raise
+        said = decision.with_(
+            phase=run.phase or decision.phase,
+            warnings=(*decision.warnings, *run.warnings),
+        )
+
+        async def finish(outcome: Outcome) -> None:
+            await self._finish(said, outcome)
+
+        return Response(
+            answer,
+            decision=said,
+            reports=(),
+            finish=finish,
+            clock=self._world.monotonic,
+            tokens=tokens,
+        )
+
+    async def _run(
+        self,
+        routed: Routed,
+        tokens: dict[str, ModelUsage],
+        *,
+        rehearse: Ask | None = None,
+    ) -> AsyncGenerator[AnswerEvent]:
+        decider, runtime = self._decider, routed.runtime
+        asking = decider.asking(routed, dry_run=False, instead=rehearse)
+        context = await runtime.context(
+            routed, Tally(asking, tokens), self._world, dry_run=rehearse is not None
+        )
+        if rehearse is not None and context.plans is not None:
+            clock = self._world.clock
+            plans = MemoryPlanStore(context.plans.capacity, context.plans.ttl_s, clock)
+            context = replace(context, plans=plans)
+        if not isinstance(runtime.router, AnsweringRouter):
+            raise decider.blame(runtime, "has no method `answer`")
+        blame = partial(decider.blame, runtime)
+        events = checked_events(runtime.router, routed.request, context, blame)
+        # A call without a recording ends the answer, whatever the router makes of it.
+        with asking.heeded():
+            async with contextlib.aclosing(events):
+                async for event in events:
+                    yield event
+
+    async def _end(self, decision: Decision, start: float, *, ok: bool, error: str = "") -> None:
+        outcome = Outcome(
+            status=200 if ok else 0,
+            ok=ok,
+            bytes_out=0,
+            duration_s=self._world.monotonic() - start,
+            error=error,
+        )
+        await self._finish(decision, outcome)
 
 
 @dataclass(slots=True)

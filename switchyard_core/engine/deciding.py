@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from functools import partial
-from random import Random
 from typing import Any, TypeVar
 
-from switchyard_core.asking import Ask, AskError, ModelCall, ModelReply, WouldAsk
+from switchyard_core.answering import Ask, AskError, ModelCall, ModelReply, WouldAsk
 from switchyard_core.decision import (
     Decision,
     DecisionWarning,
     Failure,
     Latch,
+    LatchRecord,
+    Reason,
+    ReleaseAfterSuccess,
     Remember,
     UpdateRecord,
 )
 from switchyard_core.declarations import Rewrite
-from switchyard_core.engine.asking import RouterAsk
-from switchyard_core.engine.contract import breach_of, ends_task
+from switchyard_core.engine.calling import AskTarget, RouterAsk, target_settings
 from switchyard_core.engine.housekeeping import housekeeping_mark
-from switchyard_core.engine.runtime import RouteRuntime, build_runtimes
-from switchyard_core.engine.tracing import trace_of
+from switchyard_core.engine.response import ends_task
+from switchyard_core.engine.routes import Routed, RouteRuntime, build_runtimes
 from switchyard_core.errors import (
     LatchCapacityError,
     PluginError,
@@ -33,12 +34,14 @@ from switchyard_core.errors import (
     UnknownModelError,
     UpstreamError,
 )
+from switchyard_core.identity import Identity
 from switchyard_core.plugins import PluginRegistry
-from switchyard_core.policy.model import Policy
+from switchyard_core.policy.model import Policy, Target
 from switchyard_core.request import Request
-from switchyard_core.router import RetryingRouter, RouteContext, estimate_tokens, fresh_id
+from switchyard_core.router import RetryingRouter, RouteContext, estimate_tokens
 from switchyard_core.stores import LatchStore, capacity_error
 from switchyard_core.wire import format_of
+from switchyard_core.world import World
 
 __all__ = ["Decider", "apart"]
 
@@ -56,11 +59,8 @@ class Decider:
     Args:
         policy: A policy without errors.
         registry: The plugins that it was checked with.
-        random: Source of randomness for routers.
-        clock: Seconds since the epoch, for routers.
-        new_id: Makes ids, for routers.
-        ask: Asks a target on a router's account: the request that is routed, the target, the
-            call, and the name of the route.
+        world: Randomness, time and ids, for routers.
+        ask: Asks a target on a router's account.
         kept: The routes of the policy before, whose latch stores go on; see
             :func:`build_runtimes`.
     """
@@ -70,26 +70,22 @@ class Decider:
         policy: Policy,
         registry: PluginRegistry,
         *,
-        random: Random,
-        clock: Callable[[], float],
-        ask: Callable[[Request, str, ModelCall, str], Awaitable[ModelReply]],
-        new_id: Callable[[str], str] = fresh_id,
-        kept: Mapping[str, RouteRuntime] | None = None,
+        world: World,
+        ask: AskTarget,
+        kept: Mapping[str, RouteRuntime],
     ) -> None:
         self._ask = ask
-        self._new_id = new_id
+        self._world = world
         self._policy = policy
         self._registry = registry
-        self._random = random
-        self._clock = clock
-        self.runtimes = build_runtimes(policy, registry, kept or {}, clock)
+        self.runtimes = build_runtimes(policy, registry, kept, world)
         self._by_model = {
             model: name
             for name, route in policy.routes.items()
             for model in (route.id, *route.aliases)
         }
 
-    def route_of(self, request: Request) -> RouteRuntime:
+    def runtime_for(self, request: Request) -> RouteRuntime:
         """Return the route that a request leads to, in whatever wire format it is.
 
         Raises:
@@ -109,15 +105,18 @@ class Decider:
                 runtime = self.runtimes[delegate]
         return runtime
 
-    def runtime_for(self, request: Request) -> RouteRuntime:
-        """Return the route that serves a request.
+    async def routed(self, request: Request) -> Routed:
+        """Return a request with the route that serves it, checked.
 
         Raises:
             BodyError: The body cannot be read.
             UnknownModelError: No route has the model id.
             RefusedError: The route's targets speak another wire format.
         """
-        runtime = self.route_of(request)
+        return await apart(request, partial(self._routed, request))
+
+    def _routed(self, request: Request) -> Routed:
+        runtime = self.runtime_for(request)
         served = runtime.route.wire_format
         if served is not None and served != request.wire_format:
             raise RefusedError(
@@ -128,7 +127,8 @@ class Decider:
                 param="model",
                 headers={"x-should-retry": "false"},
             )
-        return runtime
+        request.check()
+        return runtime.routed(request, housekeeping_mark(request, self._policy.housekeeping))
 
     def _unknown(self, model: str) -> UnknownModelError:
         routes = ", ".join(sorted(route.id for route in self._policy.routes.values()))
@@ -143,36 +143,27 @@ class Decider:
 
     async def decide(
         self,
-        request: Request,
+        routed: Routed,
         *,
         dry_run: bool = False,
         ask: Ask | None = None,
         admit: Callable[[Decision], object] | None = None,
     ) -> Decision:
-        """Return where a request goes; see :meth:`Engine.decide`.
+        """Return where a request goes; see :meth:`Switchyard.decide`.
 
         ``admit`` may refuse a decision before it has any effect.
         """
-        runtime = await apart(request, partial(self._opened, request))
+        request, runtime = routed.request, routed.runtime
         if runtime.answers:
-            _must_be_asked(runtime, request)
+            _must_be_asked(routed)
             ask = self._silent(runtime)
-        mark = self.mark_of(request)
         for _ in range(MAX_RACES):
-            asking = self.asking(runtime, request, dry_run=dry_run, instead=ask)
-            context = await self.context(runtime, request, mark, asking, dry_run=dry_run)
+            asking = self.asking(routed, dry_run=dry_run, instead=ask)
+            context = await runtime.context(routed, asking, self._world, dry_run=dry_run)
             if context.session.record is None:
-                await _read_ahead(runtime, request)
-            routed = await self._routed(runtime, request, context, asking)
-            if runtime.answers:
-                # No body of the caller's is sent on, so there is nothing to rewrite or to fit.
-                decision = routed.with_(
-                    rewrites=(), route=context.route, identity=context.session.identity
-                )
-            else:
-                decision = self._guard_window(self._complete(routed, request, context), request)
-            decision = decision.with_(
-                trace=trace_of(runtime, context, mark, decision, dry_run=dry_run)
+                await _read_ahead(routed)
+            decision = self._complete(
+                routed, await self._route(routed, context, asking), context, dry_run=dry_run
             )
             if admit is not None:
                 admit(decision)
@@ -184,28 +175,36 @@ class Decider:
         self._registry.notify_decision(settled, request)
         return settled
 
-    def _opened(self, request: Request) -> RouteRuntime:
-        runtime = self.runtime_for(request)
-        request.check()
-        return runtime
+    async def again(self, routed: Routed, failed: Decision, failure: Failure) -> Decision | None:
+        """Return the router's next try after a failure, ``None`` when it has none.
 
-    async def context(
-        self, runtime: RouteRuntime, request: Request, mark: str, ask: Ask, *, dry_run: bool = False
-    ) -> RouteContext:
-        """Return what a router is given for a request."""
-        return await runtime.context(
-            request,
-            housekeeping=bool(mark),
-            random=self._random,
-            clock=self._clock,
-            new_id=self._new_id,
-            ask=ask,
-            dry_run=dry_run,
+        Raises:
+            PluginError: The router broke its contract.
+        """
+        runtime, router = routed.runtime, routed.runtime.router
+        if not isinstance(router, RetryingRouter):
+            return None
+        asking = self.asking(routed, dry_run=False)
+        context = await runtime.context(routed, asking, self._world)
+        try:
+            with asking.heeded():
+                decision = await router.next(routed.request, failed, failure, context)
+        except ReplayError:
+            raise
+        except BaseException as error:
+            if ends_task(error):
+                raise
+            raise self.blame(runtime, f"failed: {type(error).__name__}: {error}") from error
+        if decision is None:
+            return None
+        self._check(runtime, decision)
+        decision = decision.with_(
+            rewrites=self._rewrites(routed.request, decision),
+            route=context.route,
+            identity=routed.identity,
+            warnings=(*decision.warnings, *runtime.unfit_identity(routed)),
         )
-
-    def mark_of(self, request: Request) -> str:
-        """Return what marks a request as a client's side call, ``""`` when nothing does."""
-        return housekeeping_mark(request, self._policy.housekeeping)
+        return await self._apply(runtime, decision, dry_run=False) or decision
 
     def _silent(self, runtime: RouteRuntime) -> Ask:
         """Return ``context.ask`` for ``route`` of an answering router, which must not ask."""
@@ -215,15 +214,14 @@ class Decider:
 
         return ask
 
-    def asking(
-        self, runtime: RouteRuntime, request: Request, *, dry_run: bool, instead: Ask | None = None
-    ) -> RouterAsk:
+    def asking(self, routed: Routed, *, dry_run: bool, instead: Ask | None = None) -> RouterAsk:
         """Return ``context.ask`` for one request; ``instead`` answers in place of a model."""
-        return RouterAsk(runtime.route, request, self._ask, dry_run=dry_run, instead=instead)
+        return RouterAsk(
+            routed.runtime.route, routed.request, self._ask, dry_run=dry_run, instead=instead
+        )
 
-    async def _routed(
-        self, runtime: RouteRuntime, request: Request, context: RouteContext, asking: RouterAsk
-    ) -> Decision:
+    async def _route(self, routed: Routed, context: RouteContext, asking: RouterAsk) -> Decision:
+        request, runtime = routed.request, routed.runtime
         body = request.body
         try:
             with asking.heeded():
@@ -238,102 +236,69 @@ class Decider:
             raise self.blame(runtime, f"failed: {type(error).__name__}: {error}") from error
         if request.body is not body or request.fields.changed:
             raise self.blame(runtime, "changed the request; it must return rewrites instead")
-        return self._checked(runtime, decision)
+        self._check(runtime, decision)
+        return decision
 
-    def _checked(self, runtime: RouteRuntime, decision: Any) -> Decision:
-        breach = breach_of(decision, self._registry.rewrites)
+    def _check(self, runtime: RouteRuntime, decision: Decision) -> None:
+        breach = _breach_of(decision, self._registry.rewrites)
+        if not breach and decision.target not in runtime.route.targets:
+            declared = ", ".join(runtime.route.targets) or "none"
+            breach = (
+                f"chose the target `{decision.target}`, which the route "
+                f"`{runtime.route.name}` does not declare (declared: {declared})"
+            )
         if breach:
             raise self.blame(runtime, breach)
-        checked: Decision = decision
-        if checked.target not in runtime.route.targets:
-            declared = ", ".join(runtime.route.targets) or "none"
-            raise self.blame(
-                runtime,
-                f"chose the target `{checked.target}`, which the route "
-                f"`{runtime.route.name}` does not declare (declared: {declared})",
-            )
-        return checked
 
     def blame(self, runtime: RouteRuntime, what: str) -> PluginError:
         """Return the error for a router that broke its contract."""
         return self._registry.fault("route_type", runtime.route.type.name, what)
 
-    def _complete(self, decision: Decision, request: Request, context: RouteContext) -> Decision:
-        """Add what the target needs of every request."""
-        target = self._policy.targets[decision.target]
-        rewrites = list(decision.rewrites)
-        names = {rewrite.name for rewrite in rewrites}
-
-        def add(name: str, **parameters: Any) -> None:
-            if name not in names:
-                rewrites.append(Rewrite(name=name, parameters=parameters))
-
-        if request.endpoint == "create":
-            if target.system_prompt is not None:
-                add("insert_system_prompt", text=target.system_prompt)
-            if target.tool_id_style is not None:
-                rewrites = [rewrite for rewrite in rewrites if rewrite.name != "remap_tool_ids"]
-                names.discard("remap_tool_ids")
-                add("remap_tool_ids", when="always", style=target.tool_id_style)
-            if target.extra_body:
-                add("target_parameters", extra_body=dict(target.extra_body))
-            if target.reasoning_effort is not None:
-                add("reasoning_effort", effort=target.reasoning_effort)
-            if not target.accepts_prefill:
-                add("end_with_user_turn")
-        add("set_model", id=target.id)
-        unfit = self.runtimes[context.route].unfit_identity(request, context.session.identity)
-        return decision.with_(
-            rewrites=tuple(rewrites),
-            route=context.route,
-            identity=context.session.identity,
-            warnings=(*decision.warnings, *unfit),
-        )
-
-    def _guard_window(self, decision: Decision, request: Request) -> Decision:
-        target = self._policy.targets[decision.target]
-        # A token count is how a client learns that a request is too large.
-        fits = request.endpoint != "create" or (
-            target.context_window is None or estimate_tokens(request) <= target.context_window
-        )
-        if fits:
-            return decision
-        size = f"about {estimate_tokens(request)} tokens, over the {target.context_window}"
-        if target.on_overflow == "reject":
-            raise RefusedError(
-                message=f"this request has {size} of the target `{target.name}`; nothing was "
-                "sent: compact the conversation and try again",
-                code="context_length_exceeded",
-                headers={"x-should-retry": "false"},
+    def _complete(
+        self, routed: Routed, decision: Decision, context: RouteContext, *, dry_run: bool
+    ) -> Decision:
+        """Add what the target needs of every request, and how the decision came about."""
+        request, runtime = routed.request, routed.runtime
+        rewrites, warnings = decision.rewrites, decision.warnings
+        if runtime.answers:
+            # No body of the caller's is sent on, so there is nothing to rewrite or to fit.
+            rewrites = ()
+        else:
+            target = self._policy.targets[decision.target]
+            rewrites = self._rewrites(request, decision)
+            warnings = (
+                *warnings,
+                *runtime.unfit_identity(routed),
+                *_overflow(target, request),
             )
-        warning = DecisionWarning(code="context_window", detail=f"the request has {size} declared")
-        return decision.with_(warnings=(*decision.warnings, warning))
+        return decision.with_(
+            rewrites=rewrites,
+            warnings=warnings,
+            route=context.route,
+            identity=routed.identity,
+            trace=_trace_of(routed, context, decision, dry_run=dry_run),
+        )
 
-    async def again(self, request: Request, failed: Decision, failure: Failure) -> Decision | None:
-        """Return the router's next try after a failure, ``None`` when it has none.
-
-        Raises:
-            PluginError: The router broke its contract.
-        """
-        runtime = self.runtimes[failed.route]
-        if not isinstance(runtime.router, RetryingRouter):
-            return None
-        mark = self.mark_of(request)
-        asking = self.asking(runtime, request, dry_run=False)
-        context = await self.context(runtime, request, mark, asking)
-        try:
-            with asking.heeded():
-                decision = await runtime.router.next(request, failed, failure, context)
-        except ReplayError:
-            raise
-        except BaseException as error:
-            if ends_task(error):
-                raise
-            raise self.blame(runtime, f"failed: {type(error).__name__}: {error}") from error
-        if decision is None:
-            return None
-        decision = self._complete(self._checked(runtime, decision), request, context)
-        return await self._apply(runtime, decision, dry_run=False) or decision
+    def _rewrites(self, request: Request, decision: Decision) -> tuple[Rewrite, ...]:
+        """Return the router's rewrites, and what the target needs of every request."""
+        target = self._policy.targets[decision.target]
+        own = list(decision.rewrites)
+        if request.endpoint == "create":
+            needs: list[Rewrite] = []
+            if target.system_prompt is not None:
+                needs.append(_rewrite("insert_system_prompt", text=target.system_prompt))
+            if target.tool_id_style is not None:
+                own = [rewrite for rewrite in own if rewrite.name != "remap_tool_ids"]
+                needs.append(_rewrite("remap_tool_ids", when="always", style=target.tool_id_style))
+            needs += target_settings(target)
+            if not target.accepts_prefill:
+                needs.append(_rewrite("end_with_user_turn"))
+            if needs:
+                asked = {rewrite.name for rewrite in own}
+                own += [rewrite for rewrite in needs if rewrite.name not in asked]
+        if all(rewrite.name != "set_model" for rewrite in own):
+            own.append(_rewrite("set_model", id=target.id))
+        return tuple(own)
 
     async def _apply(
         self, runtime: RouteRuntime, decision: Decision, *, dry_run: bool
@@ -352,10 +317,9 @@ class Decider:
                 if dry_run:
                     known = await store.get(effect.identity) is not None
                     if not known and await store.count() >= store.capacity:
-                        full = DecisionWarning(
-                            code="latch_capacity", detail=capacity_error(store.capacity).message
+                        decision = _warned(
+                            decision, "latch_capacity", capacity_error(store.capacity).message
                         )
-                        decision = decision.with_(warnings=(*decision.warnings, full))
                     continue
                 winner = await store.latch(effect.identity, effect.record)
                 if winner != effect.record:
@@ -379,11 +343,12 @@ def _is_large(body: bytes) -> bool:
     return len(body) >= LARGE_BYTES or body.count(b",") >= LARGE_COMMAS
 
 
-async def _read_ahead(runtime: RouteRuntime, request: Request) -> None:
+async def _read_ahead(routed: Routed) -> None:
     """Read and label the history of a large request apart: a router reads it where it runs.
 
     What is read is kept by the request, and what is labelled by the rules.
     """
+    runtime, request = routed.runtime, routed.request
 
     def read() -> None:
         for _ in runtime.rules.iterate(
@@ -391,19 +356,51 @@ async def _read_ahead(runtime: RouteRuntime, request: Request) -> None:
         ):
             pass
 
-    if _is_large(request.body) and runtime.route.rule_sets and not runtime.answers:
+    if runtime.route.rule_sets and not runtime.answers and _is_large(request.body):
         await asyncio.to_thread(read)
 
 
-def _must_be_asked(runtime: RouteRuntime, request: Request) -> None:
+def _must_be_asked(routed: Routed) -> None:
     """Refuse a side call about a conversation that no single model serves."""
-    if request.endpoint != "create":
+    if routed.request.endpoint != "create":
         raise RefusedError(
-            message=f"the route `{runtime.route.id}` answers by itself, with several models: it "
-            f"does not serve `{request.endpoint}`",
+            message=f"the route `{routed.runtime.route.id}` answers by itself, with several "
+            f"models: it does not serve `{routed.request.endpoint}`",
             code="endpoint_not_served",
             headers={"x-should-retry": "false"},
         )
+
+
+def _rewrite(name: str, **parameters: Any) -> Rewrite:
+    return Rewrite(name=name, parameters=parameters)
+
+
+def _overflow(target: Target, request: Request) -> tuple[DecisionWarning, ...]:
+    """Return a warning for a request that is over the target's window.
+
+    Raises:
+        RefusedError: The target is to get no such request.
+    """
+    # A token count is how a client learns that a request is too large.
+    if request.endpoint != "create" or target.context_window is None:
+        return ()
+    estimate = estimate_tokens(request)
+    if estimate <= target.context_window:
+        return ()
+    size = f"about {estimate} tokens, over the {target.context_window}"
+    if target.on_overflow == "reject":
+        raise RefusedError(
+            message=f"this request has {size} of the target `{target.name}`; nothing was "
+            "sent: compact the conversation and try again",
+            code="context_length_exceeded",
+            headers={"x-should-retry": "false"},
+        )
+    return (DecisionWarning(code="context_window", detail=f"the request has {size} declared"),)
+
+
+def _warned(decision: Decision, code: str, detail: str) -> Decision:
+    warning = DecisionWarning(code=code, detail=detail)
+    return decision.with_(warnings=(*decision.warnings, warning))
 
 
 async def _remember(store: LatchStore, effect: Remember, decision: Decision) -> Decision:
@@ -413,10 +410,127 @@ async def _remember(store: LatchStore, effect: Remember, decision: Decision) -> 
     try:
         await store.latch(effect.identity, effect.record)
     except LatchCapacityError:
-        full = DecisionWarning(
-            code="memory_full",
-            detail=f"all {store.capacity} session slots of this route are taken: nothing is "
+        return _warned(
+            decision,
+            "memory_full",
+            f"all {store.capacity} session slots of this route are taken: nothing is "
             "remembered for this session",
         )
-        return decision.with_(warnings=(*decision.warnings, full))
     return decision
+
+
+_FIELDS: tuple[tuple[str, type, str], ...] = (
+    ("target", str, "a string"),
+    ("phase", str, "a string"),
+    ("reason", Reason, "a Reason of strings"),
+    ("rewrites", tuple, "a tuple of Rewrite"),
+    ("warnings", tuple, "a tuple of DecisionWarning"),
+    ("effects", tuple, "a tuple of effects on identities"),
+    ("trace", Mapping, "a mapping"),
+)
+
+
+def _breach_of(decision: Any, rewrites: Mapping[str, object]) -> str:
+    """Return what is wrong with the types of a router's decision, ``""`` when nothing is.
+
+    Args:
+        decision: What the router returned.
+        rewrites: The rewrites that installed plugins give, by name.
+
+    Returns:
+        The end of a sentence that begins with the router; never a value of the decision, but
+        for the name of an unknown rewrite.
+    """
+    # One function with loops in it: this runs on every request.
+    if not isinstance(decision, Decision):
+        return f"returned {type(decision).__name__}, not a Decision"
+    wrong = next((f for f in _FIELDS if not isinstance(getattr(decision, f[0]), f[1])), None)
+    if wrong is None:
+        wrong = _wrong_inside(decision)
+    if wrong is not None:
+        found = type(getattr(decision, wrong[0])).__name__
+        return f"returned a Decision whose `{wrong[0]}` is {found}, not {wrong[2]}"
+    for rewrite in decision.rewrites:
+        if rewrite.name not in rewrites:
+            known = ", ".join(sorted(rewrites))
+            return (
+                f"asked for the rewrite `{rewrite.name}`, which no installed plugin gives "
+                f"(known: {known})"
+            )
+    return ""
+
+
+def _wrong_inside(decision: Decision) -> tuple[str, type, str] | None:
+    """Return the field that holds what it must not, ``None`` without one."""
+    reason, (_, _, of_reason, of_rewrites, of_warnings, of_effects, _) = decision.reason, _FIELDS
+    if not isinstance(reason.facts, Mapping):
+        return of_reason
+    for text in (reason.code, reason.detail, *reason.facts, *reason.facts.values()):
+        if not isinstance(text, str):
+            return of_reason
+    for rewrite in decision.rewrites:
+        if not (
+            isinstance(rewrite, Rewrite)
+            and isinstance(rewrite.name, str)
+            and isinstance(rewrite.parameters, Mapping)
+        ):
+            return of_rewrites
+    for warning in decision.warnings:
+        if not (
+            isinstance(warning, DecisionWarning)
+            and isinstance(warning.code, str)
+            and isinstance(warning.detail, str)
+        ):
+            return of_warnings
+    for effect in decision.effects:
+        if not (isinstance(effect, _EFFECTS) and isinstance(effect.identity, Identity)) or not (
+            isinstance(effect, ReleaseAfterSuccess) or isinstance(effect.record, LatchRecord)
+        ):
+            return of_effects
+    return None
+
+
+_EFFECTS = (Latch, UpdateRecord, Remember, ReleaseAfterSuccess)
+
+
+def _trace_of(
+    routed: Routed, context: RouteContext, decision: Decision, *, dry_run: bool
+) -> dict[str, Any]:
+    """Return how a decision came about, as plain data."""
+    identity, record = routed.identity, context.session.record
+    route = routed.runtime.route
+    trace: dict[str, Any] = {
+        "route": route.id,
+        "route_type": route.type.name,
+        "identity": None,
+        "housekeeping": routed.mark,
+        "final": context.session.final,
+        "latched_before": record is not None,
+        "latched_after": record is not None
+        or any(isinstance(effect, Latch) for effect in decision.effects),
+        "calls": None,
+        **decision.trace,
+    }
+    if identity is not None:
+        trace["identity"] = {
+            "session": identity.session,
+            "agent": identity.agent,
+            "source": identity.source,
+            "agent_source": identity.agent_source,
+        }
+    if context.mutations.scanned:
+        # An explanation lists every call; a request is not held up for those behind the first.
+        verdicts = context.mutations.verdicts if dry_run else context.mutations.labelled
+        trace["calls"] = [
+            {
+                "tool": verdict.tool,
+                "call": verdict.call_path,
+                "label": verdict.label,
+                "rule_set": verdict.rule_set,
+                "rule": verdict.rule,
+                "word": verdict.word,
+                "detail": verdict.detail,
+            }
+            for verdict in verdicts
+        ]
+    return trace

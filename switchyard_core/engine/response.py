@@ -7,14 +7,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Self
 
-from switchyard_core.asking import ModelUsage
+from switchyard_core.answering import ModelUsage
 from switchyard_core.decision import Decision
 from switchyard_core.rewrites import RewriteReport
 from switchyard_core.upstream.base import UpstreamResponse
 from switchyard_core.upstream.encoding import Decoder, EncodingError, content_encoding
 from switchyard_core.wire.watching import StreamWatch
 
-__all__ = ["Outcome", "Response", "succeeded"]
+__all__ = ["Outcome", "Response", "ends_task", "succeeded"]
 
 # Maximum size of an encoded stream that is watched, once decoded.
 _WATCHED_BYTES = 64 * 1024 * 1024
@@ -23,6 +23,19 @@ _WATCHED_BYTES = 64 * 1024 * 1024
 def succeeded(status: int) -> bool:
     """Return whether a provider's status is a success; a redirect is not, nobody follows it."""
     return 200 <= status < 300
+
+
+def ends_task(error: BaseException) -> bool:
+    """Return whether an exception is how the host ends this task, and no fault of what ran in it.
+
+    A plugin may raise anything, ``SystemExit`` and a ``CancelledError`` of its own too. Only a
+    task that somebody asked to end, and a generator that is closed, are to be left alone; the
+    class of the error does not tell the one from the other.
+    """
+    if isinstance(error, Exception):
+        return False
+    task = asyncio.current_task()
+    return isinstance(error, GeneratorExit) or (task is not None and task.cancelling() > 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

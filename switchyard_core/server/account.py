@@ -8,13 +8,11 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from switchyard_core.asking import ModelUsage
+from switchyard_core.answering import ModelUsage
 from switchyard_core.decision import Decision, Latch
 from switchyard_core.declarations import WireFormat
-from switchyard_core.engine import Rewritten
-from switchyard_core.engine.contract import ends_task
-from switchyard_core.engine.known import Known
-from switchyard_core.engine.response import succeeded
+from switchyard_core.engine.response import ends_task, succeeded
+from switchyard_core.engine.routes import RequestFacts
 from switchyard_core.errors import RequestError, UpstreamError
 from switchyard_core.identity import Identity
 from switchyard_core.server.bodies import BodyLog
@@ -22,6 +20,7 @@ from switchyard_core.server.exchange import ClientGoneError, Exchange
 from switchyard_core.server.metrics import Metrics
 from switchyard_core.server.problems import problem_of
 from switchyard_core.server.tokens import AnswerTrace
+from switchyard_core.upstream.base import Outgoing
 
 __all__ = ["GONE_STATUS", "LOG", "Account"]
 
@@ -54,7 +53,7 @@ class Account:
         read: Whether its body was read.
         client: The client that it was passed on with, ``""`` for none.
         decision: The decision carried out last.
-        known: What is known of a request that was refused before there was a decision.
+        facts: What could be read of a request that was refused before there was a decision.
         sent_at: When the first outgoing request was ready.
         own: Seconds of our own before the answer began.
         tries: Outgoing requests so far.
@@ -76,7 +75,7 @@ class Account:
     read: bool = False
     client: str = ""
     decision: Decision | None = None
-    known: Known = field(default_factory=Known)
+    facts: RequestFacts = field(default_factory=RequestFacts)
     sent_at: float = 0.0
     own: float | None = None
     tries: int = 0
@@ -95,14 +94,14 @@ class Account:
         if self.bodies is not None:
             self.number = self.bodies.incoming(body)
 
-    def sending(self, decision: Decision, rewritten: Rewritten) -> None:
+    def sending(self, decision: Decision, outgoing: Outgoing) -> None:
         """Note an outgoing request."""
         self.decision = decision
         self.tries += 1
         if self.tries == 1:
             self.sent_at = self.clock()
         if self.bodies is not None:
-            self.bodies.outgoing(self.number, self.tries, rewritten.outgoing.body)
+            self.bodies.outgoing(self.number, self.tries, outgoing.body)
 
     def answered(self, decision: Decision) -> None:
         """Note that the provider's answer begins."""
@@ -153,7 +152,7 @@ class Account:
 
     @property
     def _route(self) -> str:
-        return self.decision.route if self.decision is not None else self.known.route
+        return self.decision.route if self.decision is not None else self.facts.route
 
     def _count_tokens(self, metrics: Metrics) -> list[tuple[str, object]]:
         if self.tokens is not None:
@@ -207,10 +206,10 @@ class Account:
             if decision.warnings:
                 fields.append(("warning", ",".join(w.code for w in decision.warnings)))
             return fields
-        known = self.known
-        fields = [("model", known.model[:_MODEL_CHARS])] if known.model else []
-        if known.route:
-            fields += [("route", known.route), ("identity", _digest(known.identity))]
+        facts = self.facts
+        fields = [("model", facts.model[:_MODEL_CHARS])] if facts.model else []
+        if facts.route:
+            fields += [("route", facts.route), ("identity", _digest(facts.identity))]
         return fields
 
     def _ended(self, status: int, seconds: float, error: str) -> list[tuple[str, object]]:

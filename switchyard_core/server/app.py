@@ -10,11 +10,10 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from switchyard_core.declarations import WireFormat
-from switchyard_core.engine import Engine
-from switchyard_core.engine.contract import ends_task
+from switchyard_core.engine.response import ends_task
 from switchyard_core.errors import RequestError
 from switchyard_core.jsonio.tree import encode
 from switchyard_core.request import Endpoint
@@ -32,6 +31,9 @@ from switchyard_core.server.problems import caller_format, fail
 from switchyard_core.server.routed import RoutedCalls
 from switchyard_core.version import VERSION
 from switchyard_core.wire.endpoints import endpoint_of
+
+if TYPE_CHECKING:
+    from switchyard_core.switchyard import Switchyard
 
 __all__ = ["DEFAULT_MAX_BODY", "SwitchyardApp"]
 
@@ -57,7 +59,7 @@ class _Page:
 class _Version:
     """A policy that is served, and how many requests are running on it."""
 
-    engine: Engine
+    engine: Switchyard
     models: dict[str, dict[str, Any]]
     routed: RoutedCalls
     running: int = 0
@@ -83,7 +85,7 @@ class SwitchyardApp:
 
     def __init__(
         self,
-        engine: Engine,
+        engine: Switchyard,
         *,
         max_body: int = DEFAULT_MAX_BODY,
         server_key: str | None = None,
@@ -115,24 +117,24 @@ class SwitchyardApp:
         self._model_page = _Page("models", "GET", self._model)
 
     @property
-    def engine(self) -> Engine:
+    def engine(self) -> Switchyard:
         """What decides and calls for requests that come now."""
         return self._version.engine
 
-    async def replace(self, engine: Engine) -> None:
+    async def replace(self, engine: Switchyard) -> None:
         """Serve requests that come from now on with another engine.
 
         Those that are running end with the one they began with; connections that only that one
         needs are closed after the last of them.
 
         Args:
-            engine: A :meth:`~switchyard_core.engine.Engine.successor` of the present one.
+            engine: A :meth:`~switchyard_core.switchyard.Switchyard.successor` of the present one.
         """
         before, self._version = self._version, self._serving(engine)
         self._ending.append(before)
         await self._retire(before)
 
-    def _serving(self, engine: Engine) -> _Version:
+    def _serving(self, engine: Switchyard) -> _Version:
         return _Version(
             engine=engine,
             models=models_of(engine.policy),
@@ -241,7 +243,7 @@ class SwitchyardApp:
     async def _read(self, exchange: Exchange) -> bytes:
         return await exchange.read(self._max_body, self.limits.body_timeout_s)
 
-    async def _other(self, account: Account, engine: Engine) -> None:
+    async def _other(self, account: Account, engine: Switchyard) -> None:
         """Serve what is no call to a model."""
         exchange = account.exchange
         if exchange.method == "HEAD":

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from switchyard_core.declarations import WIRE_FORMATS, WireFormat
-from switchyard_core.engine import Engine
-from switchyard_core.engine.questions import explain_or_ask
 from switchyard_core.errors import BodyError
+from switchyard_core.explain.explanation import explain_or_ask
 from switchyard_core.jsonio.tree import JsonTextError, ObjectText, encode, loads
 from switchyard_core.request import Request
+
+if TYPE_CHECKING:
+    from switchyard_core.switchyard import Switchyard
 
 __all__ = ["answer_decision"]
 
 _KEYS = ("input_format", "request", "headers")
 
 
-async def answer_decision(engine: Engine, body: bytes) -> bytes:
+async def answer_decision(engine: Switchyard, body: bytes) -> bytes:
     """Return the explanation as JSON; of a router that asks a model, what it would ask.
 
     Args:

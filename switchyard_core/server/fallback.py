@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from switchyard_core.declarations import WireFormat
-from switchyard_core.engine import Engine
-from switchyard_core.engine.outgoing import forwarded_headers
+from switchyard_core.engine.calling import forwarded_headers
 from switchyard_core.errors import RequestError
 from switchyard_core.jsonio.tree import encode
 from switchyard_core.server.exchange import Exchange
 from switchyard_core.server.relay import relay
 from switchyard_core.upstream.base import Outgoing
+
+if TYPE_CHECKING:
+    from switchyard_core.switchyard import Switchyard
 
 __all__ = ["METHODS", "check_passable", "pass_on"]
 
@@ -71,7 +74,7 @@ def _stays_below(path: str) -> bool:
 
 async def pass_on(
     exchange: Exchange,
-    engine: Engine,
+    engine: Switchyard,
     name: str,
     body: bytes,
     wire_format: WireFormat,
@@ -122,5 +125,5 @@ async def pass_on(
         }
         await exchange.respond(200, encode(told))
         return None
-    answer = await engine.call(client, outgoing, exchange.headers)
+    answer = await engine.upstreams.call(client, outgoing, exchange.headers)
     return await relay(exchange, answer, (), wire_format)

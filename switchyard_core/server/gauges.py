@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from switchyard_core.engine.runtime import RouteRuntime
+from switchyard_core.engine.routes import RouteRuntime
 from switchyard_core.server.metrics import Gauge
 
 __all__ = ["route_gauges"]

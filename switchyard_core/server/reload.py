@@ -12,11 +12,15 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from switchyard_core.engine import Engine, script_findings
+from switchyard_core.engine.calling import script_findings
 from switchyard_core.errors import Finding, PluginError
 from switchyard_core.policy import Policy, check_policy
 from switchyard_core.server.app import SwitchyardApp
+
+if TYPE_CHECKING:
+    from switchyard_core.switchyard import Switchyard
 
 __all__ = ["POLL_S", "Reloader", "policy_changes"]
 
@@ -120,7 +124,7 @@ class Reloader:
         self._say(f"not reloaded {self._config}: {why}; the policy from before goes on")
         return False
 
-    def _load(self, before: Engine) -> _Loaded:
+    def _load(self, before: Switchyard) -> _Loaded:
         result = check_policy(self._config, before.registry, environ=self._environ)
         findings = [*result.findings]
         policy = result.policy
@@ -146,7 +150,7 @@ class Reloader:
 class _Loaded:
     """What reading a policy gave: an engine unless it has errors, and the files it stands in."""
 
-    engine: Engine | None
+    engine: Switchyard | None
     findings: tuple[Finding, ...]
     files: frozenset[Path]
 
@@ -195,7 +199,7 @@ def _differences(word: str, old: Mapping[str, object], new: Mapping[str, object]
     yield from (f"changed  {word} `{name}`" for name in both if old[name] != new[name])
 
 
-async def _latch_notes(before: Engine, after: Engine) -> list[str]:
+async def _latch_notes(before: Switchyard, after: Switchyard) -> list[str]:
     """Return a line for each route whose latches did not simply go on."""
     lines = []
     for name, runtime in after.runtimes.items():

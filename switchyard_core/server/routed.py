@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from switchyard_core.decision import Decision
-from switchyard_core.engine import Engine, Response
-from switchyard_core.engine.questions import Question, explain_or_ask
-from switchyard_core.engine.response import succeeded
+from switchyard_core.engine.response import Response, succeeded
+from switchyard_core.explain.explanation import Question, explain_or_ask
 from switchyard_core.jsonio.tree import encode
 from switchyard_core.request import Endpoint, Request
 from switchyard_core.server.account import Account
 from switchyard_core.server.metrics import Metrics
 from switchyard_core.server.relay import relay
 from switchyard_core.server.tokens import AnswerTrace
+
+if TYPE_CHECKING:
+    from switchyard_core.switchyard import Switchyard
 
 __all__ = ["RoutedCalls"]
 
@@ -25,7 +29,7 @@ class RoutedCalls:
         dry_run: Answer with the explanation instead of calling.
     """
 
-    def __init__(self, engine: Engine, metrics: Metrics, *, dry_run: bool = False) -> None:
+    def __init__(self, engine: Switchyard, metrics: Metrics, *, dry_run: bool = False) -> None:
         self._engine = engine
         self._metrics = metrics
         self._dry_run = dry_run
@@ -63,7 +67,7 @@ class RoutedCalls:
                     await self._call(account, request)
         except BaseException:
             if account.decision is None:
-                account.known = self._engine.known(request)
+                account.facts = self._engine.facts_of(request)
             raise
         finally:
             self._metrics.active -= 1

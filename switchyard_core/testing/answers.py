@@ -9,10 +9,16 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from switchyard_core.answers import Announced, AnswerEvent
-from switchyard_core.asking import AskError, ModelCall, ModelReply, ModelUsage
+from switchyard_core.answering import (
+    Announced,
+    AnswerEvent,
+    AskError,
+    ModelCall,
+    ModelReply,
+    ModelUsage,
+)
 from switchyard_core.declarations import WireFormat
-from switchyard_core.engine.asking import Asker
+from switchyard_core.engine.calling import Upstreams
 from switchyard_core.request import Request
 from switchyard_core.scripted import Player, Script, Scripted, Turn
 from switchyard_core.scripted.script import Call as ScriptedCall
@@ -64,7 +70,7 @@ class Questions:
     """Keeps the calls that routers ask for, and plays replies to them.
 
     Args:
-        asker: Writes the calls, and makes them when there are no replies.
+        upstreams: Writes the calls, and makes them when there are no replies.
         answers: The replies, ``None`` to make the calls.
         sent: Everything that was sent; a call that is answered from here is added to it.
 
@@ -74,11 +80,11 @@ class Questions:
     """
 
     def __init__(
-        self, asker: Asker, answers: CannedAnswers | None, sent: MutableSequence[Outgoing]
+        self, upstreams: Upstreams, answers: CannedAnswers | None, sent: MutableSequence[Outgoing]
     ) -> None:
         self.calls: list[AskedCall] = []
         self.missing: AssertionError | None = None
-        self._asker = asker
+        self._upstreams = upstreams
         self._answers = answers
         self._sent = sent
         self._played: dict[str, int] = {}
@@ -94,7 +100,7 @@ class Questions:
         number = len(self.calls)
         self.calls.append(AskedCall(target=name, call=call, outgoing=outgoing))
         if self._answers is None:
-            reply = await self._asker.ask(request, name, call, route)
+            reply = await self._upstreams.ask(request, name, call, route)
         else:
             self._sent.append(outgoing)
             reply = complete_reply(await self._reply(self._answers, name, call), outgoing)
@@ -103,7 +109,7 @@ class Questions:
 
     def outgoing(self, request: Request, name: str, call: ModelCall, route: str = "") -> Outgoing:
         """Return what is sent for a call, without a credential; nothing is asked."""
-        return self._asker.outgoing(request, name, call, route)
+        return self._upstreams.question(request, name, call, route)
 
     async def _reply(self, answers: CannedAnswers, name: str, call: ModelCall) -> CannedReply:
         if callable(answers):

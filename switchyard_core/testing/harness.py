@@ -17,21 +17,22 @@ from typing import Any, Literal, Self
 import httpx
 
 from switchyard_core.decision import Decision
-from switchyard_core.engine import Engine, Upstreams
-from switchyard_core.engine.asking import Asker
+from switchyard_core.engine.calling import Upstreams
 from switchyard_core.errors import PolicyError, RequestError, UpstreamError
 from switchyard_core.hookspecs import PROJECT
 from switchyard_core.plugins import PluginRegistry, builtins
-from switchyard_core.policy import Client, Policy, load_policy, load_policy_text
+from switchyard_core.policy import Policy, load_policy, load_policy_text
 from switchyard_core.replay import Replay
 from switchyard_core.request import Request
 from switchyard_core.rewrites import RewriteReport
 from switchyard_core.server.app import SwitchyardApp
+from switchyard_core.switchyard import Switchyard
 from switchyard_core.testing.answers import Answered, CannedAnswers, Questions
 from switchyard_core.testing.provider import FakeReply, FakeUpstream
-from switchyard_core.upstream.base import Outgoing, UpstreamResponse
+from switchyard_core.upstream.base import Outgoing
 from switchyard_core.wire import format_of
 from switchyard_core.workbench import Explanation, explain
+from switchyard_core.world import World
 
 __all__ = ["NOW", "Harness", "Routed", "Served", "registry_of"]
 
@@ -200,21 +201,30 @@ class Harness:
         self.upstream = upstream if upstream is not None else FakeUpstream(*replies)
         self.random = Random(seed)  # noqa: S311  # no secrets
         self.policy = _load(policy, registry)
-        asker = Asker(self.policy.targets, registry.rewrites, self._send)
-        self.asked = Questions(asker, answers, self.upstream.requests)
         numbers = count(1)
         keys = [client.api_key_env for client in self.policy.clients.values()]
-        # Which run a body was sent for; the requests keep the bodies, and so their ids.
-        self._runs: dict[int, object] = {}
-        self.engine = Engine(
-            self.policy,
-            registry,
-            upstreams=Upstreams(self.policy.clients, lambda _client: self.upstream, replay=replay),
+        world = World(
             environ={key: "test-key" for key in keys if key is not None},
             random=self.random,
             clock=lambda: self.now,
             monotonic=lambda: 0.0,
             new_id=lambda prefix: f"{prefix}_{next(numbers):024x}",
+        )
+        upstreams = Upstreams(
+            self.policy,
+            registry.rewrites,
+            world,
+            connect=lambda _client: self.upstream,
+            replay=replay,
+        )
+        self.asked = Questions(upstreams, answers, self.upstream.requests)
+        # Which run a body was sent for; the requests keep the bodies, and so their ids.
+        self._runs: dict[int, object] = {}
+        self.engine = Switchyard(
+            self.policy,
+            registry,
+            world=world,
+            upstreams=upstreams,
             ask=self.asked.ask,
         )
 
@@ -250,7 +260,7 @@ class Harness:
         before, run = len(self.upstream.requests), object()
         async with await self.engine.handle(
             request,
-            sent=lambda _, rewritten: self._runs.update({id(rewritten.outgoing.body): run}),
+            sent=lambda _, outgoing: self._runs.update({id(outgoing.body): run}),
         ) as response:
             answer = await response.read()
         # Other requests may run at the same time: what was sent for them is not this one's.
@@ -340,7 +350,7 @@ class Harness:
         """
         before = len(self.asked.calls)
         try:
-            events = [event async for event in self.engine.answers.events(request)]
+            events = [event async for event in self.engine.answer(request)]
         except Exception as error:
             if self.asked.missing is not None:
                 raise self.asked.missing from error
@@ -369,9 +379,6 @@ class Harness:
             raise AssertionError(msg) from error
         msg = f"the request was not refused: it went to `{routed.decision.target}`"
         raise AssertionError(msg)
-
-    async def _send(self, request: Request, client: Client, outgoing: Outgoing) -> UpstreamResponse:
-        return await self.engine.call(client, outgoing, request.headers)
 
     async def aclose(self) -> None:
         """Close the connections."""

@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from pydantic import BaseModel, ValidationError
 
-from switchyard_core.asking import RequestedCall, ToolOutput, ToolSpec
+from switchyard_core.answering import RequestedCall, ToolOutput, ToolSpec
 from switchyard_core.declarations import Tool
 from switchyard_core.tools import wording
 from switchyard_core.tools.describing import spec_of

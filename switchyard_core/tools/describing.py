@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from switchyard_core.asking import ToolSpec
+from switchyard_core.answering import ToolSpec
 from switchyard_core.declarations import Tool
 
 __all__ = ["spec_of"]

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, Self
 
 from switchyard_core.declarations import WireFormat
+from switchyard_core.rewrites import RewriteReport
 
 __all__ = ["Outgoing", "Upstream", "UpstreamResponse"]
 
@@ -33,6 +34,7 @@ class Outgoing:
         query: Query string as the caller sent it, without ``?``.
         route: Name of the route that it is for, ``""`` for none.
         role: What the call is for, one word, such as a phase; ``""`` when nobody says.
+        reports: What each rewrite changed in the caller's body.
     """
 
     wire_format: WireFormat
@@ -48,6 +50,7 @@ class Outgoing:
     # For logs and the names of recordings: no provider gets them.
     route: str = ""
     role: str = ""
+    reports: tuple[RewriteReport, ...] = field(default=(), repr=False)
 
 
 class UpstreamResponse:

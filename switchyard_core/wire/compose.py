@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from switchyard_core.asking import ModelCall, ToolSpec
+from switchyard_core.answering import ModelCall, ToolSpec
 from switchyard_core.declarations import WireFormat
 from switchyard_core.jsonio.tree import encode
 from switchyard_core.wire.items import user_item

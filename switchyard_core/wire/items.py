@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from switchyard_core.asking import ToolOutput
+from switchyard_core.answering import ToolOutput
 from switchyard_core.conversation import Image
 from switchyard_core.declarations import WireFormat
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from switchyard_core.asking import ModelReply, ModelUsage, RequestedCall
+from switchyard_core.answering import ModelReply, ModelUsage, RequestedCall
 from switchyard_core.declarations import WireFormat
 from switchyard_core.jsonio.tree import JsonTextError, ObjectText, encode, loads
 from switchyard_core.wire.items import assistant_item

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import tomli
 
-from switchyard_core.asking import ModelCall, ToolSpec
+from switchyard_core.answering import ModelCall, ToolSpec
 from switchyard_core.declarations import WireFormat
 from switchyard_core.jsonio.tree import encode
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
-from switchyard_core.asking import ModelReply, ToolOutput
+from switchyard_core.answering import ModelReply, ToolOutput
 from switchyard_core.conversation import Image
 from switchyard_core.declarations import WireFormat
 from switchyard_core.jsonio.tree import ArrayText

@@ -13,15 +13,16 @@ from pathlib import Path
 from random import Random
 from typing import Literal
 
-from switchyard_core.engine import Engine, script_findings
-from switchyard_core.engine.explanation import Explanation
-from switchyard_core.engine.questions import Question, explain_or_ask
+from switchyard_core.engine.calling import script_findings
 from switchyard_core.errors import Finding, PluginError, PolicyError, RequestError
+from switchyard_core.explain.explanation import Explanation, Question, explain_or_ask
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.policy import Policy, load_policy
+from switchyard_core.switchyard import Switchyard
 from switchyard_core.workbench.case_file import Case, CaseFile, Step, lost, policy_of, read_cases
 from switchyard_core.workbench.coverage import Coverage
 from switchyard_core.workbench.expectations import differences
+from switchyard_core.world import World
 
 __all__ = ["CaseResult", "FileResult", "Mismatch", "State", "run_cases", "run_file"]
 
@@ -159,13 +160,15 @@ async def _run(
     where = file.where(case.location)
     try:
         numbers = count(1)
-        engine = Engine(
+        engine = Switchyard(
             policy,
             registry,
-            environ={},
-            random=Random(_SEED),  # noqa: S311  # lots that can be drawn again
-            clock=lambda: 0.0,
-            new_id=lambda prefix: f"{prefix}_{next(numbers):024x}",
+            world=World(
+                environ={},
+                random=Random(_SEED),  # noqa: S311  # lots that can be drawn again
+                clock=lambda: 0.0,
+                new_id=lambda prefix: f"{prefix}_{next(numbers):024x}",
+            ),
         )
         for number, step in enumerate(case.before, 1):
             trouble = await _earlier(engine, step, seen)
@@ -197,11 +200,13 @@ async def _run(
     return CaseResult(name=case.name, where=where, state=state, mismatches=mismatches, story=story)
 
 
-async def _decide(engine: Engine, step: Step, seen: _Seen) -> Explanation | Question | RequestError:
+async def _decide(
+    engine: Switchyard, step: Step, seen: _Seen
+) -> Explanation | Question | RequestError:
     try:
         found = await explain_or_ask(engine, step.request, step.replies, dry_run=False)
     except RequestError as error:
-        name = engine.known(step.request).route
+        name = engine.facts_of(step.request).route
         if name:
             seen.routes.add(name)
         return error
@@ -209,7 +214,7 @@ async def _decide(engine: Engine, step: Step, seen: _Seen) -> Explanation | Ques
     return found
 
 
-async def _earlier(engine: Engine, step: Step, seen: _Seen) -> str:
+async def _earlier(engine: Switchyard, step: Step, seen: _Seen) -> str:
     """Decide an earlier request; return why it was not served, ``""`` if it was."""
     found = await _decide(engine, step, seen)
     if isinstance(found, RequestError):

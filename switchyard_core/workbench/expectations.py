@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from switchyard_core.engine.explanation import Explanation
 from switchyard_core.errors import RequestError
+from switchyard_core.explain.explanation import Explanation
 from switchyard_core.jsonio.path import compile_path
 from switchyard_core.policy.positions import Location
 from switchyard_core.workbench.case_models import ExpectModel

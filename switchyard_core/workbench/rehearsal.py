@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from switchyard_core.decision import Latch, LatchRecord, ReleaseAfterSuccess, Remember, UpdateRecord
-from switchyard_core.engine import Engine
-from switchyard_core.engine.explanation import Explanation
-from switchyard_core.engine.questions import Question, explain_or_ask
 from switchyard_core.errors import LatchCapacityError, RequestError
+from switchyard_core.explain.explanation import Explanation, Question, explain_or_ask
 from switchyard_core.identity import Identity
 from switchyard_core.request import Request
 from switchyard_core.stores import LatchStore, capacity_error
+from switchyard_core.switchyard import Switchyard
 
 __all__ = ["Rehearsal", "RehearsalStore", "Rehearsed"]
 
@@ -39,10 +38,12 @@ class Rehearsal:
     Args:
         engine: What decides; neither it nor its latch stores are changed, and nobody is called.
         replies: Texts of replies by target, as for
-            :func:`~switchyard_core.engine.questions.explain_or_ask`.
+            :func:`~switchyard_core.explain.explanation.explain_or_ask`.
     """
 
-    def __init__(self, engine: Engine, replies: Mapping[str, Sequence[str]] | None = None) -> None:
+    def __init__(
+        self, engine: Switchyard, replies: Mapping[str, Sequence[str]] | None = None
+    ) -> None:
         self._engine = engine.successor(engine.policy)
         self._replies = replies
         for runtime in self._engine.runtimes.values():

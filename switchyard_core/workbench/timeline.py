@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 from typing import Any
 
-from switchyard_core.engine.questions import Question
+from switchyard_core.explain.explanation import Question
 from switchyard_core.workbench.rehearsal import Rehearsed
 
 __all__ = ["Entry", "Timeline", "entry_of"]

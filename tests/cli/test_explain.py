@@ -189,7 +189,7 @@ def test_explain_with_plugins_that_do_not_fit_exits_2(explain, monkeypatch):
     def refuse(*_, **__):
         raise PluginError("the plugin does not fit")
 
-    monkeypatch.setattr("switchyard_core.facade.Engine", refuse)
+    monkeypatch.setattr("switchyard_core.switchyard.Switchyard.__init__", refuse)
     result = explain(CONTENT)
     assert (result.exit_code, result.output) == (2, "error: the plugin does not fit\n")
 

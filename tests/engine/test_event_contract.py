@@ -20,7 +20,7 @@ from switchyard_core import (
     TextDelta,
     Usage,
 )
-from switchyard_core.engine.event_contract import breach_of_event
+from switchyard_core.engine.events import breach_of_event
 from switchyard_core.testing import Harness
 from tests.support.cases import each_of
 from tests.support.telling import POLICY, Teller, request, section

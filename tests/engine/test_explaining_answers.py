@@ -10,10 +10,11 @@ from click.testing import CliRunner
 
 from switchyard_core import WIRE_FORMATS, Request, WireFormat
 from switchyard_core.cli import cli
-from switchyard_core.engine import Engine
-from switchyard_core.engine.questions import AnswerExplanation, explain_or_ask
+from switchyard_core.explain.explanation import AnswerExplanation, explain_or_ask
 from switchyard_core.policy import load_policy
+from switchyard_core.switchyard import Switchyard
 from switchyard_core.testing import conversation, registry_of
+from switchyard_core.world import World
 from tests.support.policies import PLUGINS
 
 POLICY = Path(__file__).parents[2] / "policies/planner_executor.toml"
@@ -29,9 +30,9 @@ PLAN = json.dumps(
 
 
 @pytest.fixture
-def engine() -> Engine:
+def engine() -> Switchyard:
     registry = registry_of(PLUGINS)
-    return Engine(load_policy(POLICY, registry), registry, environ={})
+    return Switchyard(load_policy(POLICY, registry), registry, world=World(environ={}))
 
 
 def asked(wire_format: WireFormat) -> Request:
@@ -40,7 +41,7 @@ def asked(wire_format: WireFormat) -> Request:
 
 @pytest.mark.parametrize("wire_format", WIRE_FORMATS)
 async def test_explanation_ends_at_the_first_question(
-    engine: Engine, wire_format: WireFormat
+    engine: Switchyard, wire_format: WireFormat
 ) -> None:
     found = await explain_or_ask(engine, asked(wire_format))
 
@@ -56,7 +57,7 @@ async def test_explanation_ends_at_the_first_question(
     assert "| a gift" in text
 
 
-async def test_replies_carry_it_on_and_at_last_to_the_answer(engine: Engine) -> None:
+async def test_replies_carry_it_on_and_at_last_to_the_answer(engine: Switchyard) -> None:
     request = asked("openai_chat")
 
     half = await explain_or_ask(engine, request, {"planner": [PLAN]})
@@ -77,7 +78,7 @@ async def test_replies_carry_it_on_and_at_last_to_the_answer(engine: Engine) -> 
     assert text.count("asked     executor: ") == 2
 
 
-async def test_plan_that_would_wait_is_forgotten(engine: Engine) -> None:
+async def test_plan_that_would_wait_is_forgotten(engine: Switchyard) -> None:
     body = {
         "model": "switchyard/shop",
         "messages": [{"role": "user", "content": "a gift"}],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from switchyard_core import Headers, RequestError
-from switchyard_core.engine.outgoing import credential, forwarded_headers
+from switchyard_core.engine.calling import credential, forwarded_headers
 from switchyard_core.policy import Client
 from tests.support.cases import each_of
 

@@ -7,8 +7,7 @@ import json
 import pytest
 
 from switchyard_core import ModelCall
-from switchyard_core.engine.explanation import Explanation
-from switchyard_core.engine.questions import Question, explain_or_ask
+from switchyard_core.explain.explanation import Explanation, Question, explain_or_ask
 from switchyard_core.server.app import SwitchyardApp
 from switchyard_core.testing import Harness, conversation
 from tests.support.policies import PLUGINS, one_route, one_route_harness

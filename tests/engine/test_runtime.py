@@ -17,9 +17,9 @@ from switchyard_core import (
     Tool,
     hookimpl,
 )
-from switchyard_core.engine import Engine
 from switchyard_core.policy import load_policy_text
 from switchyard_core.server.app import SwitchyardApp
+from switchyard_core.switchyard import Switchyard
 from switchyard_core.testing import Harness, registry_of
 from tests.support.tool_route import POLICY, ToolRoutePlugin
 
@@ -243,7 +243,7 @@ async def test_closing_the_engine_waits_for_tools_with_side_effects():
     )
     registry = registry_of([ToolRoutePlugin(slow)])
     policy = load_policy_text(POLICY + 'tools = ["write"]\n', "p.toml", registry)
-    engine = Engine(policy, registry)
+    engine = Switchyard(policy, registry)
     run = asyncio.create_task(engine.runtimes["main"].tools.run([call("write")]))
     await begun.wait()
     run.cancel()

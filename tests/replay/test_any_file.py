@@ -19,6 +19,7 @@ from switchyard_core.cli import cli
 from switchyard_core.replay.keys import key_of
 from switchyard_core.scripted import ScriptedProviderApp, load_script
 from switchyard_core.testing import FakeUpstream
+from switchyard_core.world import World
 from tests.server.servers import served
 
 BODY = {"model": "m", "messages": []}
@@ -441,7 +442,7 @@ async def test_a_recording_that_loads_is_served(tmp_path, answer):
     live = Switchyard.from_policy_text(
         POLICY,
         connect=lambda _client: FakeUpstream(),
-        environ={"KEY": "k"},
+        world=World(environ={"KEY": "k"}),
         replay=Replay(tmp_path, "record"),
     )
     async with await live.handle(
@@ -457,7 +458,7 @@ async def test_a_recording_that_loads_is_served(tmp_path, answer):
         replay = Replay(tmp_path)
     except ReplayError:
         return
-    yard = Switchyard.from_policy_text(POLICY, environ={}, replay=replay)
+    yard = Switchyard.from_policy_text(POLICY, world=World(environ={}), replay=replay)
     async with served(yard.asgi()) as url, httpx.AsyncClient() as client:
         played = await client.post(url + PATH, json=asked)
         again = await client.post(url + PATH, json=asked)

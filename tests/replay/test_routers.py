@@ -26,6 +26,7 @@ from switchyard_core.scripted import ScriptedUpstream
 from switchyard_core.server.app import SwitchyardApp
 from switchyard_core.testing import Harness, conversation, registry_of
 from switchyard_core.wire import format_of
+from switchyard_core.world import World
 from tests.replay.calls import files, never, script, tree
 from tests.support.policies import plan_execute as policy
 
@@ -98,7 +99,7 @@ def yard(wire_format, replay, *, keys=True, connect=None, more="", plugins=PLUGI
         registry=registry_of([*plugins, Stranger()]),
         connect=connect
         or (lambda client: ScriptedUpstream(script("one", "two"), client.format, now=lambda: 0.0)),
-        environ={"PROVIDER_KEY": "k", "OTHER_KEY": "k"} if keys else {},
+        world=World(environ={"PROVIDER_KEY": "k", "OTHER_KEY": "k"} if keys else {}),
         replay=replay,
     )
 
@@ -112,7 +113,7 @@ async def by_library(yard, sent):
 
 
 async def by_http(yard, sent):
-    transport = httpx.ASGITransport(app=SwitchyardApp(yard.engine))
+    transport = httpx.ASGITransport(app=SwitchyardApp(yard))
     async with httpx.AsyncClient(transport=transport, base_url="http://s.test") as client:
         found = []
         for request in sent:
@@ -206,7 +207,7 @@ async def test_a_miss_is_no_failure_for_another_try(tmp_path, wire_format):
 @formats
 async def test_a_miss_is_a_502_that_no_sdk_tries_again(tmp_path, wire_format):
     await by_library(yard(wire_format, Replay(tmp_path, "record")), requests(wire_format)[1:])
-    app = SwitchyardApp(yard(wire_format, Replay(tmp_path)).engine)
+    app = SwitchyardApp(yard(wire_format, Replay(tmp_path)))
     request = requests(wire_format)[0]
 
     async with httpx.AsyncClient(
@@ -251,7 +252,7 @@ async def test_record_needs_a_key_only_for_what_is_not_recorded(tmp_path, wire_f
         await by_library(keyless, [two])
 
     assert caught.value.code == "missing_api_key"
-    store = keyless.engine.runtimes["plan_execute"].store
+    store = keyless.runtimes["plan_execute"].store
     assert store is not None
     assert await store.count() == 0
 
@@ -264,7 +265,7 @@ async def test_replay_needs_no_credential_of_the_caller(tmp_path):
             own,
             registry=registry_of(PLUGINS),
             connect=lambda client: ScriptedUpstream(script(), client.format, now=lambda: 0.0),
-            environ={},
+            world=World(environ={}),
             replay=Replay(tmp_path, mode),
         )
         sent = conversation("openai_chat").user("Fix the log.").request(headers=headers)
@@ -285,7 +286,7 @@ async def test_the_key_fields_of_a_policy_are_used_and_stored(tmp_path):
 
 
 async def test_a_reload_goes_on_with_the_same_recordings(tmp_path):
-    before = yard("openai_chat", Replay(tmp_path, "record")).engine
+    before = yard("openai_chat", Replay(tmp_path, "record"))
     after = before.successor(before.policy)
 
     assert after.upstreams.replay is before.upstreams.replay
@@ -297,10 +298,10 @@ async def test_a_call_to_an_unknown_path_is_recorded_too(tmp_path):
             policy("openai_chat", top='fallback_client = "provider"'),
             registry=registry_of(PLUGINS),
             connect=lambda client: ScriptedUpstream(script(), client.format, now=lambda: 0.0),
-            environ={"PROVIDER_KEY": "k"} if mode == "record" else {},
+            world=World(environ={"PROVIDER_KEY": "k"} if mode == "record" else {}),
             replay=Replay(tmp_path, mode),
         )
-        transport = httpx.ASGITransport(app=SwitchyardApp(made.engine))
+        transport = httpx.ASGITransport(app=SwitchyardApp(made))
         async with httpx.AsyncClient(transport=transport, base_url="http://s.test") as client:
             answer = await client.get("/v1/files")
         assert answer.status_code == 404

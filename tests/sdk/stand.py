@@ -12,6 +12,7 @@ import httpx
 
 from switchyard_core import WIRE_FORMATS, Switchyard, WireFormat
 from switchyard_core.scripted import RecordedRequest, ScriptedProviderApp, check_script
+from switchyard_core.world import World
 from tests.support.listening import Port
 
 PLANNER, EXECUTOR = "provider/capable-model", "provider/efficient-model"
@@ -110,7 +111,7 @@ class Stand:
 
     async def latched(self, wire_format: WireFormat) -> int:
         """Return how many sessions are latched on the route of a wire format."""
-        store = self.yard.engine.runtimes[wire_format].store
+        store = self.yard.runtimes[wire_format].store
         assert store is not None
         return await store.count()
 
@@ -147,7 +148,7 @@ def standing(
         settings: Of :func:`policy`.
     """
     yard = Switchyard.from_policy_text(
-        policy(back.url, **settings), environ={"UPSTREAM_KEY": UPSTREAM_KEY}
+        policy(back.url, **settings), world=World(environ={"UPSTREAM_KEY": UPSTREAM_KEY})
     )
     stand = Stand(url=front.url, provider_url=back.url, provider=provider, yard=yard)
     back.app = provider

@@ -13,6 +13,7 @@ import pytest
 
 from switchyard_core import Switchyard
 from switchyard_core.testing import FakeReply, FakeUpstream
+from switchyard_core.world import World
 from tests.sdk.apis import USER, Api, Messages, items, through_helper
 from tests.sdk.stand import PLANNER, policy
 
@@ -33,7 +34,7 @@ async def inside(api: Api) -> AsyncIterator[Callable[..., tuple[Any, FakeUpstrea
         yard = Switchyard.from_policy_text(
             policy("https://provider.test/v1"),
             connect=lambda _client: upstream,
-            environ={"UPSTREAM_KEY": "key"},
+            world=World(environ={"UPSTREAM_KEY": "key"}),
         )
         http = http or SDK_HTTP[api.sdk]
         kind = openai.AsyncOpenAI if api.sdk is openai else anthropic.AsyncAnthropic

@@ -15,6 +15,7 @@ from switchyard_core import Switchyard, WireFormat
 from switchyard_core.server import Limits, SwitchyardApp
 from switchyard_core.server.connections import Parser
 from switchyard_core.server.run import configured
+from switchyard_core.world import World
 
 #: Path of the call that each wire format makes.
 PATHS: Mapping[WireFormat, str] = {
@@ -186,7 +187,7 @@ async def running(
     async with served(provider) as upstream:
         yard = Switchyard.from_policy_text(
             policy(wire_format, upstream, **more),
-            environ={"UPSTREAM_KEY": KEY} if environ is None else environ,
+            world=World(environ={"UPSTREAM_KEY": KEY} if environ is None else environ),
         )
         app = yard.asgi(**(options or {}))
         async with served(app) as url:

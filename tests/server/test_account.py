@@ -12,6 +12,7 @@ import httpx
 import pytest
 
 from switchyard_core import WIRE_FORMATS, Switchyard
+from switchyard_core.world import World
 from tests.server.servers import (
     EVENT_STREAM,
     KEY,
@@ -308,7 +309,7 @@ async def test_request_over_the_window_is_refused_under_the_name_of_its_route(li
     text = policy("openai_chat", "http://127.0.0.1:1").replace(
         'id = "big-model"', 'id = "big-model"\ncontext_window = 5\non_overflow = "reject"'
     )
-    app = Switchyard.from_policy_text(text, environ={"UPSTREAM_KEY": KEY}).asgi()
+    app = Switchyard.from_policy_text(text, world=World(environ={"UPSTREAM_KEY": KEY})).asgi()
     transport = httpx.ASGITransport(app=app)
     async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
         await client.post(CHAT, content=_small(), headers=JSON)
@@ -319,7 +320,7 @@ async def test_request_over_the_window_is_refused_under_the_name_of_its_route(li
 
 async def test_request_that_is_broken_off_at_the_end_of_the_drain_leaves_its_line(lines):
     text = policy("openai_chat", "http://127.0.0.1:1")
-    app = Switchyard.from_policy_text(text, environ={"UPSTREAM_KEY": KEY}).asgi()
+    app = Switchyard.from_policy_text(text, world=World(environ={"UPSTREAM_KEY": KEY})).asgi()
 
     async def hang(*_, **__):
         await asyncio.sleep(30)

@@ -6,6 +6,7 @@ import httpx
 import pytest
 
 from switchyard_core import WIRE_FORMATS, Identity, LatchRecord, Switchyard
+from switchyard_core.world import World
 from tests.server.servers import PATHS, BytesProvider, body, policy, running
 
 JSON = {"content-type": "application/json"}
@@ -14,7 +15,7 @@ JSON = {"content-type": "application/json"}
 @pytest.fixture
 def yard():
     return Switchyard.from_policy_text(
-        policy("openai_chat", "http://127.0.0.1:1"), environ={"UPSTREAM_KEY": "k"}
+        policy("openai_chat", "http://127.0.0.1:1"), world=World(environ={"UPSTREAM_KEY": "k"})
     )
 
 
@@ -200,7 +201,7 @@ async def test_end_of_the_lifespan_closes_the_engine(yard):
     async def close():
         closed.append(True)
 
-    yard.engine.aclose = close
+    yard.aclose = close
     messages = iter([{"type": "lifespan.startup"}, {"type": "lifespan.shutdown"}])
     sent = []
 

@@ -13,6 +13,7 @@ import pytest
 
 from switchyard_core import Switchyard
 from switchyard_core.server import Limits
+from switchyard_core.world import World
 from tests.server.servers import (
     EVENT_STREAM,
     KEY,
@@ -38,7 +39,7 @@ async def door(parser, provider=None, **options):
     """Yield a way to connect to a server whose callers are read by a parser, and its metrics."""
     async with served(provider or BytesProvider()) as upstream:
         yard = Switchyard.from_policy_text(
-            policy("openai_chat", upstream), environ={"UPSTREAM_KEY": KEY}
+            policy("openai_chat", upstream), world=World(environ={"UPSTREAM_KEY": KEY})
         )
         app = yard.asgi(**options)
         async with served(app, parser=parser) as url, asyncio.timeout(20):

@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from switchyard_core import Switchyard
+from switchyard_core.world import World
 from tests.server.servers import KEY, BytesProvider, body, policy, running, served
 
 TOP = 'fallback_client = "provider"'
@@ -52,7 +53,8 @@ async def test_no_provider_is_called_whatever_is_asked(method, path, model):
     provider = BytesProvider()
     async with served(provider) as upstream:
         yard = Switchyard.from_policy_text(
-            policy("openai_chat", upstream, top=TOP, route=ASKING), environ={"UPSTREAM_KEY": KEY}
+            policy("openai_chat", upstream, top=TOP, route=ASKING),
+            world=World(environ={"UPSTREAM_KEY": KEY}),
         )
         async with served(yard.asgi(dry_run=True)) as url, httpx.AsyncClient() as client:
             text = {"model": model, "messages": [{"role": "user", "content": "hi"}]}

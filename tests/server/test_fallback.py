@@ -5,6 +5,7 @@ import pytest
 
 from switchyard_core import Switchyard
 from switchyard_core.server.fallback import _stays_below
+from switchyard_core.world import World
 from tests.server.servers import (
     KEY,
     BytesProvider,
@@ -113,7 +114,8 @@ async def test_targets_that_leave_the_base_url_reach_no_provider(parser, base):
     provider = BytesProvider()
     async with served(provider) as upstream:
         yard = Switchyard.from_policy_text(
-            policy("openai_chat", upstream + base, top=TOP), environ={"UPSTREAM_KEY": KEY}
+            policy("openai_chat", upstream + base, top=TOP),
+            world=World(environ={"UPSTREAM_KEY": KEY}),
         )
         async with served(yard.asgi(), parser=parser) as url:
             for case, target in STRAYING.items():
@@ -144,7 +146,7 @@ async def test_methods_that_are_not_passed_on_reach_no_provider(parser, line, ca
     provider = BytesProvider()
     async with served(provider) as upstream:
         yard = Switchyard.from_policy_text(
-            policy("openai_chat", upstream, top=TOP), environ={"UPSTREAM_KEY": KEY}
+            policy("openai_chat", upstream, top=TOP), world=World(environ={"UPSTREAM_KEY": KEY})
         )
         async with served(yard.asgi(), parser=parser) as url:
             request = f"{line}\r\nhost: localhost\r\nconnection: close\r\n\r\n"
@@ -165,7 +167,7 @@ async def test_an_answer_that_was_not_modified_passes_though_it_tells_a_length(p
     raw = answers(b"HTTP/1.1 304 Not Modified\r\netag: x\r\ncontent-length: 4\r\n\r\n")
     async with raw_provider(raw) as provider:
         yard = Switchyard.from_policy_text(
-            policy("openai_chat", provider.url, top=TOP), environ={"UPSTREAM_KEY": KEY}
+            policy("openai_chat", provider.url, top=TOP), world=World(environ={"UPSTREAM_KEY": KEY})
         )
         async with served(yard.asgi(), parser=parser) as url, httpx.AsyncClient() as client:
             got = [await client.get(url + "/v1/files/a") for _ in range(2)]

@@ -11,6 +11,7 @@ from httpx import AsyncClient
 
 from switchyard_core import Switchyard
 from switchyard_core.scripted import ScriptedProviderApp, check_script
+from switchyard_core.world import World
 from tests.server.servers import policy, served
 
 EDIT = {"file_path": "a.py", "old_string": "a", "new_string": "b"}
@@ -39,7 +40,7 @@ async def _server(wire_format, provider, work):
     """Run the work on a server's URL; return its result."""
     async with served(provider) as upstream:
         yard = Switchyard.from_policy_text(
-            policy(wire_format, upstream), environ={"UPSTREAM_KEY": "k"}
+            policy(wire_format, upstream), world=World(environ={"UPSTREAM_KEY": "k"})
         )
         async with served(yard.asgi()) as url:
             return await work(url)

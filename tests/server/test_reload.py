@@ -14,6 +14,7 @@ from switchyard_core import Identity, LatchRecord, Switchyard
 from switchyard_core.errors import Finding
 from switchyard_core.server import reload
 from switchyard_core.server.reload import Reloader, policy_changes
+from switchyard_core.world import World
 from tests.server.servers import KEY, BytesProvider, Reply, body, policy, served
 
 CHAT = "/v1/chat/completions"
@@ -51,7 +52,7 @@ class Running:
 async def reloading(path, text, **options):
     path.write_text(text)
     said = []
-    app = Switchyard.from_policy(path, environ={"UPSTREAM_KEY": KEY}).asgi()
+    app = Switchyard.from_policy(path, world=World(environ={"UPSTREAM_KEY": KEY})).asgi()
     reloader = Reloader(app, str(path), say=said.append, **options)
     async with served(app) as url:
         yield Running(url, app, reloader, said, path)
@@ -437,7 +438,7 @@ def test_policy_changes_names_a_record_of_each_kind():
 
 async def test_successor_store_is_shared_and_a_record_written_late_is_seen():
     yard = Switchyard.from_policy_text(version(0, "http://127.0.0.1:1"), name="p")
-    after = yard.engine.successor(yard.policy)
+    after = yard.successor(yard.policy)
     who = Identity(session="s", source="test")
-    await yard.engine.runtimes["coding"].store.latch(who, LatchRecord())
+    await yard.runtimes["coding"].store.latch(who, LatchRecord())
     assert await after.runtimes["coding"].store.get(who) == LatchRecord()

@@ -8,7 +8,7 @@ import re
 import pytest
 from hypothesis import given
 
-from switchyard_core.asking import ModelReply, ModelUsage, RequestedCall
+from switchyard_core.answering import ModelReply, ModelUsage, RequestedCall
 from switchyard_core.declarations import WIRE_FORMATS
 from switchyard_core.wire.compose import read_reply
 from tests.support.cases import each_of

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from switchyard_core.asking import ModelCall, RequestedCall, ToolOutput
+from switchyard_core.answering import ModelCall, RequestedCall, ToolOutput
 from switchyard_core.conversation import Image
 from switchyard_core.declarations import WIRE_FORMATS
 from switchyard_core.testing import assert_valid_for

@@ -18,6 +18,7 @@ from switchyard_core.plugins import PluginRegistry
 from switchyard_core.upstream.base import UpstreamResponse
 from switchyard_core.wire import format_of
 from switchyard_core.workbench import read_requests
+from switchyard_core.world import World
 from tests.server.servers import KEY, policy
 
 CAPTURES = sorted((Path(__file__).parents[1] / "data" / "captures").glob("*.json"))
@@ -70,7 +71,7 @@ async def answers(tmp_path, text, content, provider):
         config,
         registry=REGISTRY,
         connect=lambda _client: provider,
-        environ={"UPSTREAM_KEY": KEY},
+        world=World(environ={"UPSTREAM_KEY": KEY}),
     ).asgi()
     transport = httpx.ASGITransport(app)
     path = "/v1" + format_of(request.wire_format).paths[request.endpoint]

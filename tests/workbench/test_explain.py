@@ -7,13 +7,16 @@ import pytest
 from switchyard_core import WIRE_FORMATS, Request, Switchyard
 from switchyard_core.jsonio.printing import pretty
 from switchyard_core.workbench import explain
+from switchyard_core.world import World
 from tests.server.servers import body, policy
 
 
 async def explained(wire_format, content, *, headers=None, **more):
-    yard = Switchyard.from_policy_text(policy(wire_format, "http://x", **more), environ={})
+    yard = Switchyard.from_policy_text(
+        policy(wire_format, "http://x", **more), world=World(environ={})
+    )
     request = Request(wire_format=wire_format, body=content, headers=headers or {})
-    return await explain(yard.engine, request)
+    return await explain(yard, request)
 
 
 @pytest.mark.parametrize("wire_format", WIRE_FORMATS)
@@ -89,7 +92,7 @@ async def test_rewrite_that_a_target_switches_off_is_told():
     )
     yard = Switchyard.from_policy_text(text)
     request = Request(wire_format="openai_chat", body=body("openai_chat"))
-    found = await explain(yard.engine, request)
+    found = await explain(yard, request)
     assert "rewrite   insert_planning_prompt: switched off by the target\n" in found.as_text()
 
 
@@ -116,7 +119,7 @@ async def test_latched_session_says_that_its_calls_were_not_looked_at():
         headers={"x-switchyard-session-id": "s"},
     )
     await yard.decide(request)
-    found = await explain(yard.engine, request)
+    found = await explain(yard, request)
     text = found.as_text()
     assert "calls     not looked at\n" in text
     assert "latch     latched -> latched\n" in text
@@ -135,7 +138,7 @@ async def test_body_that_needs_no_change_is_told():
     )
     yard = Switchyard.from_policy_text(text)
     edited = body("openai_chat", edited=True).replace(b'"coder"', b'"small-model"')
-    same = await explain(yard.engine, Request(wire_format="openai_chat", body=edited))
-    changed = await explain(yard.engine, Request(wire_format="openai_chat", body=content))
+    same = await explain(yard, Request(wire_format="openai_chat", body=edited))
+    changed = await explain(yard, Request(wire_format="openai_chat", body=content))
     assert "the outgoing body equals the caller's" in same.as_text()
     assert "the outgoing body equals the caller's" not in changed.as_text()

@@ -11,7 +11,7 @@ POLICY = policy("openai_chat", "http://127.0.0.1:1", route="latch_capacity = 1")
 
 
 async def timeline(*requests, text=POLICY):
-    rehearsal = Rehearsal(Switchyard.from_policy_text(text).engine)
+    rehearsal = Rehearsal(Switchyard.from_policy_text(text))
     played = [await rehearsal.play(each) for each in requests]
     return Timeline([entry_of(number, each) for number, each in enumerate(played, 1)])
 

@@ -11,8 +11,7 @@ from itertools import count
 from random import Random
 from typing import Any, Literal, Protocol, TypeVar
 
-from switchyard_core.answers import AnswerEvent
-from switchyard_core.asking import Ask, AskError, ModelCall, ModelReply
+from switchyard_core.answering import AnswerEvent, Ask, AskError, ModelCall, ModelReply
 from switchyard_core.decision import Decision, Failure
 from switchyard_core.declarations import WIRE_FORMATS, WireFormat
 from switchyard_core.engine.answering import checked_events
@@ -27,6 +26,7 @@ from switchyard_core.testing.conformance.watching import Watch, watched
 from switchyard_core.testing.harness import NOW, Harness
 from switchyard_core.upstream.base import Outgoing
 from switchyard_core.wire import format_of
+from switchyard_core.world import World
 
 __all__ = [
     "Bench",
@@ -286,7 +286,7 @@ class Trial:
     def rewritten(self, decision: Decision) -> bytes:
         """Return what a decision makes of the body."""
         try:
-            return self.bench.harness.engine.rewrite(self.request, decision).outgoing.body
+            return self.bench.harness.engine.rewrite(self.request, decision).body
         except PluginError as error:
             raise AssertionError(str(error)) from error
 
@@ -304,15 +304,14 @@ class Trial:
     ) -> RouteContext:
         """Return what the router is given; another setting is another clock and randomness."""
         self.bench.harness.engine.runtime_for(self.request)
-        return await self.bench.runtime.context(
-            self.request,
-            housekeeping=housekeeping,
+        world = World(
             random=Random(setting),  # noqa: S311  # no secrets
             clock=lambda: NOW + 40_000_000.25 * setting,
             # Never the same twice on one bench: its plan store may keep what was made before.
             new_id=lambda prefix: f"{prefix}_{next(self.bench.numbers):024x}",
-            ask=ask,
         )
+        routed = self.bench.runtime.routed(self.request, "side call" if housekeeping else "")
+        return await self.bench.runtime.context(routed, ask, world)
 
     async def _ask(self, target: str, call: ModelCall) -> ModelReply:
         self.bench.asked.add(target)

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, get_args
 
 from pydantic import BaseModel
 
-from switchyard_core.asking import ModelCall, ModelReply
+from switchyard_core.answering import ModelCall, ModelReply
 from switchyard_core.decision import Decision, Failure, Latch, ReleaseAfterSuccess
 from switchyard_core.declarations import WIRE_FORMATS, WireFormat
 from switchyard_core.policy import check_policy_text

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
-from switchyard_core.answers import AnswerEvent
+from switchyard_core.answering import AnswerEvent
 from switchyard_core.wire.answer.sections import Piece, Sections
 
 __all__ = ["Frame", "Writer"]

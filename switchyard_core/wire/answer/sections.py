@@ -6,18 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from switchyard_core.answers import (
+from switchyard_core.answering import (
     Announced,
     AnswerEvent,
     Extension,
     Finished,
+    ModelUsage,
     Progress,
     SectionFinished,
     SectionStarted,
     TextDelta,
     Usage,
 )
-from switchyard_core.asking import ModelUsage
 from switchyard_core.jsonio.tree import encode, loads
 
 __all__ = ["Closed", "More", "Opened", "Piece", "Sections"]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Protocol
 
-from switchyard_core.answers import AnswerEvent
+from switchyard_core.answering import AnswerEvent
 from switchyard_core.declarations import WireFormat
 from switchyard_core.wire.answer.base import Frame, Writer
 from switchyard_core.wire.chat.answer import ChatAnswer

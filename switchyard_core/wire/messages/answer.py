@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from switchyard_core.asking import ModelUsage
+from switchyard_core.answering import ModelUsage
 from switchyard_core.jsonio.tree import encode
 from switchyard_core.wire.answer.base import Writer
 from switchyard_core.wire.answer.sections import Closed, More, Opened, Piece

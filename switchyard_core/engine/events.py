@@ -6,17 +6,17 @@ import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from switchyard_core.answers import (
+from switchyard_core.answering import (
     Announced,
     Extension,
     Finished,
+    ModelUsage,
     Progress,
     SectionFinished,
     SectionStarted,
     TextDelta,
     Usage,
 )
-from switchyard_core.asking import ModelUsage
 from switchyard_core.decision import DecisionWarning
 
 __all__ = ["breach_of_event"]

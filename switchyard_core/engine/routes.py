@@ -1,19 +1,18 @@
-"""One route of a policy, ready to serve: its router, rules, stores, tools and targets."""
+"""One route of a policy at run time: its router, rules, stores, tools and targets."""
 
 from __future__ import annotations
 
 import logging
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from random import Random
 from types import MappingProxyType
+from typing import Any
 
-from switchyard_core.asking import Ask
+from switchyard_core.answering import Ask
 from switchyard_core.decision import DecisionWarning, Effect, ReleaseAfterSuccess
-from switchyard_core.engine.stores import Kept, latch_store, plan_store, resize
+from switchyard_core.declarations import LatchOptions
 from switchyard_core.identity import MAX_LENGTH, Identity, read_identity, unfit_source
 from switchyard_core.jsonio.path import compile_path
 from switchyard_core.mutation import MutationRules, compile_rules
@@ -27,14 +26,17 @@ from switchyard_core.router import (
     Router,
     SessionView,
     TargetView,
-    fresh_id,
 )
 from switchyard_core.stores import LatchStore, PlanStore
 from switchyard_core.tools import Toolbox
+from switchyard_core.world import World
 
-__all__ = ["RouteRuntime", "SessionReader", "build_runtimes"]
+__all__ = ["RequestFacts", "RouteRuntime", "Routed", "build_runtimes"]
 
 _LOG = logging.getLogger("switchyard")
+
+#: Route and stores before a reload: what a route may go on with.
+Kept = tuple[Route, LatchStore | None, PlanStore | None]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -77,44 +79,46 @@ class RouteRuntime:
         """Whether its router answers by itself."""
         return self.route.type.kind == "answers"
 
+    def routed(self, request: Request, mark: str = "") -> Routed:
+        """Return a request as this route gets it; ``mark`` says of which side call it is one."""
+        return Routed(
+            request=request, runtime=self, identity=self.sessions.read(request), mark=mark
+        )
+
     async def context(
         self,
-        request: Request,
-        *,
-        housekeeping: bool,
-        random: Random,
-        clock: Callable[[], float],
+        routed: Routed,
         ask: Ask,
-        new_id: Callable[[str], str] = fresh_id,
+        world: World,
+        *,
         dry_run: bool = False,
     ) -> RouteContext:
         """Return what the router is given for one request; ``dry_run`` neither counts nor logs."""
-        identity = self.sessions.read(request)
-        record = None
+        request, identity, record = routed.request, routed.identity, None
         if self.store is not None:
             if identity is not None:
                 record = await self.store.get(identity)
             elif not dry_run:
-                self._note_missing(request)
+                self._note_missing(routed)
         return RouteContext(
             route=self.route.name,
             targets=self.targets,
             session=SessionView(identity=identity, record=record, final=request.session_final),
             mutations=Mutations(request, self.rules),
-            housekeeping=housekeeping,
-            random=random,
-            clock=clock,
+            housekeeping=bool(routed.mark),
+            random=world.random,
+            clock=world.clock,
             ask=ask,
-            new_id=new_id,
+            new_id=world.new_id,
             tools=self.tools,
             plans=self.plans,
         )
 
-    def unfit_identity(
-        self, request: Request, identity: Identity | None
-    ) -> tuple[DecisionWarning, ...]:
+    def unfit_identity(self, routed: Routed) -> tuple[DecisionWarning, ...]:
         """Return a warning when a request lost its latch because its id cannot be one."""
-        place = "" if identity is not None or self.store is None else self.sessions.unfit(request)
+        if routed.identity is not None or self.store is None:
+            return ()
+        place = self.sessions.unfit(routed.request)
         if not place:
             return ()
         detail = (
@@ -151,7 +155,7 @@ class RouteRuntime:
         """
         latches = self.store if self.store is before.store else None
         plans = self.plans if self.plans is before.plans else None
-        resize(self.route, latches, plans)
+        _resize(self.route, latches, plans)
         self.told_lost = before.told_lost
         if latches is not None:
             self.without_identity = before.without_identity
@@ -162,10 +166,10 @@ class RouteRuntime:
         """What the same route may go on with after a reload."""
         return self.route, self.store, self.plans
 
-    def _note_missing(self, request: Request) -> None:
+    def _note_missing(self, routed: Routed) -> None:
         """Count a request without identity; the log says once why there is none."""
         self.without_identity += 1
-        unfit = self.unfit_identity(request, None)
+        unfit = self.unfit_identity(routed)
         if unfit:
             if not self.told_unfit:
                 self.told_unfit = True
@@ -177,6 +181,38 @@ class RouteRuntime:
                 "nothing is latched",
                 self.route.name,
             )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Routed:
+    """A request whose route is known: found once, and passed on.
+
+    Args:
+        request: The request.
+        runtime: What serves it.
+        identity: Whom it belongs to, ``None`` when it does not say.
+        mark: What marks it as a client's side call, ``""`` when nothing does.
+    """
+
+    request: Request
+    runtime: RouteRuntime
+    identity: Identity | None
+    mark: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestFacts:
+    """As much of a request as could be read, for the log and the counters.
+
+    Args:
+        model: The model id that was asked for, ``""`` when there is none.
+        route: Name of the route that it leads to, ``""`` when it leads to none.
+        identity: Whom the request belongs to.
+    """
+
+    model: str = ""
+    route: str = ""
+    identity: Identity | None = None
 
 
 class SessionReader:
@@ -222,7 +258,7 @@ def build_runtimes(
     policy: Policy,
     registry: PluginRegistry,
     kept: Mapping[str, RouteRuntime] = MappingProxyType({}),
-    clock: Callable[[], float] = time.time,
+    world: World = World(),  # noqa: B008  # frozen
 ) -> dict[str, RouteRuntime]:
     """Return one runtime per route, by name.
 
@@ -233,7 +269,7 @@ def build_runtimes(
             same latch or plan store goes on with it, and its limits become the new ones. A
             capacity below what is kept evicts nobody: new ones are refused until enough slots
             are free.
-        clock: Seconds since the epoch, for plan stores.
+        world: Its clock is for plan stores.
 
     Raises:
         PluginError: A router or a store does not keep its contract; no store was changed.
@@ -271,10 +307,10 @@ def build_runtimes(
                 unmatched=route.unmatched,
                 workspace=route.workspace,
             ),
-            store=latch_store(route, registry, share),
+            store=_latch_store(route, registry, share),
             targets=views,
             sessions=sessions,
-            plans=plan_store(route, registry, share, clock),
+            plans=_plan_store(route, registry, share, world.clock),
             tools=box,
             tool_calls=tool_calls,
         )
@@ -298,3 +334,81 @@ def _router(route: Route, registry: PluginRegistry) -> Router:
     if problem or not isinstance(router, Router):
         raise registry.fault("route_type", name, problem or "has no method `route`")
     return router
+
+
+def _latch_store(route: Route, registry: PluginRegistry, kept: Kept | None) -> LatchStore | None:
+    """Return a route's latch store, ``None`` when its options are no :class:`.LatchOptions`.
+
+    Args:
+        route: The route.
+        registry: What is installed.
+        kept: Route and stores of the same name before a reload. Records belong to the router
+            that wrote them: another route type, or another store, begins with nothing.
+
+    Raises:
+        PluginError: The store does not keep its contract.
+    """
+    options = route.options
+    if not isinstance(options, LatchOptions):
+        return None
+    name = options.latch_store
+    if kept is not None and kept[1] is not None and kept[0].type is route.type:
+        before = kept[0].options
+        if isinstance(before, LatchOptions) and before.latch_store == name:
+            return kept[1]
+    store = registry.latch_stores[name].factory(options.latch_capacity)
+    if not isinstance(store, LatchStore):
+        raise registry.fault("latch_store", name, "lacks a method of its contract")
+    return store
+
+
+def _plan_store(
+    route: Route, registry: PluginRegistry, kept: Kept | None, clock: Callable[[], float]
+) -> PlanStore | None:
+    """Return a route's plan store, ``None`` when its options name none.
+
+    Args:
+        route: The route.
+        registry: What is installed.
+        kept: As for :func:`_latch_store`.
+        clock: Seconds since the epoch.
+
+    Raises:
+        PluginError: The store cannot be made or does not keep its contract.
+    """
+    options = _plan_options(route)
+    if options is None:
+        return None
+    name, capacity, ttl_s = options
+    if kept is not None and kept[2] is not None and kept[0].type is route.type:
+        before = _plan_options(kept[0])
+        if before is not None and before[0] == name:
+            return kept[2]
+    try:
+        store = registry.plan_stores[name].factory(capacity, ttl_s, clock)
+    except Exception as error:
+        what = f"cannot be made: {type(error).__name__}: {error}"
+        raise registry.fault("plan_store", name, what) from error
+    if not isinstance(store, PlanStore):
+        raise registry.fault("plan_store", name, "lacks a part of its contract")
+    return store
+
+
+def _resize(route: Route, latches: LatchStore | None, plans: PlanStore | None) -> None:
+    """Give the stores that a route goes on with the limits that its options have now."""
+    if latches is not None and isinstance(route.options, LatchOptions):
+        latches.capacity = route.options.latch_capacity
+    options = _plan_options(route)
+    if plans is not None and options is not None:
+        _, plans.capacity, plans.ttl_s = options
+
+
+def _plan_options(route: Route) -> tuple[str, int, float] | None:
+    """Return name, capacity and time in seconds of a route's plan store, if it has one."""
+    options: Any = route.options
+    name = getattr(options, "plan_store", None)
+    capacity = getattr(options, "plan_capacity", None)
+    ttl_s = getattr(options, "plan_ttl_s", None)
+    if not (isinstance(name, str) and isinstance(capacity, int) and isinstance(ttl_s, int | float)):
+        return None
+    return name, capacity, float(ttl_s)

@@ -1,0 +1,470 @@
+"""Calling providers: their connections, headers and credentials, and the calls of routers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+
+from switchyard_core.answering import Ask, AskError, ModelCall, ModelReply, WouldAsk
+from switchyard_core.decision import Failure
+from switchyard_core.declarations import Rewrite, RewriteType, WireFormat
+from switchyard_core.engine.response import ends_task, succeeded
+from switchyard_core.errors import (
+    Finding,
+    PluginError,
+    PolicyError,
+    ReplayError,
+    RequestError,
+    UpstreamError,
+)
+from switchyard_core.identity import Headers
+from switchyard_core.jsonio.tree import ObjectText
+from switchyard_core.policy.model import Client, Policy, Route, Target
+from switchyard_core.replay import Replay
+from switchyard_core.request import Request
+from switchyard_core.rewrites import apply_rewrites
+from switchyard_core.scripted import ScriptedUpstream, load_script
+from switchyard_core.upstream.base import Outgoing, Upstream, UpstreamResponse
+from switchyard_core.upstream.encoding import EncodingError, content_encoding, decoded
+from switchyard_core.upstream.http import HttpUpstream
+from switchyard_core.version import VERSION
+from switchyard_core.wire import format_of
+from switchyard_core.wire.compose import compose, read_reply
+from switchyard_core.world import World
+
+__all__ = [
+    "FAILURE_BYTES",
+    "AskTarget",
+    "RouterAsk",
+    "Upstreams",
+    "connect",
+    "error_code",
+    "forwarded_headers",
+    "script_findings",
+    "target_settings",
+]
+
+#: Asks a target on a router's account: the routed request, the target, the call, the route's name.
+AskTarget = Callable[[Request, str, ModelCall, str], Awaitable[ModelReply]]
+#: Maximum size in bytes of an answer to a router's call, with its content encoding and without.
+ANSWER_BYTES = 16 * 1024 * 1024
+#: Maximum size in bytes of a failed answer that a router sees.
+FAILURE_BYTES = 65536
+#: Headers by which a provider says whether, and when, to try again.
+_RETRY = frozenset({"retry-after", "retry-after-ms", "x-should-retry"})
+#: Headers that carry a caller's credential.
+CREDENTIAL_HEADERS = ("authorization", "x-api-key")
+
+_ALWAYS = ("content-type", "accept", "openai-beta")
+_BY_FORMAT: Mapping[WireFormat, tuple[str, ...]] = {
+    "openai_chat": (),
+    "openai_responses": ("x-openai-internal-codex-responses-lite",),
+    "anthropic_messages": ("anthropic-version", "anthropic-beta"),
+}
+# A login's own headers make sense only together with its credential.
+_WITH_CREDENTIAL = (
+    "chatgpt-account-id",
+    "originator",
+    "openai-organization",
+    "openai-project",
+)
+_SINGLE = frozenset({"content-type", "anthropic-version", *_WITH_CREDENTIAL})
+_DEFAULT_VERSION = "2023-06-01"
+_PRODUCT = f"switchyard/{VERSION}"
+
+
+def connect(client: Client) -> Upstream:
+    """Return a connection to a client's provider.
+
+    Raises:
+        PolicyError: The script of a scripted client has errors.
+    """
+    if client.scripted and client.script is not None:
+        return ScriptedUpstream(
+            load_script(client.script), client.format, max_retries=client.max_retries
+        )
+    return HttpUpstream(client.base_url, timeout_s=client.timeout_s, max_retries=client.max_retries)
+
+
+def script_findings(policy: Policy) -> tuple[Finding, ...]:
+    """Return every problem of the scripts that a policy's scripted clients play."""
+    findings: list[Finding] = []
+    for script in dict.fromkeys(client.script for client in policy.clients.values()):
+        if script is not None:
+            try:
+                load_script(script)
+            except PolicyError as error:
+                findings.extend(error.findings)
+    return tuple(findings)
+
+
+class Upstreams:
+    """The connections to a policy's providers, one per client, made when first used.
+
+    Args:
+        policy: The policy.
+        rewrites: Every known rewrite, by name.
+        world: Where API keys are.
+        connect: Makes a connection; tests give another.
+        replay: Recorded calls that are served, or that calls are recorded to.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        rewrites: Mapping[str, RewriteType],
+        world: World,
+        *,
+        connect: Callable[[Client], Upstream] = connect,
+        replay: Replay | None = None,
+    ) -> None:
+        self.replay = replay
+        self._policy = policy
+        self._rewrites = rewrites
+        self._world = world
+        self._connect = connect
+        self._open: dict[Client, Upstream] = {}
+        # A script is read once per policy: the next one may play another text.
+        self._scripted: dict[Client, Upstream] = {}
+
+    def following(self, policy: Policy) -> Upstreams:
+        """Return the connections of the next policy, which share those of equal clients."""
+        twin = Upstreams(
+            policy, self._rewrites, self._world, connect=self._connect, replay=self.replay
+        )
+        twin._open = self._open
+        return twin
+
+    def of(self, client: Client) -> Upstream:
+        """Return the connection of a client, always the same one."""
+        made = self._scripted if client.scripted else self._open
+        upstream = made.get(client)
+        if upstream is None:
+            upstream = made[client] = self._connect(client)
+        return upstream
+
+    async def call(self, client: Client, outgoing: Outgoing, headers: Headers) -> UpstreamResponse:
+        """Send a request by a client, with its credential; a recording may answer instead.
+
+        Args:
+            client: Who sends.
+            outgoing: What is sent, without a credential.
+            headers: The caller's, for a client that sends the caller's own credential on.
+
+        Raises:
+            RequestError: There is no credential, and the request would reach a provider.
+            ReplayError: Recordings are in use, and there is none for it or none can be made.
+            UpstreamError: The provider gave no answer.
+        """
+        keys = self.admit(client, lambda: outgoing, headers)
+        if keys:
+            outgoing = replace(outgoing, headers=(*outgoing.headers, *keys))
+        if self.replay is None:
+            return await self.of(client).send(outgoing)
+        key_fields = self._policy.replay.key_fields
+        return await self.replay.upstream(client, self.of, key_fields).send(outgoing)
+
+    def admit(
+        self, client: Client, outgoing: Callable[[], Outgoing], headers: Headers
+    ) -> tuple[tuple[str, str], ...]:
+        """Return the credential of a call; none is needed where a recording answers.
+
+        Args:
+            client: Who sends.
+            outgoing: Makes what is sent; called only where recordings are in use.
+            headers: The caller's.
+
+        Raises:
+            RequestError: There is none, and the request would reach a provider.
+        """
+        replay = self.replay
+        if replay is not None and replay.serves(outgoing(), self._policy.replay.key_fields):
+            return ()
+        return credential(client, headers, self._world.environ)
+
+    async def ask(
+        self, request: Request, name: str, call: ModelCall, route: str = ""
+    ) -> ModelReply:
+        """Return a target's reply to a call on a router's own account.
+
+        Args:
+            request: The request that is being routed; with ``forward_auth`` its credential is
+                used.
+            name: Name of the target.
+            call: What to ask.
+            route: Name of the route whose router asks.
+
+        Raises:
+            AskError: There was no usable answer.
+            ReplayError: Recordings are in use, and there is none for it or none can be made.
+            KeyError: The policy has no such target.
+        """
+        target = self._policy.targets[name]
+        try:
+            outgoing = self.question(request, name, call, route)
+            answer = await self.call(target.client, outgoing, request.headers)
+        except ReplayError:
+            # For the person who records, not for the router: it must not be taken for an outage.
+            raise
+        except UpstreamError as error:
+            raise _not_answered(target, error) from error
+        async with answer:
+            return await _read_reply(target, call, answer)
+
+    def question(self, request: Request, name: str, call: ModelCall, route: str = "") -> Outgoing:
+        """Return what is sent for a call, without a credential; takes what :meth:`ask` takes.
+
+        Raises:
+            KeyError: The policy has no such target.
+        """
+        target = self._policy.targets[name]
+        # The caller's headers name its own conversation; only its credential may be ours to use.
+        client = target.client
+        bare = Headers({"user-agent": request.headers.get("user-agent", "")})
+        body, _ = apply_rewrites(
+            ObjectText(compose(client.format, call, target.id, target.structured_output)),
+            target_settings(target),
+            self._rewrites,
+            client.format,
+            target.rewrites,
+        )
+        return Outgoing(
+            wire_format=client.format,
+            path="/v1" + format_of(client.format).paths["create"],
+            headers=forwarded_headers(bare, client),
+            body=body,
+            stream=False,
+            target=target.name,
+            model=target.id,
+            route=route,
+            role=call.role or target.name,
+        )
+
+    def connections(self) -> Iterator[tuple[str, str, int]]:
+        """Yield client, state (``active`` or ``idle``) and how many connections are in it."""
+        for name, client in self._policy.clients.items():
+            upstream = self._open.get(client)
+            if isinstance(upstream, HttpUpstream):
+                for state, count in upstream.connections.items():
+                    yield name, state, count
+
+    async def retire(self, kept: Collection[Client]) -> None:
+        """Close what no other policy needs, once nothing runs on this one any more.
+
+        Args:
+            kept: The clients of every policy that still serves.
+        """
+        gone = [client for client in self._policy.clients.values() if client not in kept]
+        await _close(self._open, gone)
+        await _close(self._scripted, list(self._scripted))
+
+    async def aclose(self) -> None:
+        """Close all connections that were made, those that other policies share too."""
+        await _close(self._open, list(self._open))
+        await _close(self._scripted, list(self._scripted))
+
+
+async def _close(made: dict[Client, Upstream], clients: Collection[Client]) -> None:
+    for client in clients:
+        # Taken out first: nobody may get a connection that is being closed.
+        upstream = made.pop(client, None)
+        if upstream is not None:
+            await upstream.aclose()
+
+
+def _not_answered(target: Target, error: UpstreamError) -> AskError:
+    failure = Failure(kind="transport", status=0, code=error.kind, body=b"")
+    return AskError(f"asking `{target.name}` failed: {error.message}", failure)
+
+
+async def _read_reply(target: Target, call: ModelCall, answer: UpstreamResponse) -> ModelReply:
+    try:
+        body = await answer.read(ANSWER_BYTES)
+    except ReplayError:
+        raise
+    except UpstreamError as error:
+        raise _not_answered(target, error) from error
+    unreadable: EncodingError | None = None
+    try:
+        body = b"".join(decoded(content_encoding(answer.headers), (body,), ANSWER_BYTES))
+    except EncodingError as error:
+        body, unreadable = b"", error
+    failure = Failure(
+        kind="status",
+        status=answer.status,
+        code=error_code(body),
+        body=body[:FAILURE_BYTES],
+        retry={name: value for name, value in answer.headers if name in _RETRY},
+    )
+    if not succeeded(answer.status):
+        raise AskError(f"asking `{target.name}` gave status {answer.status}", failure)
+    if unreadable is not None:
+        msg = f"asking `{target.name}`: its answer cannot be read: {unreadable}"
+        raise AskError(msg, failure) from unreadable
+    try:
+        forced = call.schema is not None and target.structured_output == "forced_tool"
+        structured = call.schema_name if forced else None
+        return read_reply(target.client.format, body, structured)
+    except ValueError as error:
+        raise AskError(f"asking `{target.name}`: {error}", failure) from error
+
+
+class RouterAsk:
+    """``context.ask`` of one request.
+
+    Args:
+        route: The route whose router asks.
+        request: The request that is being routed.
+        ask: Asks a target.
+        dry_run: Nothing may be sent.
+        instead: Answers in place of a model.
+    """
+
+    def __init__(
+        self,
+        route: Route,
+        request: Request,
+        ask: AskTarget,
+        *,
+        dry_run: bool = False,
+        instead: Ask | None = None,
+    ) -> None:
+        self._route = route
+        self._request = request
+        self._ask = ask
+        self._dry_run = dry_run
+        self._instead = instead
+        self._failed: ReplayError | None = None
+
+    async def __call__(self, name: str, call: ModelCall) -> ModelReply:
+        """Return a target's reply; see :class:`~switchyard_core.router.RouteContext`.
+
+        Raises:
+            PluginError: The route does not declare the target.
+            WouldAsk: Nothing may be sent, and nothing answers instead.
+            AskError: There was no usable answer.
+            ReplayError: There is no recording, or none can be made.
+        """
+        if name not in self._route.targets:
+            msg = f"asked the target `{name}`, which the route does not declare"
+            raise PluginError(msg)
+        if self._instead is not None:
+            return await self._instead(name, call)
+        if self._dry_run:
+            raise WouldAsk(name, call)
+        try:
+            return await self._ask(self._request, name, call, self._route.name)
+        except ReplayError as error:
+            self._failed = error
+            raise
+
+    @contextmanager
+    def heeded(self) -> Iterator[None]:
+        """Run a router; a call without a recording ends the block, whatever the router makes of it.
+
+        Raises:
+            ReplayError: There was no recording, or none could be made.
+        """
+        try:
+            yield
+        except BaseException as error:
+            if self._failed is None or ends_task(error):
+                raise
+            raise self._failed from None
+        if self._failed is not None:
+            raise self._failed
+
+
+def target_settings(target: Target) -> tuple[Rewrite, ...]:
+    """Return what the policy sets on every request to a target."""
+    rewrites = []
+    if target.extra_body:
+        fill = {"extra_body": dict(target.extra_body)}
+        rewrites.append(Rewrite(name="target_parameters", parameters=fill))
+    if target.reasoning_effort is not None:
+        effort = {"effort": target.reasoning_effort}
+        rewrites.append(Rewrite(name="reasoning_effort", parameters=effort))
+    return tuple(rewrites)
+
+
+def forwarded_headers(headers: Headers, client: Client) -> tuple[tuple[str, str], ...]:
+    """Return the headers of a request to a provider, without any credential.
+
+    Everything not listed here stays behind: session headers, cookies, hop-by-hop headers, the
+    caller's credential.
+    """
+    names = [*_ALWAYS, *_BY_FORMAT[client.format], *client.forward_headers]
+    if client.forward_auth:
+        names += _WITH_CREDENTIAL
+    values: dict[str, str] = {}
+    for name in names:
+        # A list may come in several headers; of anything else the first one counts.
+        value = headers.get(name) if name in _SINGLE else headers.joined(name)
+        if value is not None and name not in CREDENTIAL_HEADERS:
+            values[name] = value
+    values.setdefault("content-type", "application/json")
+    if client.format == "anthropic_messages":
+        values.setdefault("anthropic-version", _DEFAULT_VERSION)
+    agent = headers.get("user-agent", "")
+    values["user-agent"] = f"{agent} {_PRODUCT}".strip()
+    for name, value in client.extra_headers:
+        values[name.lower()] = value
+    return tuple(values.items())
+
+
+def credential(
+    client: Client, headers: Headers, environ: Mapping[str, str]
+) -> tuple[tuple[str, str], ...]:
+    """Return the headers that authenticate a call to a provider.
+
+    Args:
+        client: The client that makes the call.
+        headers: The caller's headers, without the server's own key.
+        environ: Where the key of ``api_key_env`` stands; read when the call is made.
+
+    Raises:
+        RequestError: 500 when the variable is not set, 401 when the caller's own credential
+            is to be sent on and there is none.
+    """
+    if client.forward_auth:
+        found = tuple(
+            (name, headers[name]) for name in CREDENTIAL_HEADERS if _is_credential(headers, name)
+        )
+        if not found:
+            raise RequestError(
+                message="this route sends the caller's own credential on: send it as "
+                "`authorization` or `x-api-key`",
+                code="missing_credential",
+                status=401,
+            )
+        return found
+    if client.api_key_env is None:
+        return ()
+    key = environ.get(client.api_key_env, "").strip()
+    if not key:
+        raise RequestError(
+            message=f"the environment variable `{client.api_key_env}` of the client "
+            f"`{client.name}` is not set (SY204): set it where switchyard runs",
+            code="missing_api_key",
+            status=500,
+        )
+    if client.format == "anthropic_messages":
+        return (("x-api-key", key),)
+    return (("authorization", f"Bearer {key}"),)
+
+
+def error_code(body: bytes) -> str:
+    """Return the code or type that a provider's error names, ``""`` when it cannot be read."""
+    try:
+        error = json.loads(body)["error"]
+        return str(error.get("code") or error.get("type") or "")
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return ""
+
+
+def _is_credential(headers: Headers, name: str) -> bool:
+    """Whether a header holds more than nothing, or than the name of a scheme."""
+    value = headers.get(name, "").strip()
+    return bool(value) and value.lower() not in ("bearer", "basic")

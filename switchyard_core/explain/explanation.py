@@ -1,0 +1,446 @@
+"""Why a request goes where it goes and what is done to its body, as data and as text."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import unified_diff
+from typing import TYPE_CHECKING, Any
+
+from switchyard_core.answering import (
+    Announced,
+    Ask,
+    Extension,
+    Finished,
+    ModelCall,
+    ModelReply,
+    SectionFinished,
+    TextDelta,
+    WouldAsk,
+)
+from switchyard_core.decision import Decision
+from switchyard_core.jsonio.printing import pretty
+from switchyard_core.request import Request
+from switchyard_core.rewrites import RewriteReport, order_rewrites
+
+if TYPE_CHECKING:
+    from switchyard_core.switchyard import Switchyard
+
+__all__ = [
+    "AnswerExplanation",
+    "Explanation",
+    "Question",
+    "explain",
+    "explain_or_ask",
+    "explanation",
+]
+
+_RED, _GREEN, _CYAN, _PLAIN = "\x1b[31m", "\x1b[32m", "\x1b[36m", "\x1b[0m"
+_CONTEXT_LINES = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """A decision, what its rewrites changed, and the bodies before and after.
+
+    Args:
+        decision: The decision.
+        model: Model id as the target's provider knows it.
+        reports: What each rewrite changed, in the order in which they ran.
+        parameters: Parameters of each rewrite, in the same order.
+        path: Path that the request is sent to.
+        before: The caller's body.
+        after: The body that is sent.
+    """
+
+    decision: Decision
+    model: str
+    reports: tuple[RewriteReport, ...]
+    parameters: tuple[Mapping[str, Any], ...]
+    path: str
+    before: bytes
+    after: bytes
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the explanation as plain data; ``body`` is the outgoing body as text."""
+        decision = self.decision
+        return {
+            "route": decision.route,
+            "target": decision.target,
+            "model": self.model,
+            "phase": decision.phase,
+            "reason": {
+                "code": decision.reason.code,
+                "detail": decision.reason.detail,
+                "facts": dict(decision.reason.facts),
+            },
+            "identity": decision.trace.get("identity"),
+            "warnings": [
+                {"code": warning.code, "detail": warning.detail} for warning in decision.warnings
+            ],
+            "rewrites": [
+                {
+                    "name": report.name,
+                    "parameters": dict(parameters),
+                    "changes": list(report.changes),
+                    "skipped": report.skipped,
+                }
+                for report, parameters in zip(self.reports, self.parameters, strict=True)
+            ],
+            "trace": dict(decision.trace),
+            "path": self.path,
+            "body": self.after.decode("utf-8", "replace"),
+        }
+
+    def diff(self) -> list[str]:
+        """Return a unified diff of the caller's body and the outgoing one, one member per line.
+
+        Numbers, escapes and key order stand there as they are in the bytes.
+        """
+        before, after = pretty(self.before).split("\n"), pretty(self.after).split("\n")
+        skipped = _equal_start(before, after)
+        # Long histories are mostly equal; difflib is only given the part that differs.
+        lines = list(
+            unified_diff(
+                before[skipped:],
+                after[skipped:],
+                "caller body",
+                "outgoing body",
+                n=_CONTEXT_LINES,
+                lineterm="",
+            )
+        )
+        return [_moved(line, skipped) for line in lines]
+
+    def as_text(self, *, color: bool = False) -> str:
+        """Return the explanation for people: the chain from the route to the outgoing body."""
+        lines = [*self._story(), ""]
+        diff = self.diff()
+        lines += [_colored(line) if color else line for line in diff]
+        if not diff:
+            lines.append("the outgoing body equals the caller's")
+        return "\n".join(lines) + "\n"
+
+    def _story(self) -> Iterator[str]:
+        decision, trace = self.decision, self.decision.trace
+        kind = f" ({trace['route_type']})" if "route_type" in trace else ""
+        yield f"route     {decision.route}{kind}"
+        yield f"identity  {_identity(trace.get('identity'))}"
+        if trace.get("housekeeping"):
+            yield f"side call {trace['housekeeping']}"
+        yield from _calls(trace.get("calls"))
+        for asked in trace.get("asked", ()):
+            yield f"asked     {asked['target']}: {asked['reply']}"
+        if "latched_before" in trace:
+            states = ("latched" if trace[key] else "not latched" for key in _LATCH_KEYS)
+            yield f"latch     {' -> '.join(states)}"
+        phase = f", {decision.phase}" if decision.phase else ""
+        yield f"target    {decision.target} ({self.model}){phase}"
+        detail = f": {decision.reason.detail}" if decision.reason.detail else ""
+        yield f"reason    {decision.reason.code}{detail}"
+        for name, value in decision.reason.facts.items():
+            yield f"          {name} = {value}"
+        for warning in decision.warnings:
+            yield f"warning   {warning.code}: {warning.detail}"
+        for report in self.reports:
+            yield f"rewrite   {report.name}{'' if report.changes else f': {_idle(report)}'}"
+            for change in report.changes:
+                yield f"          {change}"
+        yield f"sent to   POST {self.path}"
+
+
+_LATCH_KEYS = ("latched_before", "latched_after")
+
+
+def explanation(yard: Switchyard, request: Request, decision: Decision) -> Explanation:
+    """Return the explanation of a decision that was made; nothing is called or changed.
+
+    Args:
+        yard: Whose decision it is.
+        request: The request.
+        decision: From ``yard.decide(request, dry_run=True)``, or the real one.
+    """
+    outgoing = yard.rewrite(request, decision)
+    ordered = order_rewrites(decision.rewrites, yard.registry.rewrites)
+    return Explanation(
+        decision=decision,
+        model=outgoing.model,
+        reports=outgoing.reports,
+        parameters=tuple(rewrite.parameters for rewrite in ordered),
+        path=outgoing.path,
+        before=request.body,
+        after=outgoing.body,
+    )
+
+
+async def explain(yard: Switchyard, request: Request) -> Explanation:
+    """Decide a request without any effect and explain it.
+
+    Raises:
+        RequestError: The request would be refused.
+        PluginError: The router broke its contract.
+    """
+    return explanation(yard, request, await yard.decide(request, dry_run=True))
+
+
+def _identity(identity: Mapping[str, Any] | None) -> str:
+    if identity is None:
+        return "none: nothing is remembered for this request"
+    text = f"session {identity['session']} from {identity['source']}"
+    if identity.get("agent") is not None:
+        text += f", agent {identity['agent']} from {identity['agent_source']}"
+    return text
+
+
+def _calls(calls: list[Mapping[str, Any]] | None) -> Iterator[str]:
+    if calls is None:
+        yield "calls     not looked at"
+        return
+    yield f"calls     {len(calls)} in the history"
+    for call in calls:
+        rule = f" by {call['rule_set']}/{call['rule']}" if call.get("rule") else ""
+        word = f", word `{call['word']}`" if call.get("word") else ""
+        detail = f": {call['detail']}" if call.get("detail") else ""
+        yield f"          {call['tool']} at {call['call']}: {call['label']}{rule}{word}{detail}"
+
+
+def _idle(report: RewriteReport) -> str:
+    return report.skipped or "nothing to change"
+
+
+def _equal_start(before: list[str], after: list[str]) -> int:
+    """Return how many lines at the start may be left out of a diff with its context."""
+    pairs = enumerate(zip(before, after, strict=False))
+    shorter = min(len(before), len(after))
+    equal = next((number for number, (old, new) in pairs if old != new), shorter)
+    return max(0, equal - _CONTEXT_LINES)
+
+
+def _moved(line: str, by: int) -> str:
+    """Return a line of a diff; the numbers of a hunk's head count from the whole text."""
+    if not line.startswith("@@") or not by:
+        return line
+    words = line.split(" ")
+    for place in (1, 2):
+        start, comma, length = words[place][1:].partition(",")
+        words[place] = f"{words[place][0]}{int(start) + by}{comma}{length}"
+    return " ".join(words)
+
+
+def _colored(line: str) -> str:
+    color = {"+": _GREEN, "-": _RED, "@": _CYAN}.get(line[:1])
+    return f"{color}{line}{_PLAIN}" if color else line
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """An explanation that ends where the router asks a model.
+
+    Args:
+        route: Name of the route.
+        route_type: Its type.
+        target: Name of the target that would be asked.
+        model: Model id as the target's provider knows it.
+        call: What it would be asked.
+        structured_output: How the target is made to follow the call's schema, ``""`` without one.
+        asked: What was asked before, with the canned replies.
+    """
+
+    route: str
+    route_type: str
+    target: str
+    model: str
+    call: ModelCall
+    structured_output: str = ""
+    asked: tuple[Mapping[str, str], ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the question as plain data."""
+        return {
+            "route": self.route,
+            "trace": {"route_type": self.route_type, "asked": [dict(each) for each in self.asked]},
+            "would_ask": {
+                "target": self.target,
+                "model": self.model,
+                "instructions": self.call.instructions,
+                "text": self.call.text,
+                "items": [dict(item) for item in self.call.items],
+                "schema": dict(self.call.schema) if self.call.schema is not None else None,
+                "structured_output": self.structured_output or None,
+            },
+        }
+
+    def as_text(self, *, color: bool = False) -> str:
+        """Return the question for people; it has nothing to color."""
+        del color
+        lines = [f"route     {self.route} ({self.route_type})"]
+        lines += [f"asked     {each['target']}: {each['reply']}" for each in self.asked]
+        return "\n".join(lines) + "\n" + self.asks()
+
+    def asks(self) -> str:
+        """Return what would be asked, and how to give the reply."""
+        lines = [f"would ask {self.target} ({self.model})", *_indented(self.call.instructions)]
+        lines += _indented(self.call.text)
+        if self.structured_output == "forced_tool":
+            lines.append(f"          made to answer by the tool {self.call.schema_name}")
+        elif self.structured_output == "prompt":
+            lines.append("          told the schema of the answer in its instructions")
+        lines.append(f"          give its reply: --reply {self.target}=FILE")
+        return "\n".join(lines) + "\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerExplanation(Explanation):
+    """The explanation of a request to a route that answers by itself.
+
+    No body of the caller's is sent on: ``before`` and ``after`` are empty objects. Without canned
+    replies it ends at the first question; a plan that would be kept is forgotten.
+
+    Args:
+        question: What would be asked next, ``None`` when canned replies carried it to the end.
+        text: The text of the answer so far.
+        extension: The answer's ``switchyard`` object, if the router gave one.
+    """
+
+    question: Question | None
+    text: str
+    extension: Mapping[str, Any]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the explanation as plain data, with ``would_ask`` or ``answer``."""
+        found = Explanation.as_json(self)
+        for absent in ("rewrites", "path", "body"):
+            del found[absent]
+        if self.question is not None:
+            found["would_ask"] = self.question.as_json()["would_ask"]
+        else:
+            found["answer"] = {"text": self.text, "switchyard": dict(self.extension)}
+        return found
+
+    def as_text(self, *, color: bool = False) -> str:
+        """Return the explanation for people."""
+        del color
+        decision, trace = self.decision, self.decision.trace
+        lines = [f"route     {decision.route} ({trace.get('route_type', '')})"]
+        detail = f": {decision.reason.detail}" if decision.reason.detail else ""
+        lines.append(f"reason    {decision.reason.code}{detail}")
+        lines += [f"warning   {warning.code}: {warning.detail}" for warning in decision.warnings]
+        lines += [f"asked     {each['target']}: {each['reply']}" for each in trace.get("asked", ())]
+        if self.question is not None:
+            return "\n".join(lines) + "\n" + self.question.asks()
+        lines.append(f"phase     {decision.phase}")
+        lines += ["answer", *_indented(self.text)]
+        return "\n".join(lines) + "\n"
+
+
+async def explain_or_ask(
+    yard: Switchyard,
+    request: Request,
+    replies: Mapping[str, Sequence[str]] | None = None,
+    *,
+    dry_run: bool = True,
+) -> Explanation | Question:
+    """Explain a request without any call or effect, as far as canned replies carry it.
+
+    Args:
+        yard: What decides.
+        request: The request.
+        replies: Texts of replies by target, played in order, the last one again and again.
+        dry_run: ``False`` latches what the decision latches, for a switchyard of your own.
+
+    Returns:
+        The explanation, with ``asked`` in its trace if anything was; or the question at which
+        it ends, when a target is asked that has no reply.
+
+    Raises:
+        RequestError: The request would be refused.
+        PluginError: The router broke its contract.
+    """
+    left = {name: list(texts) for name, texts in (replies or {}).items()}
+    asked: list[Mapping[str, str]] = []
+
+    async def answer(target: str, call: ModelCall) -> ModelReply:
+        texts = left.get(target)
+        if not texts:
+            raise WouldAsk(target, call)
+        text = texts.pop(0) if len(texts) > 1 else texts[0]
+        asked.append({"target": target, "text": call.text, "reply": text})
+        return ModelReply(text=text, stop="stop")
+
+    try:
+        decision = await yard.decide(request, dry_run=dry_run, ask=answer)
+    except WouldAsk as question:
+        return _question(yard, request, question, asked)
+    if yard.runtimes[decision.route].answers:
+        return await _rehearsed(yard, request, decision, answer, asked)
+    if asked:
+        decision = decision.with_(trace={**decision.trace, "asked": [dict(e) for e in asked]})
+    return explanation(yard, request, decision)
+
+
+def _question(
+    yard: Switchyard, request: Request, question: WouldAsk, asked: list[Mapping[str, str]]
+) -> Question:
+    route = yard.runtime_for(request).route
+    target = yard.policy.targets[question.target]
+    return Question(
+        route=route.name,
+        route_type=route.type.name,
+        target=question.target,
+        model=target.id,
+        call=question.call,
+        structured_output="" if question.call.schema is None else target.structured_output,
+        asked=tuple(asked),
+    )
+
+
+async def _rehearsed(
+    yard: Switchyard,
+    request: Request,
+    decision: Decision,
+    answer: Ask,
+    asked: list[Mapping[str, str]],
+) -> AnswerExplanation:
+    """Let an answering router answer with canned replies, as far as they go."""
+    text, question = "", None
+    phase, warnings, extension = decision.phase, list(decision.warnings), {}
+    events = yard.rehearse(request, answer)
+    try:
+        async with contextlib.aclosing(events):
+            async for event in events:
+                if isinstance(event, TextDelta):
+                    text += event.delta
+                elif isinstance(event, SectionFinished):
+                    text = text.rstrip("\n") + "\n\n"
+                elif isinstance(event, Extension):
+                    extension = dict(event.data)
+                elif isinstance(event, Announced):
+                    phase = event.phase or phase
+                    warnings += event.warnings
+                elif isinstance(event, Finished):
+                    phase = event.status
+    except WouldAsk as error:
+        question = _question(yard, request, error, asked)
+    told = [dict(each) for each in asked]
+    return AnswerExplanation(
+        decision=decision.with_(
+            phase=phase,
+            warnings=tuple(warnings),
+            trace={**decision.trace, **({"asked": told} if told else {})},
+        ),
+        model=yard.policy.targets[decision.target].id,
+        reports=(),
+        parameters=(),
+        path="",
+        before=b"{}",
+        after=b"{}",
+        question=question,
+        text=text,
+        extension=extension,
+    )
+
+
+def _indented(text: str) -> Iterator[str]:
+    for line in text.splitlines():
+        yield f"          | {line}".rstrip()

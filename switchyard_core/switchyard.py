@@ -1,0 +1,461 @@
+"""The public object: a policy and its plugins, ready to decide, rewrite, call and serve."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, Callable, Mapping
+from functools import partial
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from switchyard_core.answering import AnswerEvent, Ask
+from switchyard_core.decision import Decision, Failure, ReleaseAfterSuccess
+from switchyard_core.engine.answering import Answers
+from switchyard_core.engine.calling import (
+    FAILURE_BYTES,
+    AskTarget,
+    Upstreams,
+    connect,
+    error_code,
+    forwarded_headers,
+    script_findings,
+)
+from switchyard_core.engine.deciding import Decider, apart
+from switchyard_core.engine.response import Outcome, Response, succeeded
+from switchyard_core.engine.routes import RequestFacts, Routed, RouteRuntime
+from switchyard_core.errors import PolicyError, RefusedError, ReplayError, UpstreamError
+from switchyard_core.explain.explanation import Explanation, explain
+from switchyard_core.identity import Identity
+from switchyard_core.plugins import PluginRegistry
+from switchyard_core.policy import Client, Policy, load_policy, load_policy_text
+from switchyard_core.replay import Replay
+from switchyard_core.request import Request
+from switchyard_core.rewrites import apply_rewrites
+from switchyard_core.router import RetryingRouter
+from switchyard_core.upstream.base import Outgoing, Upstream, UpstreamResponse
+from switchyard_core.wire import format_of
+from switchyard_core.wire.watching import StreamWatch
+from switchyard_core.world import World
+
+if TYPE_CHECKING:
+    from switchyard_core.server.app import SwitchyardApp
+    from switchyard_core.workbench.cases import CaseResult
+
+__all__ = ["Switchyard"]
+
+#: Most further tries that a router may ask for.
+MAX_TRIES = 8
+
+
+class Switchyard:
+    """Routes the requests of coding agents by a policy.
+
+    Make one with :meth:`from_policy`. It may be shared by any number of tasks. ``decide`` asks
+    the route's router and carries out the effects on the latch store; ``rewrite`` makes the
+    outgoing body; ``handle`` does both and the call. Only ``handle`` touches the network and
+    reads the environment.
+
+    Args:
+        policy: A policy without errors.
+        registry: The plugins that it was checked with.
+        world: Environment, randomness, time and ids; ``None`` is the real one.
+        upstreams: Connections to the providers; ``None`` makes them from the policy.
+        kept: The routes of the policy before, whose latch stores continue; see :meth:`successor`.
+        ask: Makes the calls that routers ask for, in place of ``upstreams``; tests inject it.
+
+    Example:
+        >>> yard = Switchyard.from_policy("policies/plan_execute.toml")   # doctest: +SKIP
+        >>> decision = await yard.decide(request)                         # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        registry: PluginRegistry,
+        *,
+        world: World | None = None,
+        upstreams: Upstreams | None = None,
+        kept: Mapping[str, RouteRuntime] | None = None,
+        ask: AskTarget | None = None,
+    ) -> None:
+        self.policy = policy
+        self.registry = registry
+        self.world = world if world is not None else World()
+        self.upstreams = (
+            upstreams if upstreams is not None else Upstreams(policy, registry.rewrites, self.world)
+        )
+        self._ask = ask
+        self._decider = Decider(
+            policy, registry, world=self.world, ask=ask or self.upstreams.ask, kept=kept or {}
+        )
+        self.runtimes = self._decider.runtimes
+        self._answers = Answers(self._decider, finish=self._finished, world=self.world)
+
+    @classmethod
+    def from_policy(
+        cls,
+        source: str | PathLike[str],
+        *,
+        registry: PluginRegistry | None = None,
+        connect: Callable[[Client], Upstream] = connect,
+        world: World | None = None,
+        replay: Replay | None = None,
+    ) -> Self:
+        """Return a switchyard for a policy file.
+
+        Args:
+            source: Path of the TOML file.
+            registry: Plugins to use; ``None`` takes all installed ones.
+            connect: Makes the connection to a provider; tests give another.
+            world: Environment, randomness, time and ids; ``None`` is the real one.
+            replay: Recorded model calls to answer from, or a folder to record calls to.
+
+        Raises:
+            PolicyError: The policy has errors; all of them are in it.
+        """
+        registry = registry if registry is not None else PluginRegistry.from_entry_points()
+        policy = load_policy(Path(source), registry)
+        return cls.from_loaded(policy, registry, connect=connect, world=world, replay=replay)
+
+    @classmethod
+    def from_policy_text(
+        cls,
+        text: str,
+        *,
+        name: str = "policy",
+        base_dir: str | PathLike[str] | None = None,
+        registry: PluginRegistry | None = None,
+        connect: Callable[[Client], Upstream] = connect,
+        world: World | None = None,
+        replay: Replay | None = None,
+    ) -> Self:
+        """Return a switchyard for the text of a policy; ``name`` is its name in error messages.
+
+        Raises:
+            PolicyError: The policy has errors; all of them are in it.
+        """
+        registry = registry if registry is not None else PluginRegistry.from_entry_points()
+        folder = Path(base_dir) if base_dir is not None else Path()
+        policy = load_policy_text(text, name, registry, base_dir=folder)
+        return cls.from_loaded(policy, registry, connect=connect, world=world, replay=replay)
+
+    @classmethod
+    def from_loaded(
+        cls,
+        policy: Policy,
+        registry: PluginRegistry,
+        *,
+        connect: Callable[[Client], Upstream] = connect,
+        world: World | None = None,
+        replay: Replay | None = None,
+    ) -> Self:
+        """Return a switchyard for a policy that is already loaded.
+
+        Raises:
+            PolicyError: The script of a scripted client has errors.
+        """
+        findings = script_findings(policy)
+        if findings:
+            raise PolicyError(findings)
+        world = world if world is not None else World()
+        upstreams = Upstreams(policy, registry.rewrites, world, connect=connect, replay=replay)
+        return cls(policy, registry, world=world, upstreams=upstreams)
+
+    def successor(self, policy: Policy) -> Switchyard:
+        """Return the switchyard for a changed policy; this one finishes what it has begun.
+
+        Both share the connections of clients that did not change, and the latch stores of
+        routes that kept their name, type and store. Such a store has the new capacity at once;
+        one below what is latched evicts nobody, and refuses new sessions until slots are free.
+
+        Args:
+            policy: A policy without errors, checked with this switchyard's plugins.
+
+        Raises:
+            PluginError: A router or a latch store does not keep its contract; nothing changed.
+        """
+        return Switchyard(
+            policy,
+            self.registry,
+            world=self.world,
+            upstreams=self.upstreams.following(policy),
+            kept=self.runtimes,
+            ask=self._ask,
+        )
+
+    # --- deciding ------------------------------------------------------------------------
+
+    async def decide(
+        self, request: Request, *, dry_run: bool = False, ask: Ask | None = None
+    ) -> Decision:
+        """Return where a request goes; no network.
+
+        A handoff latches its identity, since the caller will act on it.
+
+        Args:
+            request: The request.
+            dry_run: Changes nothing; a full store is reported as a warning, and a router that
+                asks a model ends the run with :class:`WouldAsk`.
+            ask: Answers in place of a model.
+
+        Raises:
+            RequestError: The request is refused; nothing was sent and nothing changed.
+            PluginError: The router broke its contract.
+            UpstreamError: The router asked a model and got no answer.
+            WouldAsk: Only with ``dry_run`` and without ``ask``.
+        """
+        routed = await self._decider.routed(request)
+        return await self._decider.decide(routed, dry_run=dry_run, ask=ask)
+
+    def runtime_for(self, request: Request) -> RouteRuntime:
+        """Return the route that a request leads to, in whatever wire format it is.
+
+        Raises:
+            BodyError: The body cannot be read.
+            UnknownModelError: No route has the model id.
+        """
+        return self._decider.runtime_for(request)
+
+    def facts_of(self, request: Request) -> RequestFacts:
+        """Return what can be read of a request that was refused or failed; never raises for it."""
+        model = route = ""
+        identity = None
+        # Whatever cannot be read has been reported already; the rest is what there is.
+        with contextlib.suppress(Exception):
+            runtime = self.runtime_for(request)
+            route = runtime.route.name
+            identity = runtime.sessions.read(request)
+        with contextlib.suppress(Exception):
+            model = request.model
+        return RequestFacts(model=model, route=route, identity=identity)
+
+    async def explain(self, request: Request) -> Explanation:
+        """Return why a request would go where, and its outgoing body; nothing changes.
+
+        Raises:
+            RequestError: The request would be refused.
+            WouldAsk: The route's router would ask a model first.
+        """
+        return await explain(self, request)
+
+    async def test(self, tests: str | PathLike[str]) -> tuple[CaseResult, ...]:
+        """Run a test file of this policy; nothing is called, and nothing of this changes.
+
+        Args:
+            tests: Path of the test file.
+
+        Returns:
+            One result per case, in the order of the file.
+
+        Raises:
+            PolicyError: There are mistakes in the test file; carries all of them.
+        """
+        # Each case runs on a switchyard of its own, so the cases stand above this module.
+        from switchyard_core.workbench.case_file import read_cases  # noqa: PLC0415  # see above
+        from switchyard_core.workbench.cases import run_cases  # noqa: PLC0415  # see above
+
+        cases = read_cases(Path(tests), self.policy, self.registry)
+        return (await run_cases(cases, self.policy, self.registry))[0]
+
+    # --- rewriting -----------------------------------------------------------------------
+
+    def rewrite(self, request: Request, decision: Decision) -> Outgoing:
+        """Return what is sent for a decision: path, headers without credentials, body.
+
+        Guarantees:
+            Pure. The caller's body is not changed, and every byte of it that no rewrite of the
+            decision concerns is in the outgoing body.
+        """
+        wire_format = format_of(request.wire_format)
+        request.attach(wire_format)
+        if decision.route and self.runtimes[decision.route].answers:
+            raise RefusedError(
+                message=f"the route `{decision.route}` answers by itself: no body of the caller's "
+                "is sent on; call `handle`",
+                code="route_answers",
+            )
+        target = self.policy.targets[decision.target]
+        body, reports = apply_rewrites(
+            request.fields.copy(),
+            decision.rewrites,
+            self.registry.rewrites,
+            request.wire_format,
+            target.rewrites,
+            partial(self.registry.fault, "rewrite"),
+        )
+        return Outgoing(
+            wire_format=target.wire_format,
+            path="/v1" + format_of(target.wire_format).paths[request.endpoint],
+            query=request.query,
+            headers=forwarded_headers(request.headers, target.client),
+            body=body,
+            stream=request.stream,
+            target=target.name,
+            model=target.id,
+            route=decision.route,
+            role=decision.phase or decision.target,
+            reports=reports,
+        )
+
+    # --- calling -------------------------------------------------------------------------
+
+    async def handle(
+        self, request: Request, *, sent: Callable[[Decision, Outgoing], None] | None = None
+    ) -> Response:
+        """Decide, rewrite and call; the answer is the provider's own.
+
+        Args:
+            request: The request.
+            sent: Called with each outgoing request, before it is sent.
+
+        Raises:
+            RequestError: The request is refused; nothing was sent.
+            UpstreamError: The provider could not be reached.
+        """
+        routed = await self._decider.routed(request)
+        if routed.runtime.answers:
+            return await self._answers.respond(routed)
+        # Who cannot call the provider must not take a slot.
+        decision = await self._decider.decide(routed, admit=partial(self._admit, request))
+        start = self.world.monotonic()
+        for tries in range(MAX_TRIES, -1, -1):
+            outgoing = await apart(request, partial(self.rewrite, request, decision))
+            if sent is not None:
+                sent(decision, outgoing)
+            try:
+                answer = await self._answer_to(request, decision, outgoing)
+            except BaseException:
+                await self.finish(decision, ok=False)
+                raise
+            try:
+                again = await self._next(routed, decision, answer) if tries else None
+            except BaseException:
+                # The client left, or the router failed: nobody will read this answer.
+                if isinstance(answer, UpstreamResponse):
+                    await answer.aclose()
+                await self.finish(decision, ok=False)
+                raise
+            if again is None:
+                break
+            if isinstance(answer, UpstreamResponse):
+                await answer.aclose()
+            decision = again
+        if isinstance(answer, UpstreamError):
+            duration = self.world.monotonic() - start
+            outcome = Outcome(
+                status=0, ok=False, bytes_out=0, duration_s=duration, error=answer.kind
+            )
+            await self.finish(decision, ok=False, outcome=outcome)
+            raise answer
+        frees = any(isinstance(effect, ReleaseAfterSuccess) for effect in decision.effects)
+        return Response(
+            answer,
+            decision=decision,
+            reports=outgoing.reports,
+            finish=partial(self._finished, decision),
+            clock=self.world.monotonic,
+            watch=StreamWatch(outgoing.wire_format) if frees else None,
+        )
+
+    def answer(self, request: Request) -> AsyncGenerator[AnswerEvent]:
+        """Yield what an answering router says to a request, as events and not as bytes.
+
+        Use it as ``async with contextlib.aclosing(yard.answer(request)) as events`` when you may
+        stop early: closing it cancels the call that runs.
+
+        Raises:
+            RequestError: The request is refused, or its route does not answer by itself.
+            UpstreamError: A model could not be asked.
+            PluginError: The router broke its contract.
+        """
+        return self._answers.events(request)
+
+    def rehearse(self, request: Request, ask: Ask) -> AsyncGenerator[AnswerEvent]:
+        """Yield what an answering router would say; ``ask`` answers for the models.
+
+        Nothing is called, no plan is kept, and nothing is counted.
+        """
+        return self._answers.rehearse(request, ask)
+
+    async def _answer_to(
+        self, request: Request, decision: Decision, outgoing: Outgoing
+    ) -> UpstreamResponse | UpstreamError:
+        client = self.policy.targets[decision.target].client
+        try:
+            return await self.upstreams.call(client, outgoing, request.headers)
+        except UpstreamError as error:
+            return error
+
+    def _admit(self, request: Request, decision: Decision) -> None:
+        """Refuse a request whose call would lack its credential."""
+        client = self.policy.targets[decision.target].client
+        self.upstreams.admit(client, lambda: self.rewrite(request, decision), request.headers)
+
+    async def _next(
+        self, routed: Routed, decision: Decision, answer: UpstreamResponse | UpstreamError
+    ) -> Decision | None:
+        """Ask the router for another try after a failure."""
+        if not isinstance(routed.runtime.router, RetryingRouter):
+            return None
+        if isinstance(answer, ReplayError):
+            # Another target would only hide what is to be recorded.
+            return None
+        if isinstance(answer, UpstreamError):
+            failure = Failure(kind="transport", status=0, code=answer.kind, body=b"")
+        elif succeeded(answer.status):
+            return None
+        else:
+            try:
+                body = await answer.peek(FAILURE_BYTES)
+            except UpstreamError:
+                return None
+            failure = Failure(kind="status", status=answer.status, code=error_code(body), body=body)
+        return await self._decider.again(routed, decision, failure)
+
+    # --- the end -------------------------------------------------------------------------
+
+    async def finish(self, decision: Decision, ok: bool, outcome: Outcome | None = None) -> None:  # noqa: FBT001  # reads well
+        """End a request: free what its decision frees after a success.
+
+        ``handle`` does this; a host that calls the model itself must.
+
+        Args:
+            decision: The decision that was carried out.
+            ok: Whether the call succeeded and its answer was delivered whole.
+            outcome: For observers; one without figures is made when it is missing.
+        """
+        if ok and decision.route:
+            for effect in decision.effects:
+                if isinstance(effect, ReleaseAfterSuccess):
+                    await self._release(decision.route, effect.identity)
+        if outcome is None:
+            outcome = Outcome(status=200 if ok else 0, ok=ok, bytes_out=0, duration_s=0.0)
+        self.registry.notify_finished(decision, outcome)
+
+    async def _finished(self, decision: Decision, outcome: Outcome) -> None:
+        await self.finish(decision, outcome.ok, outcome)
+
+    async def _release(self, route: str, identity: Identity) -> None:
+        runtime = self.runtimes[route]
+        if runtime.store is not None:
+            await runtime.store.release(identity)
+        if runtime.route.subagents is not None and identity.agent is None:
+            # The session's sub-agents hold their slots where they are served.
+            await self._release(runtime.route.subagents, identity)
+
+    def asgi(self, **options: Any) -> SwitchyardApp:
+        """Return the server as an ASGI application, to mount or to call in process.
+
+        Args:
+            options: Keyword arguments of :class:`switchyard_core.server.app.SwitchyardApp`.
+        """
+        from switchyard_core.server.app import SwitchyardApp  # noqa: PLC0415  # only when served
+
+        return SwitchyardApp(self, **options)
+
+    async def aclose(self) -> None:
+        """Wait for tools that must not be cut off, and close every connection to a provider."""
+        await asyncio.gather(*(runtime.tools.settle() for runtime in self.runtimes.values()))
+        await self.upstreams.aclose()
