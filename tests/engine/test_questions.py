@@ -145,7 +145,7 @@ async def test_dry_run_of_the_server_answers_with_the_question():
     w.app = SwitchyardApp(w.engine, dry_run=True)
 
     async with w.client() as client:
-        answer = await client.post("/v1/chat/completions", content=request().body)
+        answer = await client.post("/v1/chat/completions", json=json.loads(request().body))
 
     assert (answer.status_code, answer.json()["would_ask"]["target"]) == (200, "judge")
     assert "x-switchyard-target" not in answer.headers

@@ -31,7 +31,6 @@ from switchyard_core import (
     PlanStoreType,
     Request,
     RequestedCall,
-    Switchyard,
     Tool,
     WireFormat,
     hookimpl,
@@ -432,7 +431,7 @@ class Shop:
 
     def events(self, **request: Any) -> AsyncGenerator[AnswerEvent]:
         """Return the events of an answer, in no wire format."""
-        return Switchyard(self.harness.engine).answer(self.request(**request))
+        return self.harness.engine.answer(self.request(**request))
 
     async def tell(self, word: str, plan: Answer, text: str = "go on", **more: Any) -> Answer:
         """Say a word about a plan that waits, in the header."""

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from switchyard_core import Extension, Price, Replay, Request, Switchyard, TargetView, ToolSpec
 from switchyard_core.testing import registry_of
+from switchyard_core.world import World
 from switchyard_planner_executor import PlannerExecutorOptions, PlanStep
 from switchyard_planner_executor.estimate import Estimate, estimate
 from tests.planner_executor.shop import PLUGINS, RECORDED_TASK, ROOT
@@ -87,7 +88,7 @@ async def test_shipped_recording_is_met_within_a_factor_of_one_and_a_half() -> N
     yard = Switchyard.from_policy(
         ROOT / "policies/planner_executor.toml",
         registry=registry_of(PLUGINS),
-        environ={},
+        world=World(environ={}),
         replay=Replay(ROOT / "policies/recordings/planner_executor", "replay"),
     )
     body = {"model": "switchyard/shop", "messages": [{"role": "user", "content": RECORDED_TASK}]}

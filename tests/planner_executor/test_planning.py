@@ -10,6 +10,7 @@ import pytest
 
 from switchyard_core import WIRE_FORMATS, Switchyard, UpstreamError
 from switchyard_core.testing import FakeReply, FakeUpstream, registry_of
+from switchyard_core.world import World
 from tests.planner_executor.shop import (
     GOAL,
     LOOK,
@@ -238,9 +239,9 @@ async def test_missing_key_of_the_planner_asks_nobody_and_one_of_the_executor_fa
             policy_text(),
             registry=registry_of([*PLUGINS, Shelf([LOOK])]),
             connect=lambda _client: upstream,
-            environ=environ,
+            world=World(environ=environ),
         )
-        shop.harness.engine = yard.engine
+        shop.harness.engine = yard
 
         answer = await shop.ask()
 

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from switchyard_core import Replay, ReplayMiss, Switchyard
+from switchyard_core.world import World
 from tests.planner_executor.shop import (
     PLANNED,
     TURNS,
@@ -113,9 +114,9 @@ async def test_replay_needs_no_key(tmp_path):
     shop = shop_of(tmp_path, "replay")
     engine = shop.harness.engine
     yard = Switchyard.from_loaded(
-        engine.policy, engine.registry, environ={}, replay=Replay(tmp_path, "replay")
+        engine.policy, engine.registry, world=World(environ={}), replay=Replay(tmp_path, "replay")
     )
-    shop.harness.engine = yard.engine
+    shop.harness.engine = yard
 
     assert (await shop.ask()).extension["status"] == "completed"
 

@@ -12,7 +12,7 @@ import anthropic
 import openai
 import pytest
 
-from switchyard_core import WIRE_FORMATS, Switchyard
+from switchyard_core import WIRE_FORMATS
 from switchyard_core.testing import FakeReply
 from tests.planner_executor.shop import (
     EXECUTOR,
@@ -129,7 +129,7 @@ async def opened(shop: Shop, seen: bytes) -> tuple[bytes, bytes, Any]:
     shop.models.before = hold
     before = b""
     request = shop.request(stream=True)
-    async with await Switchyard(shop.harness.engine).handle(request) as response:
+    async with await shop.harness.engine.handle(request) as response:
         chunks = aiter(response.chunks)
         async with asyncio.timeout(10):
             while seen not in before:
@@ -156,7 +156,7 @@ async def test_step_is_asked_for_only_when_the_caller_has_taken_the_plan(caller)
     seen = b""
 
     request = shop.request(stream=True)
-    async with await Switchyard(shop.harness.engine).handle(request) as response:
+    async with await shop.harness.engine.handle(request) as response:
         chunks = aiter(response.chunks)
         while ACTIONS[2].encode() not in seen:
             seen += await anext(chunks)
