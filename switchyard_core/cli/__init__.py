@@ -50,7 +50,7 @@ def installed_registry(context: click.Context) -> PluginRegistry:
     Args:
         context: A click context; a registry given as ``obj`` of the run is used as it is.
     """
-    from switchyard_core.plugins import PluginRegistry
+    from switchyard_core.plugins import PluginRegistry  # noqa: PLC0415  # fast --help
 
     root = context.find_root()
     if not isinstance(root.obj, PluginRegistry):

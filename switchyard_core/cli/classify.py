@@ -53,7 +53,7 @@ def command(
 
     Example: switchyard classify "sed -i s/a/b/ app.py"
     """
-    from switchyard_core.errors import PluginError, PolicyError
+    from switchyard_core.errors import PluginError, PolicyError  # noqa: PLC0415  # fast --help
 
     registry = installed_registry(ctx)
     if policy is None and route is not None:
@@ -81,7 +81,7 @@ def command(
 
 
 def _pack_rules(registry: PluginRegistry, pack: str) -> MutationRules:
-    from switchyard_core.mutation import compile_rules
+    from switchyard_core.mutation import compile_rules  # noqa: PLC0415  # fast --help
 
     if pack not in registry.rule_sets:
         names = ", ".join(sorted(registry.rule_sets))
@@ -90,8 +90,8 @@ def _pack_rules(registry: PluginRegistry, pack: str) -> MutationRules:
 
 
 def _policy_rules(registry: PluginRegistry, policy: str, name: str | None) -> MutationRules:
-    from switchyard_core.mutation import compile_rules
-    from switchyard_core.policy import load_policy
+    from switchyard_core.mutation import compile_rules  # noqa: PLC0415  # fast --help
+    from switchyard_core.policy import load_policy  # noqa: PLC0415  # fast --help
 
     loaded = load_policy(policy, registry=registry)
     routes = {key: route for key, route in loaded.routes.items() if route.rule_sets}
@@ -110,7 +110,7 @@ def _policy_rules(registry: PluginRegistry, policy: str, name: str | None) -> Mu
 
 def _call(tool: str, given: Any) -> ToolCall:
     """Return the call of a tool with a command, or with arguments as an object."""
-    from switchyard_core.conversation import ToolCall
+    from switchyard_core.conversation import ToolCall  # noqa: PLC0415  # fast --help
 
     arguments = given
     if isinstance(given, str) and given.lstrip().startswith("{"):

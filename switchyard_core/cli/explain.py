@@ -77,9 +77,9 @@ def command(  # noqa: PLR0913 - click passes options by name
     `--reply` ends with `would ask`. Exits 0, 1 when the policy has errors or a request would be
     refused, 2 when it could not run. Example: switchyard explain coding.toml request.json
     """
-    from switchyard_core.errors import BodyError, PluginError, PolicyError
-    from switchyard_core.explain import Rehearsal, read_requests, turns_of
-    from switchyard_core.switchyard import Switchyard
+    from switchyard_core.errors import BodyError, PluginError, PolicyError  # noqa: PLC0415  # fast --help
+    from switchyard_core.explain import Rehearsal, read_requests, turns_of  # noqa: PLC0415  # fast --help
+    from switchyard_core.switchyard import Switchyard  # noqa: PLC0415  # fast --help
 
     pairs = [_pair(text) for text in headers]
     registry = installed_registry(ctx)
@@ -166,7 +166,7 @@ class _Printer:
 
     def timeline(self, entries: list[Entry]) -> None:
         """Print the timeline, where there is more than one request or nothing else."""
-        from switchyard_core.explain import Timeline
+        from switchyard_core.explain import Timeline  # noqa: PLC0415  # fast --help
 
         if self.alone and not self.brief:
             return
@@ -179,7 +179,7 @@ class _Printer:
 
 async def _play(rehearsal: Rehearsal, requests: list[Request], printer: _Printer) -> int:
     """Play and print the requests; return how many of them a server would refuse."""
-    from switchyard_core.explain import entry_of
+    from switchyard_core.explain import entry_of  # noqa: PLC0415  # fast --help
 
     entries = []
     refused = 0

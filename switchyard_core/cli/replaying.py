@@ -66,8 +66,8 @@ def unused_note(replay: Replay | None) -> str:
 
 
 def _replay(record: Path | None, replay: Path | None) -> Replay | None:
-    from switchyard_core.errors import ReplayError
-    from switchyard_core.replay import Replay
+    from switchyard_core.errors import ReplayError  # noqa: PLC0415  # fast --help
+    from switchyard_core.replay import Replay  # noqa: PLC0415  # fast --help
 
     if record is not None and replay is not None:
         raise click.UsageError("--record and --replay exclude each other: give one of them")

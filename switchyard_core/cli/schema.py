@@ -30,7 +30,7 @@ def command(ctx: click.Context, *, output: Path | None) -> None:
 
     Example: switchyard schema --output switchyard.schema.json
     """
-    from switchyard_core.policy.schema import policy_schema
+    from switchyard_core.policy.schema import policy_schema  # noqa: PLC0415  # fast --help
 
     text = json.dumps(policy_schema(installed_registry(ctx)), indent=2, ensure_ascii=False) + "\n"
     if output is None:

@@ -109,11 +109,11 @@ def command(  # noqa: PLR0913 - click passes options by name
     Exits 0 after a signal, 1 when the policy has errors, 2 when it cannot run.
     Example: switchyard serve --config policies/plan_execute.toml
     """
-    from switchyard_core.policy import check_workers
-    from switchyard_core.server.access import Limits, host_name, origin_name
-    from switchyard_core.server.run import bind, run, url_of
-    from switchyard_core.server.workers import run_workers
-    from switchyard_core.version import VERSION
+    from switchyard_core.policy import check_workers  # noqa: PLC0415  # fast --help
+    from switchyard_core.server.access import Limits, host_name, origin_name  # noqa: PLC0415  # fast --help
+    from switchyard_core.server.run import bind, run, url_of  # noqa: PLC0415  # fast --help
+    from switchyard_core.server.workers import run_workers  # noqa: PLC0415  # fast --help
+    from switchyard_core.version import VERSION  # noqa: PLC0415  # fast --help
 
     key = _server_key(host, api_key_env, insecure=insecure)
     limits = _given("--limit", lambda: Limits.from_words(limit))
@@ -184,8 +184,8 @@ class _Options:
 
 def _build(options: _Options) -> tuple[SwitchyardApp, Reloader]:
     """Return the application of a worker, which shares nothing with its parent."""
-    from switchyard_core.plugins import PluginRegistry
-    from switchyard_core.policy import load_policy
+    from switchyard_core.plugins import PluginRegistry  # noqa: PLC0415  # fast --help
+    from switchyard_core.policy import load_policy  # noqa: PLC0415  # fast --help
 
     registry = PluginRegistry.from_entry_points()
     app = _made(options, load_policy(options.config, registry), registry)
@@ -193,8 +193,8 @@ def _build(options: _Options) -> tuple[SwitchyardApp, Reloader]:
 
 
 def _reloader(app: SwitchyardApp, options: _Options) -> Reloader:
-    from switchyard_core.policy import check_workers
-    from switchyard_core.server.reload import POLL_S, Reloader
+    from switchyard_core.policy import check_workers  # noqa: PLC0415  # fast --help
+    from switchyard_core.server.reload import POLL_S, Reloader  # noqa: PLC0415  # fast --help
 
     registry = app.engine.registry
     who = f"worker {os.getpid()}: " if options.workers > 1 else ""
@@ -211,7 +211,7 @@ def _reloader(app: SwitchyardApp, options: _Options) -> Reloader:
 def _made(
     options: _Options, policy: Policy, registry: PluginRegistry, replay: Replay | None = None
 ) -> SwitchyardApp:
-    from switchyard_core.switchyard import Switchyard
+    from switchyard_core.switchyard import Switchyard  # noqa: PLC0415  # fast --help
 
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     # The ready line and the exit say what uvicorn would.
@@ -236,7 +236,7 @@ def _app(
     replay: Replay | None,
 ) -> SwitchyardApp:
     """Return the application, or end the run with the reason why there is none."""
-    from switchyard_core.errors import PluginError, PolicyError
+    from switchyard_core.errors import PluginError, PolicyError  # noqa: PLC0415  # fast --help
 
     try:
         return _made(options, policy, registry, replay)
@@ -255,7 +255,7 @@ def _server_key(host: str, variable: str | None, *, insecure: bool) -> str | Non
         click.UsageError: The variable is not set or holds what no header can, or the host is
             open to others without a key.
     """
-    from switchyard_core.server.access import sendable
+    from switchyard_core.server.access import sendable  # noqa: PLC0415  # fast --help
 
     if variable is not None:
         key = os.environ.get(variable, "").strip()
@@ -316,7 +316,7 @@ def _check_replay(replay: Replay | None, *, workers: int, dry_run: bool) -> None
 
 def _checked(ctx: click.Context, config: str, registry: PluginRegistry, *, keyless: bool) -> Policy:
     """Return the policy; its findings are printed as ``check`` prints them."""
-    from switchyard_core.policy import check_policy
+    from switchyard_core.policy import check_policy  # noqa: PLC0415  # fast --help
 
     result = check_policy(config, registry, environ=None if keyless else os.environ)
     if result.policy is None or result.errors:

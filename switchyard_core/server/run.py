@@ -117,7 +117,7 @@ def _allow_descriptors(limits: Limits) -> None:
     provider could be connected.
     """
     try:
-        import resource  # noqa: PLC0415 - not on Windows
+        import resource  # noqa: PLC0415  # not on Windows
     except ImportError:
         return
     # A caller's connection may need another one to a provider.

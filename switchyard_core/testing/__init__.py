@@ -54,7 +54,7 @@ __all__ = [
 def __getattr__(name: str) -> object:
     """Import what needs syrupy when it is asked for."""
     if name == "RequestBodySnapshot":
-        from switchyard_core.testing.snapshots import RequestBodySnapshot  # noqa: PLC0415
+        from switchyard_core.testing.snapshots import RequestBodySnapshot  # noqa: PLC0415  # syrupy
 
         return RequestBodySnapshot
     msg = f"module `{__name__}` has no attribute `{name}`"

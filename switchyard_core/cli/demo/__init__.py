@@ -52,8 +52,8 @@ def command(ctx: click.Context, wire_format: str, port: int, replay: Replay | No
 
     Example: switchyard demo --wire-format all
     """
-    from switchyard_core.cli.demo.performance import Performance
-    from switchyard_core.errors import PluginError, PolicyError
+    from switchyard_core.cli.demo.performance import Performance  # noqa: PLC0415  # fast --help
+    from switchyard_core.errors import PluginError, PolicyError  # noqa: PLC0415  # fast --help
 
     try:
         performance = Performance(registry=installed_registry(ctx), port=port, replay=replay)
