@@ -131,7 +131,7 @@ from switchyard_core.stores import (
 from switchyard_core.tools import Toolbox
 from switchyard_core.upstream import Outgoing, Upstream, UpstreamResponse
 from switchyard_core.version import VERSION
-from switchyard_core.wire.compose import left_out_sampling
+from switchyard_core.wire import left_out_sampling
 from switchyard_core.wire.transcript import Transcript
 
 __version__ = VERSION

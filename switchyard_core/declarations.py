@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "WIRE_FORMATS",
+    "Endpoint",
     "JSONPathText",
     "LabelName",
     "LatchStoreName",
@@ -49,6 +50,8 @@ __all__ = [
 ]
 
 WireFormat = Literal["openai_chat", "openai_responses", "anthropic_messages"]
+#: ``create`` asks a model; the others are a client's side calls about a conversation.
+Endpoint = Literal["create", "count_tokens", "input_tokens", "compact"]
 
 #: The three wire formats, in the order in which documents list them.
 WIRE_FORMATS: tuple[WireFormat, ...] = ("openai_chat", "openai_responses", "anthropic_messages")

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from switchyard_core import WIRE_FORMATS, Request
-from switchyard_core.wire.registry import format_of
 
 
 @pytest.fixture(params=WIRE_FORMATS)
@@ -36,8 +35,6 @@ def asked(wire_format: str) -> Callable[..., Request]:
         **body: Any,
     ) -> Request:
         whole = body_of(wire_format, [("user", text)] if turns is None else turns) | body
-        request = Request(wire_format=wire_format, body=whole, headers=headers)
-        request.attach(format_of(wire_format))
-        return request
+        return Request(wire_format=wire_format, body=whole, headers=headers)
 
     return make

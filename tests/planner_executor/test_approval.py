@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from switchyard_core import Request, RequestError
-from switchyard_core.wire.registry import format_of
 from switchyard_planner_executor.approval import (
     Approve,
     Fresh,
@@ -238,7 +237,6 @@ def test_words_of_a_tool_never_count() -> None:
         ],
     }
     request = Request(wire_format="openai_chat", body=body)
-    request.attach(format_of("openai_chat"))
 
     assert read_intent(request, by_text=True) == Fresh()
 

@@ -19,7 +19,7 @@ from switchyard_core.scripted import (
     check_script,
 )
 
-PAGE = (Path(__file__).parents[3] / "docs" / "scripted_provider.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "scripted_provider.md").read_text(encoding="utf-8")
 
 
 def test_script_on_the_page_is_valid() -> None:

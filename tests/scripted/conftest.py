@@ -13,12 +13,6 @@ from tests.upstream.loopback import Provider
 
 
 @pytest.fixture
-def anyio_backend() -> str:
-    """Run asynchronous tests on asyncio, the only loop that the server uses."""
-    return "asyncio"
-
-
-@pytest.fixture
 def provide() -> Iterator[Callable[[Script], Provider]]:
     """Start scripted providers on loopback; all are stopped at the end of the test."""
     running: list[tuple[uvicorn.Server, threading.Thread]] = []
