@@ -16,7 +16,6 @@ from switchyard_core.engine.answering import (
     AnswerRun,
     Tally,
     checked_events,
-    wants_usage,
 )
 from switchyard_core.engine.deciding import Decider
 from switchyard_core.engine.response import Outcome, Response
@@ -24,7 +23,8 @@ from switchyard_core.errors import RefusedError
 from switchyard_core.request import Request
 from switchyard_core.router import AnsweringRouter
 from switchyard_core.stores import MemoryPlanStore
-from switchyard_core.wire.answer import answer_id, answer_writer
+from switchyard_core.wire import format_of
+from switchyard_core.wire.answers import answer_id, answer_writer
 
 __all__ = ["Answers"]
 
@@ -104,17 +104,17 @@ class Answers:
         """
         decision = await self._decider.decide(request)
         runtime = self._decider.runtimes[decision.route]
-        route = runtime.route
+        route, wire_format = runtime.route, format_of(request.wire_format)
         options: Any = route.options
         tokens: dict[str, ModelUsage] = {}
         run = AnswerRun(
             events=self._run(request, decision, tokens),
             writer=answer_writer(
-                request.wire_format,
+                wire_format,
                 model=route.id,
-                answer_id=answer_id(request.wire_format, self._new_id),
+                answer_id=answer_id(wire_format, self._new_id),
                 created_s=int(self._clock()),
-                include_usage=wants_usage(request),
+                include_usage=wire_format.includes_usage(request.fields),
             ),
             blame=partial(self._decider.blame, runtime),
             keepalive_s=float(getattr(options, "keepalive_s", KEEPALIVE_S)),

@@ -27,9 +27,10 @@ from switchyard_core.errors import PluginError, RequestError, SwitchyardError, U
 from switchyard_core.request import Request
 from switchyard_core.router import AnsweringRouter, RouteContext
 from switchyard_core.upstream.base import UpstreamResponse
-from switchyard_core.wire.answer import AnswerWriter, comment
+from switchyard_core.wire.answers import AnswerWriter
+from switchyard_core.wire.sse import comment
 
-__all__ = ["KEEPALIVE_S", "AnswerRun", "Tally", "checked_events", "wants_usage"]
+__all__ = ["KEEPALIVE_S", "AnswerRun", "Tally", "checked_events"]
 
 #: Events that a slow client may leave waiting before the router waits too.
 WAITING_EVENTS = 256
@@ -57,14 +58,6 @@ class Tally:
         reply = await self.ask(target, call)
         self.tokens[target] = self.tokens.get(target, ModelUsage()) + reply.usage
         return reply
-
-
-def wants_usage(request: Request) -> bool:
-    """Return whether a stream is to state its tokens: on Chat only if it is asked to."""
-    if request.wire_format != "openai_chat":
-        return True
-    options = request.fields.object("stream_options")
-    return options is not None and options.raw("include_usage") == b"true"
 
 
 async def checked_events(

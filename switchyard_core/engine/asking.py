@@ -20,7 +20,6 @@ from switchyard_core.rewrites import apply_rewrites
 from switchyard_core.upstream.base import Outgoing, UpstreamResponse
 from switchyard_core.upstream.encoding import EncodingError, content_encoding, decoded
 from switchyard_core.wire import format_of
-from switchyard_core.wire.compose import compose, read_reply
 
 __all__ = ["AskTarget", "Asker", "RouterAsk"]
 
@@ -90,10 +89,10 @@ class Asker:
         """
         target = self._targets[name]
         # The caller's headers name its own conversation; only its credential may be ours to use.
-        client = target.client
+        client, wire_format = target.client, format_of(target.client.format)
         bare = Headers({"user-agent": request.headers.get("user-agent", "")})
         body, _ = apply_rewrites(
-            ObjectText(compose(client.format, call, target.id, target.structured_output)),
+            ObjectText(wire_format.compose(call, target.id, target.structured_output)),
             _settings(target),
             self._rewrites,
             client.format,
@@ -101,7 +100,7 @@ class Asker:
         )
         return Outgoing(
             wire_format=client.format,
-            path="/v1" + format_of(client.format).paths["create"],
+            path="/v1" + wire_format.paths["create"],
             headers=forwarded_headers(bare, client),
             body=body,
             stream=False,
@@ -139,7 +138,7 @@ class Asker:
         try:
             forced = call.schema is not None and target.structured_output == "forced_tool"
             structured = call.schema_name if forced else None
-            return read_reply(target.client.format, body, structured)
+            return format_of(target.client.format).read_reply(body, structured)
         except ValueError as error:
             raise AskError(f"asking `{target.name}`: {error}", failure) from error
 

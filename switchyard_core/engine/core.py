@@ -38,7 +38,7 @@ from switchyard_core.rewrites import RewriteReport, apply_rewrites
 from switchyard_core.router import RetryingRouter, fresh_id
 from switchyard_core.upstream.base import Outgoing, UpstreamResponse
 from switchyard_core.wire import format_of
-from switchyard_core.wire.watching import StreamWatch
+from switchyard_core.wire.passing import StreamWatch
 
 __all__ = ["Engine", "Rewritten"]
 
@@ -204,7 +204,6 @@ class Engine:
 
         The headers hold no credential: it is added when the call is made.
         """
-        request.attach(format_of(request.wire_format))
         if decision.route and self.runtimes[decision.route].answers:
             raise RefusedError(
                 message=f"the route `{decision.route}` answers by itself: no body of the caller's "
@@ -302,7 +301,7 @@ class Engine:
             raise answer
 
         frees = any(isinstance(effect, ReleaseAfterSuccess) for effect in decision.effects)
-        watch = StreamWatch(rewritten.outgoing.wire_format) if frees else None
+        watch = StreamWatch(format_of(rewritten.outgoing.wire_format)) if frees else None
 
         async def finish(outcome: Outcome) -> None:
             await self._finished(decision, outcome)

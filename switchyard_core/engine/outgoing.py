@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from switchyard_core.declarations import WireFormat
 from switchyard_core.errors import RequestError
 from switchyard_core.identity import Headers
 from switchyard_core.policy.model import Client
 from switchyard_core.version import VERSION
+from switchyard_core.wire import format_of
 
 __all__ = ["CREDENTIAL_HEADERS", "credential", "error_code", "forwarded_headers"]
 
@@ -17,11 +17,6 @@ __all__ = ["CREDENTIAL_HEADERS", "credential", "error_code", "forwarded_headers"
 CREDENTIAL_HEADERS = ("authorization", "x-api-key")
 
 _ALWAYS = ("content-type", "accept", "openai-beta")
-_BY_FORMAT: Mapping[WireFormat, tuple[str, ...]] = {
-    "openai_chat": (),
-    "openai_responses": ("x-openai-internal-codex-responses-lite",),
-    "anthropic_messages": ("anthropic-version", "anthropic-beta"),
-}
 # A login's own headers make sense only together with its credential.
 _WITH_CREDENTIAL = (
     "chatgpt-account-id",
@@ -30,7 +25,6 @@ _WITH_CREDENTIAL = (
     "openai-project",
 )
 _SINGLE = frozenset({"content-type", "anthropic-version", *_WITH_CREDENTIAL})
-_DEFAULT_VERSION = "2023-06-01"
 _PRODUCT = f"switchyard/{VERSION}"
 
 
@@ -40,7 +34,8 @@ def forwarded_headers(headers: Headers, client: Client) -> tuple[tuple[str, str]
     Everything not listed here stays behind: session headers, cookies, hop-by-hop headers, the
     caller's credential.
     """
-    names = [*_ALWAYS, *_BY_FORMAT[client.format], *client.forward_headers]
+    wire_format = format_of(client.format)
+    names = [*_ALWAYS, *wire_format.headers, *client.forward_headers]
     if client.forward_auth:
         names += _WITH_CREDENTIAL
     values: dict[str, str] = {}
@@ -50,8 +45,8 @@ def forwarded_headers(headers: Headers, client: Client) -> tuple[tuple[str, str]
         if value is not None and name not in CREDENTIAL_HEADERS:
             values[name] = value
     values.setdefault("content-type", "application/json")
-    if client.format == "anthropic_messages":
-        values.setdefault("anthropic-version", _DEFAULT_VERSION)
+    for name, value in wire_format.needed_headers.items():
+        values.setdefault(name, value)
     agent = headers.get("user-agent", "")
     values["user-agent"] = f"{agent} {_PRODUCT}".strip()
     for name, value in client.extra_headers:
@@ -95,9 +90,7 @@ def credential(
             code="missing_api_key",
             status=500,
         )
-    if client.format == "anthropic_messages":
-        return (("x-api-key", key),)
-    return (("authorization", f"Bearer {key}"),)
+    return (format_of(client.format).credential(key),)
 
 
 def error_code(body: bytes) -> str:

@@ -9,8 +9,8 @@ from switchyard_core.errors import RecordingError
 from switchyard_core.replay.spool import Spool
 from switchyard_core.replay.writing import ANSWER_BYTES, Writer
 from switchyard_core.upstream.base import Outgoing, UpstreamResponse
-from switchyard_core.wire.endpoints import endpoint_of
-from switchyard_core.wire.watching import StreamWatch
+from switchyard_core.wire import endpoint_of, format_of
+from switchyard_core.wire.passing import StreamWatch
 
 __all__ = ["Tee", "is_stream", "whole"]
 
@@ -96,7 +96,7 @@ class Tee:
         found = endpoint_of(outgoing.path)
         plain = answer.header("content-encoding") in (None, "", "identity")
         # Of a stream that cannot be read on the way only its end tells whether it is whole.
-        self._watch = StreamWatch(found[0]) if found is not None and plain else None
+        self._watch = StreamWatch(format_of(found[0])) if found is not None and plain else None
 
     def __aiter__(self) -> Tee:
         """Return the tee itself."""

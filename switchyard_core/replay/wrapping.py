@@ -9,7 +9,7 @@ import httpx
 
 from switchyard_core.errors import UpstreamError
 from switchyard_core.upstream.base import Outgoing, Upstream, UpstreamResponse
-from switchyard_core.wire.endpoints import endpoint_of
+from switchyard_core.wire import endpoint_of
 
 __all__ = ["ReplayTransport", "ReplayUpstream"]
 

@@ -21,7 +21,7 @@ from switchyard_core.server.bodies import BodyLog
 from switchyard_core.server.exchange import ClientGoneError, Exchange
 from switchyard_core.server.metrics import Metrics
 from switchyard_core.server.problems import problem_of
-from switchyard_core.server.tokens import AnswerTrace
+from switchyard_core.wire.passing import AnswerTrace
 
 __all__ = ["GONE_STATUS", "LOG", "Account"]
 
@@ -161,7 +161,11 @@ class Account:
         tokens = self.answer.tokens() if self.answer is not None else None
         if tokens is None or self.decision is None:
             return []
-        counts = {"input": tokens.input, "cached": tokens.cached, "output": tokens.output}
+        counts = {
+            "input": tokens.input_tokens,
+            "cached": tokens.cached_tokens,
+            "output": tokens.output_tokens,
+        }
         for kind, count in counts.items():
             metrics.tokens[self.decision.target, kind] += count
         return [(f"{kind}_tokens", count) for kind, count in counts.items()]

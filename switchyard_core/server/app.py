@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from switchyard_core.declarations import WireFormat
+from switchyard_core.declarations import Endpoint, WireFormat
 from switchyard_core.engine import Engine
 from switchyard_core.engine.contract import ends_task
 from switchyard_core.errors import RequestError
 from switchyard_core.jsonio.tree import encode
-from switchyard_core.request import Endpoint
 from switchyard_core.server.access import Access
 from switchyard_core.server.account import Account
 from switchyard_core.server.bodies import BodyLog
@@ -31,7 +30,7 @@ from switchyard_core.server.models import model_list, models_of
 from switchyard_core.server.problems import caller_format, fail
 from switchyard_core.server.routed import RoutedCalls
 from switchyard_core.version import VERSION
-from switchyard_core.wire.endpoints import endpoint_of
+from switchyard_core.wire import endpoint_of
 
 __all__ = ["DEFAULT_MAX_BODY", "SwitchyardApp"]
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from switchyard_core.decision import Decision
+from switchyard_core.declarations import Endpoint
 from switchyard_core.engine import Engine, Response
 from switchyard_core.engine.questions import Question, explain_or_ask
 from switchyard_core.engine.response import succeeded
 from switchyard_core.jsonio.tree import encode
-from switchyard_core.request import Endpoint, Request
+from switchyard_core.request import Request
 from switchyard_core.server.account import Account
 from switchyard_core.server.metrics import Metrics
 from switchyard_core.server.relay import relay
-from switchyard_core.server.tokens import AnswerTrace
+from switchyard_core.wire import format_of
+from switchyard_core.wire.passing import AnswerTrace
 
 __all__ = ["RoutedCalls"]
 
@@ -75,7 +77,7 @@ class RoutedCalls:
         account.tokens = response.tokens
         trace = None
         if request.endpoint == "create" and succeeded(response.status):
-            trace = account.answer = AnswerTrace(wire_format, dict(response.headers))
+            trace = account.answer = AnswerTrace(format_of(wire_format), dict(response.headers))
         cut = await relay(
             exchange,
             response,

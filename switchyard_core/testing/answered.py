@@ -12,8 +12,8 @@ from switchyard_core.answers import Announced, AnswerEvent
 from switchyard_core.asking import ModelUsage
 from switchyard_core.declarations import WireFormat
 from switchyard_core.testing.canned import AskedCall
-from switchyard_core.wire.answer import AnswerWriter, answer_id, answer_writer
-from switchyard_core.wire.answer.sections import Sections
+from switchyard_core.wire import format_of
+from switchyard_core.wire.answers import AnswerWriter, Sections, answer_id, answer_writer
 
 __all__ = ["Answered", "streamed_text", "whole_text"]
 
@@ -112,9 +112,9 @@ class Answered:
 
     def _writer(self, wire_format: WireFormat) -> AnswerWriter:
         return answer_writer(
-            wire_format,
+            format_of(wire_format),
             model=self.model,
-            answer_id=answer_id(wire_format, "{}_test".format),
+            answer_id=answer_id(format_of(wire_format), "{}_test".format),
             created_s=_CREATED_S,
             include_usage=True,
         )

@@ -12,7 +12,7 @@ from switchyard_core.request import Request
 from switchyard_core.scripted import Player, Script, Scripted, Turn
 from switchyard_core.scripted.script import Call as ScriptedCall
 from switchyard_core.upstream.base import Outgoing
-from switchyard_core.wire.compose import read_reply
+from switchyard_core.wire import format_of
 
 __all__ = ["AskedCall", "CannedAnswers", "CannedReply", "Questions", "complete_reply"]
 
@@ -132,5 +132,5 @@ def complete_reply(reply: CannedReply, outgoing: Outgoing) -> ModelReply:
     played = player.play(
         outgoing.method, outgoing.path, outgoing.headers, outgoing.body, outgoing.wire_format
     )
-    read = read_reply(outgoing.wire_format, b"".join(played.chunks))
+    read = format_of(outgoing.wire_format).read_reply(b"".join(played.chunks))
     return replace(reply, items=reply.items or read.items, stop=reply.stop or read.stop)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from switchyard_core.declarations import WireFormat
+from switchyard_core.declarations import Endpoint, WireFormat
 from switchyard_core.errors import BodyError
 from switchyard_core.identity import Headers
 from switchyard_core.jsonio.tree import ArrayText, JsonTextError, ObjectText, loads
-from switchyard_core.request import Endpoint, Request
-from switchyard_core.wire.endpoints import endpoint_of
+from switchyard_core.request import Request
+from switchyard_core.wire import endpoint_of
 
 __all__ = ["guess_format", "read_requests"]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from switchyard_core.errors import BodyError
 from switchyard_core.request import Request
-from switchyard_core.wire import format_of
 
 __all__ = ["turns_of"]
 
@@ -16,7 +15,6 @@ def turns_of(request: Request) -> list[Request]:
     too, is as in the last one, which alone may be its session's final one. A request without
     such turns, or one that cannot be read, is returned alone.
     """
-    request.attach(format_of(request.wire_format))
     key = request.history_key
     try:
         messages = request.conversation.messages

@@ -8,7 +8,7 @@ from switchyard_core.testing.conformance.bench import Trial, require
 from switchyard_core.testing.conformance.interview import Interview, every_request
 from switchyard_core.testing.conformance.purity import Untouched
 from switchyard_core.testing.conformance.samples import empty_requests, huge_request
-from switchyard_core.wire.answer.sections import Sections
+from switchyard_core.wire.answers import Sections
 
 __all__ = [
     "check_empty",

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from switchyard_core.testing.validity.shapes import Problems, objects
-from switchyard_core.wire.responses.reading import OUTPUT_TYPES
+from switchyard_core.wire.responses.view import OUTPUT_TYPES
 
 __all__ = ["responses_problems"]
 
