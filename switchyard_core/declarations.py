@@ -294,17 +294,18 @@ class RewriteType:
         name: snake_case, unique among all installed plugins.
         order: Rewrites of one request run in ascending order; the built-in ones use
             multiples of 100 from 100 to 1300, so others fit between.
-        functions: One function per wire format that the rewrite understands; a body of
-            another format is left alone.
+        function: Changes a body of any wire format that the rewrite understands.
         summary: One line for ``explain`` and the docs.
+        wire_formats: Those; ``None`` for every one. A body of another format is left alone.
         parameters: Pydantic model of its parameters, or ``None`` when it takes none.
         switchable: Whether ``rewrites = { name = false }`` of a target may switch it off.
     """
 
     name: str
     order: int
-    functions: Mapping[WireFormat, RewriteFunction]
+    function: RewriteFunction
     summary: str
+    wire_formats: tuple[WireFormat, ...] | None = None
     parameters: type[BaseModel] | None = None
     switchable: bool = True
 
