@@ -27,10 +27,10 @@ from switchyard_core.server.gauges import route_gauges
 from switchyard_core.server.limits import Limits
 from switchyard_core.server.metrics import Gauge, Metrics
 from switchyard_core.server.models import model_list, models_of
-from switchyard_core.server.problems import caller_format, fail
+from switchyard_core.server.problems import fail
 from switchyard_core.server.routed import RoutedCalls
 from switchyard_core.version import VERSION
-from switchyard_core.wire import endpoint_of
+from switchyard_core.wire import caller_format, endpoint_of
 
 __all__ = ["DEFAULT_MAX_BODY", "SwitchyardApp"]
 

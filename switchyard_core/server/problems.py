@@ -3,30 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from switchyard_core.declarations import WireFormat
 from switchyard_core.errors import PluginError, RequestError, UpstreamError
 from switchyard_core.server.exchange import Exchange
 from switchyard_core.wire import format_of
 
-__all__ = ["caller_format", "error_event", "fail", "log_fault", "problem_of"]
+__all__ = ["error_event", "fail", "log_fault", "problem_of"]
 
 _LOG = logging.getLogger("switchyard")
-
-
-def caller_format(plain_path: str, headers: Mapping[str, str]) -> WireFormat:
-    """Return whose shape of an error a caller of an unknown path will understand.
-
-    Args:
-        plain_path: Path without version.
-        headers: The request's headers.
-    """
-    if "anthropic-version" in headers or "/messages" in plain_path:
-        return "anthropic_messages"
-    if "/responses" in plain_path:
-        return "openai_responses"
-    return "openai_chat"
 
 
 def problem_of(error: BaseException, request_id: str) -> RequestError:

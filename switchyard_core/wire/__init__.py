@@ -10,12 +10,22 @@ from collections.abc import Mapping
 from typing import Any
 
 from switchyard_core.declarations import Endpoint, WireFormat
+from switchyard_core.jsonio.tree import ObjectText
 from switchyard_core.wire.chat import OpenAIChat
 from switchyard_core.wire.format import Format
 from switchyard_core.wire.messages import AnthropicMessages
 from switchyard_core.wire.responses import OpenAIResponses
 
-__all__ = ["FORMATS", "Format", "endpoint_of", "format_of", "left_out_sampling", "plain_path"]
+__all__ = [
+    "FORMATS",
+    "Format",
+    "caller_format",
+    "endpoint_of",
+    "format_of",
+    "guess_format",
+    "left_out_sampling",
+    "plain_path",
+]
 
 #: Every wire format, by name.
 FORMATS: dict[str, Format] = {
@@ -39,6 +49,27 @@ def left_out_sampling(wire_format: WireFormat, sampling: Mapping[str, Any]) -> t
     return tuple(
         name for name, value in sampling.items() if value is not None and name not in places
     )
+
+
+def guess_format(fields: ObjectText, headers: Mapping[str, str]) -> WireFormat | None:
+    """Return the wire format that a body looks like, ``None`` when it looks like none."""
+    # The plainest, which others resemble, is the first one.
+    found = (each for each in reversed(FORMATS.values()) if each.resembles(fields, headers))
+    return next((each.name for each in found), None)
+
+
+def caller_format(path: str, headers: Mapping[str, str]) -> WireFormat:
+    """Return whose shape of an error a caller of an unknown path will understand.
+
+    Args:
+        path: Path without version.
+        headers: The request's headers.
+    """
+    for each in reversed(FORMATS.values()):
+        known = any(endpoint in path for endpoint in each.paths.values())
+        if known or any(name in headers for name in each.needed_headers):
+            return each.name
+    return next(iter(FORMATS.values())).name
 
 
 def plain_path(path: str) -> str:

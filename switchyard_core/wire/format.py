@@ -126,6 +126,10 @@ class Format(ABC):
             BodyError: It is missing or has the wrong type.
         """
 
+    def resembles(self, fields: ObjectText, headers: Mapping[str, str]) -> bool:
+        """Return whether a body, sent with these headers to nowhere, looks like this format."""
+        return self.history_key in fields
+
     @abstractmethod
     def said(self, fields: ObjectText) -> list[tuple[Any, msgspec.Raw | bytes]]:
         """Return role and JSON of the content of every message, in order."""

@@ -6,8 +6,8 @@ import pytest
 
 from switchyard_core import BodyError
 from switchyard_core.jsonio.tree import ObjectText
+from switchyard_core.wire import guess_format
 from switchyard_core.workbench import read_requests
-from switchyard_core.workbench.inputs import guess_format
 
 CHAT = b'{ "model":"m", "messages":[], "x":1.10 }'
 

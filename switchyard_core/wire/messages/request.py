@@ -34,6 +34,9 @@ _CALLS: Mapping[str, CallKind] = {
     "mcp_tool_use": "mcp",
     "server_tool_use": "hosted",
 }
+#: What only bodies of this format have at the top, and inside.
+_OWN_KEYS = ("system", "stop_sequences", "thinking", "context_management")
+_OWN_WORDS = (b'"input_schema"', b'"tool_use"', b'"tool_result"')
 #: Types of the blocks that answer a call of the client or of an MCP server.
 _RESULTS = frozenset({"tool_result", "mcp_tool_result"})
 #: An image in an address: media type and base64 text.
@@ -110,6 +113,15 @@ class MessagesRequests(Format):
             if content[:1] == b'"':
                 turns.parts.append(Text(source=content))
         return Conversation(messages=turns.messages(), tools=_tool_names(fields))
+
+    def resembles(self, fields: ObjectText, headers: Mapping[str, str]) -> bool:
+        """Return whether a body with ``messages`` has what only this format has."""
+        raw = fields.dump()
+        return "messages" in fields and (
+            any(name in headers for name in self.needed_headers)
+            or any(key in fields for key in _OWN_KEYS)
+            or any(word in raw for word in _OWN_WORDS)
+        )
 
     def offered_tools(self, fields: ObjectText) -> tuple[str, ...]:
         """Return the names of the tools."""

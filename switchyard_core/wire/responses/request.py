@@ -134,6 +134,10 @@ class ResponsesRequests(Format):
         """Return which of ``previous_response_id`` and ``conversation`` is set."""
         return continuation(fields)
 
+    def resembles(self, fields: ObjectText, headers: Mapping[str, str]) -> bool:
+        """Return whether a body has ``input``, or goes on from an earlier response."""
+        return any(key in fields for key in ("input", *CONTINUATION_KEYS))
+
     def offers_tools(self, fields: ObjectText, conversation: Conversation) -> bool:
         """Return whether ``tools``, or an ``additional_tools`` item, offers any."""
         return super().offers_tools(fields, conversation) or any(
