@@ -63,7 +63,7 @@ class Request:
             raise ValueError(msg)
         self._format = FORMATS[wire_format]
         self.wire_format = wire_format
-        self.body = _to_bytes(body)
+        self.body = body if isinstance(body, bytes) else _to_bytes(body)
         self.headers = headers if isinstance(headers, Headers) else Headers(headers)
         self.endpoint = endpoint
         self.query = query
@@ -100,10 +100,9 @@ class Request:
         Raises:
             BodyError: ``model`` is missing or is not a string.
         """
-        raw = self.fields.raw("model")
         model = self.fields.text("model")
         if model is None:
-            what = "is missing" if raw is None else "must be a string"
+            what = "must be a string" if "model" in self.fields else "is missing"
             raise BodyError(message=f"`model` {what}", code="invalid_type", param="model")
         return model
 
@@ -166,9 +165,8 @@ class Request:
     @cached_property
     def misses_history(self) -> bool:
         """Whether the request continues, by id, a history that it does not hold."""
-        return bool(self.continuation) and self._format.misses_history(
-            self.fields, self.conversation
-        )
+        fields = self.fields
+        return bool(self.continuation) and self._format.misses_history(fields, self.conversation)
 
     @cached_property
     def continuation(self) -> tuple[str, ...]:
@@ -194,7 +192,9 @@ class Request:
         """
         _ = self.model
         self._format.history(self.fields)
-        refuse_flood(self.fields, self.history_key)
+        # Of few items none can be too many.
+        if self.body.count(b",") >= MAX_ITEMS:
+            refuse_flood(self.fields, self._format.history_key)
 
     @cached_property
     def _tree(self) -> Any:
@@ -224,8 +224,6 @@ def refuse_flood(fields: ObjectText, history_key: str) -> None:
     """
     body = fields.dump()
     commas = body.count(b",")
-    if commas < MAX_ITEMS:
-        return
     # Whoever reads what cannot be read here says what is wrong.
     with contextlib.suppress(ValueError):
         if len(body) < commas * BYTES_PER_COMMA:
@@ -262,9 +260,7 @@ def _is_crowded(tree: Any) -> bool:
     return left < 0
 
 
-def _to_bytes(body: bytes | str | Mapping[str, Any]) -> bytes:
-    if isinstance(body, bytes):
-        return body
+def _to_bytes(body: str | Mapping[str, Any]) -> bytes:
     if isinstance(body, (bytearray, memoryview)):
         return bytes(body)
     if isinstance(body, str):

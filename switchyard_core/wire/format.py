@@ -14,11 +14,10 @@ import msgspec
 from switchyard_core.asking import ModelCall, ModelReply, ModelUsage, ToolOutput, ToolSpec
 from switchyard_core.conversation import Conversation, Image, Role, UserMessage
 from switchyard_core.declarations import Endpoint, WireFormat
-from switchyard_core.errors import RequestError
+from switchyard_core.errors import BodyError, RequestError
 from switchyard_core.jsonio.tree import JsonTextError, ObjectText, encode, loads
 from switchyard_core.wire.answers import Frame, PartWriter
 from switchyard_core.wire.history import (
-    history_raw,
     instruction_text,
     lacks_history,
     said_by_user,
@@ -140,7 +139,16 @@ class Format(ABC):
         Raises:
             BodyError: It is missing or has the wrong type.
         """
-        return history_raw(fields, self.history_key)
+        raw = fields.raw(self.history_key)
+        if raw is not None and raw[:1] == b"[":
+            return raw
+        raise self.wrong_history(raw)
+
+    def wrong_history(self, raw: bytes | None, kinds: str = "an array") -> BodyError:
+        """Return the error for a history that is missing or of the wrong kind."""
+        what = "is missing" if raw is None else f"must be {kinds}"
+        key = self.history_key
+        return BodyError(message=f"`{key}` {what}", code="invalid_type", param=key)
 
     def continuation(self, fields: ObjectText) -> tuple[str, ...]:
         """Return the keys by which the request names an earlier response that it goes on from."""

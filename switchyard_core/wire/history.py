@@ -8,15 +8,13 @@ from typing import Any, TypeVar
 import msgspec
 
 from switchyard_core.conversation import Conversation, Image, Message, Part, Role, UserMessage
-from switchyard_core.errors import BodyError
-from switchyard_core.jsonio.tree import JsonTextError, ObjectText, encode, loads
+from switchyard_core.jsonio.tree import JsonTextError, encode, loads
 
 __all__ = [
     "NULL",
     "Turns",
     "decode_items",
     "decode_one",
-    "history_raw",
     "instruction_text",
     "lacks_history",
     "only_results",
@@ -58,27 +56,11 @@ class Turns:
 
     def messages(self) -> tuple[Message, ...]:
         """Return all messages."""
-        return tuple(
-            [
-                Message(role=role, content=tuple(parts), first=items[0], last=items[-1])
-                for role, parts, items in self._made
-            ]
-        )
-
-
-def history_raw(fields: ObjectText, key: str, *, text_too: bool = False) -> bytes:
-    """Return the bytes of the history.
-
-    Raises:
-        BodyError: It is missing or not an array (nor a string, where the format admits one).
-    """
-    raw = fields.raw(key)
-    if raw is not None and (raw[:1] == b"[" or (text_too and raw[:1] == b'"')):
-        return raw
-    what = "is missing" if raw is None else "must be an array"
-    if raw is not None and text_too:
-        what += " or a string"
-    raise BodyError(message=f"`{key}` {what}", code="invalid_type", param=key)
+        made = []
+        for role, parts, items in self._made:
+            first, last = items[0], items[-1]
+            made.append(Message(role=role, content=tuple(parts), first=first, last=last))
+        return tuple(made)
 
 
 def decode_items(raw: bytes, struct: type[T]) -> list[T | None]:

@@ -28,6 +28,7 @@ from switchyard_core.wire.history import NULL, Turns, decode_items, decode_one, 
 
 __all__ = ["ChatRequests"]
 
+_NO_THOUGHT = (NULL, NULL, NULL)
 #: A message without content has one of these.
 _INSTEAD = ("tool_calls", "function_call", "refusal", "audio")
 
@@ -100,14 +101,16 @@ class ChatRequests(Format):
             if role == "tool":
                 _add_result(parts, message, number, index, known)
                 continue
-            if role == "assistant":
+            thought = (message.reasoning_content, message.reasoning, message.reasoning_details)
+            if role == "assistant" and thought != _NO_THOUGHT:
                 _add_reasoning(parts, message)
             content = bytes(message.content)
             if content[:1] == b'"':
                 parts.append(Text(source=content))
             elif content[:1] == b"[":
                 _add_content(parts, content)
-            if role == "assistant":
+            called = message.tool_calls is not None or message.function_call is not None
+            if role == "assistant" and called:
                 known |= _add_calls(parts, message, number, index)
         return Conversation(messages=turns.messages(), tools=_tool_names(fields))
 
@@ -248,5 +251,7 @@ def _tool_names(fields: ObjectText) -> tuple[str, ...]:
                 (raw for raw in (tool.function, tool.custom) if bytes(raw)[:1] == b"{"), None
             )
             named = decode_one(inner, _Named) if inner is not None else None
-            names.append(word(named.name if named is not None else tool.name))
-    return tuple([name for name in names if name])
+            name = word(named.name if named is not None else tool.name)
+            if name:
+                names.append(name)
+    return tuple(names)

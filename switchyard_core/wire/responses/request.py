@@ -23,7 +23,7 @@ from switchyard_core.conversation import (
 from switchyard_core.declarations import Endpoint, WireFormat
 from switchyard_core.jsonio.tree import ObjectText
 from switchyard_core.wire.format import Format
-from switchyard_core.wire.history import NULL, Turns, decode_items, history_raw, word
+from switchyard_core.wire.history import NULL, Turns, decode_items, word
 from switchyard_core.wire.responses.view import (
     CALL_TYPES,
     CONTINUATION_KEYS,
@@ -126,9 +126,12 @@ class ResponsesRequests(Format):
 
     def history(self, fields: ObjectText) -> bytes:
         """Return the bytes of ``input``; a continuation or a stored prompt may have none."""
-        if fields.raw("input") is None and (self.continuation(fields) or "prompt" in fields):
+        raw = fields.raw("input")
+        if raw is None and (self.continuation(fields) or "prompt" in fields):
             return b""
-        return history_raw(fields, "input", text_too=True)
+        if raw is None or raw[:1] not in (b"[", b'"'):
+            raise self.wrong_history(raw, "an array or a string")
+        return raw
 
     def continuation(self, fields: ObjectText) -> tuple[str, ...]:
         """Return which of ``previous_response_id`` and ``conversation`` is set."""
