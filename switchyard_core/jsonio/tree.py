@@ -53,7 +53,7 @@ class _Slot(msgspec.Struct, eq=False):
 class _Node:
     """What objects and arrays have in common: slots between an opening and a closing."""
 
-    __slots__ = ("_data", "_head", "_members", "_parent", "_slots", "_tail", "changed")
+    __slots__ = ("_changed", "_data", "_head", "_members", "_parent", "_slots", "_tail")
 
     _data: bytes
     _head: bytes
@@ -62,15 +62,19 @@ class _Node:
     #: The slot of each key; the last one counts, as for every JSON reader that providers use.
     _members: dict[str, _Slot]
     _parent: _Node | None
-    #: Whether anything in here differs from the bytes it was read from.
-    changed: bool
+    _changed: bool
 
     def __len__(self) -> int:
         return len(self._slots)
 
+    @property
+    def changed(self) -> bool:
+        """Whether anything in here differs from the bytes it was read from."""
+        return self._changed
+
     def dump(self) -> bytes:
         """Return the bytes; untouched parts are the very bytes that were read."""
-        if not self.changed:
+        if not self._changed:
             return self._data
         pieces = [self._head]
         for number, slot in enumerate(self._slots):
@@ -89,7 +93,7 @@ class _Node:
         """Return an independent tree over the same bytes."""
         twin = self.__class__.__new__(self.__class__)
         twin._data, twin._head, twin._tail = self._data, self._head, self._tail
-        twin._parent, twin.changed, twin._slots, twin._members = None, self.changed, [], {}
+        twin._parent, twin._changed, twin._slots, twin._members = None, self._changed, [], {}
         for slot in self._slots:
             value = slot.value
             if not isinstance(value, bytes):
@@ -103,8 +107,8 @@ class _Node:
     def _change(self) -> None:
         """Note a change, here and in whatever holds this."""
         node: _Node | None = self
-        while node is not None and not node.changed:
-            node.changed = True
+        while node is not None and not node._changed:
+            node._changed = True
             node = node._parent
 
     def _object_in(self, slot: _Slot) -> ObjectText | None:
@@ -141,7 +145,7 @@ class ObjectText(_Node):
             values, read = OBJECT.decode(data), data
         except (msgspec.MsgspecError, RecursionError):
             values, read = cut_object(data)
-        self._data, self._parent, self.changed = data, None, False
+        self._data, self._parent, self._changed = data, None, False
         self._slots, self._members = [], {}
         position = data.index(b"{") + 1
         self._head = data[:position]
@@ -281,7 +285,7 @@ class ArrayText(_Node):
             values = ARRAY.decode(data)
         except (msgspec.MsgspecError, RecursionError):
             values = cut_array(data)
-        self._data, self._parent, self.changed = data, None, False
+        self._data, self._parent, self._changed = data, None, False
         self._slots, self._members = [], {}
         position = after = data.index(b"[") + 1
         self._head = data[:position]
