@@ -130,7 +130,7 @@ from switchyard_core.switchyard import Switchyard
 from switchyard_core.tools import Toolbox
 from switchyard_core.upstream import Outgoing, Upstream, UpstreamResponse
 from switchyard_core.version import VERSION
-from switchyard_core.wire.compose import left_out_sampling
+from switchyard_core.wire import left_out_sampling
 from switchyard_core.wire.transcript import Transcript
 from switchyard_core.world import World
 

@@ -12,7 +12,7 @@ from switchyard_core.decision import Decision
 from switchyard_core.rewrites import RewriteReport
 from switchyard_core.upstream.base import UpstreamResponse
 from switchyard_core.upstream.encoding import Decoder, EncodingError, content_encoding
-from switchyard_core.wire.watching import StreamWatch
+from switchyard_core.wire.passing import StreamWatch
 
 __all__ = ["Outcome", "Response", "ends_task", "succeeded"]
 

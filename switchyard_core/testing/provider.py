@@ -14,7 +14,7 @@ from switchyard_core.jsonio.tree import JsonTextError, encode, loads
 from switchyard_core.scripted import check_script
 from switchyard_core.scripted.player import Player
 from switchyard_core.upstream.base import Outgoing, UpstreamResponse
-from switchyard_core.wire.endpoints import endpoint_of
+from switchyard_core.wire import endpoint_of
 
 __all__ = ["FakeReply", "FakeUpstream"]
 

@@ -37,7 +37,6 @@ from switchyard_core import (
     load_policy_text,
 )
 from switchyard_core.testing import FakeUpstream, Harness, conversation
-from switchyard_core.wire import format_of
 
 ROOT = Path(__file__).parents[2]
 PLUGINS = (switchyard_planner_executor, switchyard_demo_catalog)
@@ -457,7 +456,6 @@ class Shop:
 
 def readable(request: Request) -> Request:
     """Return a request as a router gets it: with what reads its wire format."""
-    request.attach(format_of(request.wire_format))
     return request
 
 

@@ -14,7 +14,7 @@ import pytest
 from switchyard_core import WIRE_FORMATS, Finished, Progress, SectionStarted, TextDelta
 from switchyard_core.server import SwitchyardApp
 from switchyard_core.testing import Harness
-from switchyard_core.wire.answer.sections import Sections
+from switchyard_core.wire.answers import Sections
 from tests.server.servers import PATHS, served
 from tests.support.telling import POLICY, Teller, section
 

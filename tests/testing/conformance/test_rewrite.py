@@ -80,7 +80,7 @@ def suite(function, parameters=None):
                 RewriteType(
                     name="mine",
                     order=1,
-                    functions=dict.fromkeys(WIRE_FORMATS, function),
+                    function=function,
                     summary="x",
                     parameters=parameters,
                 )
