@@ -10,6 +10,7 @@ from openai import AsyncOpenAI
 
 from switchyard_core import WIRE_FORMATS, Outgoing, UpstreamError
 from switchyard_core.testing import FakeReply, FakeUpstream
+from switchyard_core.wire import format_of
 
 PATHS = {
     "openai_chat": "/v1/chat/completions",
