@@ -33,11 +33,11 @@ from switchyard_core.plugins import PluginRegistry
 from switchyard_core.policy import Client, Policy, load_policy, load_policy_text
 from switchyard_core.replay import Replay
 from switchyard_core.request import Request
-from switchyard_core.rewrites import apply_rewrites
 from switchyard_core.router import RetryingRouter
 from switchyard_core.upstream.base import Outgoing, Upstream, UpstreamResponse
 from switchyard_core.wire import format_of
 from switchyard_core.wire.passing import StreamWatch
+from switchyard_core.wire.rewriting import apply_rewrites
 from switchyard_core.world import World
 
 if TYPE_CHECKING:

@@ -24,13 +24,13 @@ from switchyard_core.jsonio.tree import ObjectText
 from switchyard_core.policy.models import Client, Policy, Route, Target
 from switchyard_core.replay import Replay
 from switchyard_core.request import Request
-from switchyard_core.rewrites import apply_rewrites
 from switchyard_core.scripted import ScriptedUpstream, load_script
 from switchyard_core.upstream.base import Outgoing, Upstream, UpstreamResponse
 from switchyard_core.upstream.encoding import EncodingError, content_encoding, decoded
 from switchyard_core.upstream.http import HttpUpstream
 from switchyard_core.version import VERSION
 from switchyard_core.wire import format_of
+from switchyard_core.wire.rewriting import apply_rewrites
 from switchyard_core.world import World
 
 __all__ = [

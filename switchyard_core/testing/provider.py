@@ -51,7 +51,7 @@ class FakeReply:
 
 
 class FakeUpstream:
-    """Stands in for a provider behind :class:`~switchyard_core.Upstream`; no socket.
+    """Stands in for a provider behind :class:`~switchyard_core.upstream.Upstream`; no socket.
 
     Args:
         replies: Played in order, an error is raised. When none is left, the script is played.

@@ -9,16 +9,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from switchyard_core.declarations import Endpoint, WireFormat
+from switchyard_core.declarations import (
+    WIRE_FORMATS,
+    Endpoint,
+    RewriteFunction,
+    RewriteScope,
+    WireFormat,
+)
 from switchyard_core.jsonio.tree import ObjectText
 from switchyard_core.wire.chat import OpenAIChat
 from switchyard_core.wire.format import Format
 from switchyard_core.wire.messages import AnthropicMessages
 from switchyard_core.wire.responses import OpenAIResponses
+from switchyard_core.wire.rewriting import RewriteReport
 
 __all__ = [
     "FORMATS",
+    "WIRE_FORMATS",
     "Format",
+    "RewriteFunction",
+    "RewriteReport",
+    "RewriteScope",
     "caller_format",
     "endpoint_of",
     "format_of",

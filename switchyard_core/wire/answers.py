@@ -233,8 +233,8 @@ class Sections:
     Attributes:
         texts: Texts of the complete sections.
         usage: Sum of the usage so far.
-        extension: Data of the last :class:`~switchyard_core.Extension`, ``None`` without one.
-        status: Status of :class:`~switchyard_core.Finished`, ``None`` before it.
+        extension: Data of the last ``Extension``, ``None`` without one.
+        status: Status of :class:`~switchyard_core.answering.Finished`, ``None`` before it.
     """
 
     def __init__(self) -> None:

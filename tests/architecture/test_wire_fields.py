@@ -42,11 +42,10 @@ FIELDS = frozenset(
 ALLOWED = {
     f"{CORE}.wire": "the room itself",
     f"{CORE}.testing": "writes and checks bodies as clients do, and must not share their bugs",
-    f"{CORE}.asking": "the provider's own words for a reply that was cut",
+    f"{CORE}.answering": "the provider's own words for a reply that was cut",
     f"{CORE}.conversation": "the types of parts in the conversation document",
     f"{CORE}.scripted.answer": "a script may say in any format's word why an answer stops",
-    "switchyard_planner_executor.records": "its own records of tool calls",
-    "switchyard_planner_executor.rendering": "its own documents of plans",
+    "switchyard_planner_executor.events": "its own records of tool calls",
 }
 
 

@@ -8,9 +8,9 @@ import httpx
 import pytest
 from openai import AsyncOpenAI
 
-from switchyard_core import WIRE_FORMATS, Outgoing, UpstreamError
+from switchyard_core import Outgoing, UpstreamError
 from switchyard_core.testing import FakeReply, FakeUpstream
-from switchyard_core.wire import format_of
+from switchyard_core.wire import WIRE_FORMATS, format_of
 
 PATHS = {
     "openai_chat": "/v1/chat/completions",

@@ -8,27 +8,29 @@ import pytest
 
 from switchyard_core import (
     Decision,
-    Finished,
-    ModelCall,
     Options,
     Reason,
     Request,
     RouteType,
-    SectionFinished,
-    SectionStarted,
     Switchyard,
     TargetName,
-    TextDelta,
     hookimpl,
+)
+from switchyard_core.answering import (
+    Finished,
+    ModelCall,
+    SectionFinished,
+    SectionStarted,
+    TextDelta,
 )
 from switchyard_core.declarations import Rewrite
 from switchyard_core.jsonio.tree import ObjectText
 from switchyard_core.plugins import PluginRegistry
-from switchyard_core.rewrites import apply_rewrites
 from switchyard_core.scripted import ScriptedUpstream
 from switchyard_core.upstream import Outgoing
 from switchyard_core.wire import FORMATS, endpoint_of
 from switchyard_core.wire.rewrites import CORE_REWRITES
+from switchyard_core.wire.rewriting import apply_rewrites
 from tests.upstream.loopback import script_of
 from tests.wire.toy_format import Toy
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switchyard_core import WIRE_FORMATS, ModelUsage
-from switchyard_core.wire import format_of
+from switchyard_core.answering import ModelUsage
+from switchyard_core.wire import WIRE_FORMATS, format_of
 from switchyard_core.wire.passing import EDGE_BYTES, WHOLE_BYTES, AnswerTrace
 
 WHOLE = {"content-type": "application/json; charset=utf-8"}

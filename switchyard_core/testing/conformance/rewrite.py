@@ -17,7 +17,6 @@ from switchyard_core.declarations import (
 from switchyard_core.errors import PluginError
 from switchyard_core.jsonio.tree import ObjectText
 from switchyard_core.request import Request
-from switchyard_core.rewrites import RewriteReport, apply_rewrites
 from switchyard_core.testing.conformance.bench import PerFormat, about, named_like, require
 from switchyard_core.testing.conformance.samples import (
     empty_requests,
@@ -29,6 +28,7 @@ from switchyard_core.testing.conformance.samples import (
 from switchyard_core.testing.conformance.watching import Watch, reads_clock, reads_randomness
 from switchyard_core.testing.harness import registry_of
 from switchyard_core.testing.validity import validity_problems
+from switchyard_core.wire.rewriting import RewriteReport, apply_rewrites
 
 __all__ = ["RewriteConformance"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from switchyard_core import (
+from switchyard_core.answering import (
     Announced,
     Extension,
     Finished,

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switchyard_core import (
-    WIRE_FORMATS,
+from switchyard_core.answering import (
     Announced,
     Extension,
     Finished,
@@ -24,7 +23,7 @@ from switchyard_core import (
     Usage,
 )
 from switchyard_core.testing import assert_valid_for
-from switchyard_core.wire import format_of
+from switchyard_core.wire import WIRE_FORMATS, format_of
 from switchyard_core.wire.answers import answer_id, answer_writer
 from switchyard_core.wire.sse import comment
 
