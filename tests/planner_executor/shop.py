@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mappi
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -22,6 +22,7 @@ from switchyard_core import (
     Options,
     Outgoing,
     PlanStoreType,
+    Price,
     Request,
     Tool,
     WireFormat,
@@ -275,6 +276,23 @@ tools = [{listed}]
 
 {more}
 """
+
+
+@dataclass(frozen=True, kw_only=True)
+class View:
+    """A target as a router sees it, without a policy."""
+
+    name: str
+    id: str
+    wire_format: WireFormat = "openai_responses"
+    origin: str = ""
+    context_window: int | None = None
+    on_overflow: Literal["send", "stay", "reject"] = "send"
+    price: Price | None = None
+    structured_output: Literal["json_schema", "forced_tool", "prompt"] = "json_schema"
+
+    def fits(self, _request: Request) -> bool:
+        return True
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switchyard_core import Price, Replay, Request, Switchyard, TargetView
+from switchyard_core import Price, Replay, Request, Switchyard
 from switchyard_core.answering import Extension, ToolSpec
 from switchyard_core.testing import registry_of
 from switchyard_core.world import World
 from switchyard_planner_executor import PlannerExecutorOptions, PlanStep
 from switchyard_planner_executor.estimate import Estimate, estimate
-from tests.planner_executor.shop import PLUGINS, RECORDED_TASK, ROOT
+from tests.planner_executor.shop import PLUGINS, RECORDED_TASK, ROOT, View
 
 PRICE = Price(
     as_of=dt.date(2026, 1, 31), input=2.0, output=10.0, cached_input=None, cache_write=None
@@ -42,9 +42,7 @@ def estimated(
         instructions=instructions,
         tools=tools,
         options=PlannerExecutorOptions(planner_target="p", executor_target="e", **options),
-        target=TargetView(
-            name="runner", id="p/x", wire_format="openai_chat", origin="", price=price
-        ),
+        target=View(name="runner", id="p/x", price=price),
     )
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import switchyard_planner_executor.command as command_module
 import switchyard_planner_executor.router as router_module
-from switchyard_core import RouteContext, SessionView, TargetView, Toolbox
+from switchyard_core import RouteContext, SessionView, Toolbox
 from switchyard_core.answering import (
     AskError,
     ModelCall,
@@ -31,6 +31,7 @@ from tests.planner_executor.shop import (
     Models,
     Says,
     Shop,
+    View,
     every_target,
 )
 
@@ -48,10 +49,7 @@ def run_of(*, plan: Says = PLAN, executor: Any = RESULTS, **options: Any) -> Pla
         return reply
 
     ids = {"planner": PLANNER, "executor": EXECUTOR}
-    targets = {
-        name: TargetView(name=name, id=model, wire_format="openai_responses", origin=name)
-        for name, model in ids.items()
-    }
+    targets = {name: View(name=name, id=model, origin=name) for name, model in ids.items()}
     context = RouteContext(
         route="shop",
         targets=targets,
