@@ -288,7 +288,7 @@ class Fake:
 
     async def send(self, _outgoing: Any) -> Any:
         """Answer."""
-        from switchyard_core import UpstreamResponse  # noqa: PLC0415  # as above
+        from switchyard_core.upstream import UpstreamResponse  # noqa: PLC0415  # as above
 
         async def body() -> AsyncIterator[bytes]:
             yield b"{}"

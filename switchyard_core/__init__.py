@@ -1,40 +1,11 @@
 """switchyard: a declarative policy framework that routes the LLM traffic of coding agents.
 
-Everything a user, a host application or a plugin needs is here. Route plugins import nothing
-but names of this module; the modules below are free to move.
+This module has what most plugins and hosts need. The modules ``answering``, ``conversation``,
+``errors``, ``jsonio``, ``patterns``, ``plugins``, ``policy``, ``replay``, ``stores``, ``upstream``
+and ``wire`` have the rest of what is public; everything else is free to move.
 """
 
-from switchyard_core.answering import (
-    Announced,
-    AnswerEvent,
-    Ask,
-    AskError,
-    Extension,
-    Finished,
-    ModelCall,
-    ModelReply,
-    ModelUsage,
-    Progress,
-    RequestedCall,
-    SectionFinished,
-    SectionStarted,
-    TextDelta,
-    ToolOutput,
-    ToolSpec,
-    Usage,
-    WouldAsk,
-)
-from switchyard_core.conversation import (
-    Conversation,
-    Image,
-    Message,
-    Opaque,
-    Reasoning,
-    Text,
-    ToolCall,
-    ToolResult,
-    UserMessage,
-)
+from switchyard_core.conversation import Conversation
 from switchyard_core.decision import (
     Decision,
     DecisionWarning,
@@ -48,7 +19,6 @@ from switchyard_core.decision import (
     UpdateRecord,
 )
 from switchyard_core.declarations import (
-    WIRE_FORMATS,
     JSONPathText,
     LabelName,
     LatchOptions,
@@ -64,8 +34,6 @@ from switchyard_core.declarations import (
     Prompt,
     Reference,
     Rewrite,
-    RewriteFunction,
-    RewriteScope,
     RewriteType,
     RouteName,
     RouteType,
@@ -77,36 +45,22 @@ from switchyard_core.declarations import (
 )
 from switchyard_core.engine.response import Outcome, Response
 from switchyard_core.errors import (
-    BodyError,
-    BodyTooLargeError,
     Finding,
-    LatchCapacityError,
-    PlanCapacityError,
     PluginError,
     PolicyError,
-    RecordingError,
     RefusedError,
-    ReplayError,
-    ReplayMiss,
     RequestError,
     SwitchyardError,
-    UnknownModelError,
     UpstreamError,
 )
 from switchyard_core.explain.explanation import Explanation
-from switchyard_core.handoff import handoff_rewrites
 from switchyard_core.hookspecs import hookimpl
 from switchyard_core.identity import Headers, Identity
-from switchyard_core.jsonio.path import Path as JSONPath
-from switchyard_core.jsonio.path import PathError, compile_path
-from switchyard_core.jsonio.tree import ArrayText, JsonTextError, ObjectText
 from switchyard_core.mutation import Verdict
-from switchyard_core.patterns import PatternError, compile_pattern
-from switchyard_core.plugins import PluginInfo, PluginRegistry
-from switchyard_core.policy import Policy, check_policy, load_policy, load_policy_text
-from switchyard_core.replay import Replay, ReplayTransport
+from switchyard_core.plugins import PluginRegistry
+from switchyard_core.policy import Policy
+from switchyard_core.replay import Replay
 from switchyard_core.request import Request
-from switchyard_core.rewrites import RewriteReport
 from switchyard_core.router import (
     AnsweringRouter,
     FirstMutation,
@@ -117,153 +71,84 @@ from switchyard_core.router import (
     SessionView,
     TargetView,
     estimate_tokens,
-)
-from switchyard_core.stores import (
-    LatchStore,
-    MemoryLatchStore,
-    MemoryPlanStore,
-    PlanRecord,
-    PlanState,
-    PlanStore,
+    handoff_rewrites,
 )
 from switchyard_core.switchyard import Switchyard
 from switchyard_core.tools import Toolbox
-from switchyard_core.upstream import Outgoing, Upstream, UpstreamResponse
+from switchyard_core.upstream import Outgoing
 from switchyard_core.version import VERSION
-from switchyard_core.wire.compose import left_out_sampling
 from switchyard_core.wire.transcript import Transcript
 from switchyard_core.world import World
 
 __version__ = VERSION
 
 __all__ = [
-    "VERSION",
-    "WIRE_FORMATS",
-    "Announced",
-    "AnswerEvent",
     "AnsweringRouter",
-    "ArrayText",
-    "Ask",
-    "AskError",
-    "BodyError",
-    "BodyTooLargeError",
     "Conversation",
     "Decision",
     "DecisionWarning",
     "Effect",
     "Explanation",
-    "Extension",
     "Failure",
     "Finding",
-    "Finished",
     "FirstMutation",
     "Headers",
     "Identity",
-    "Image",
-    "JSONPath",
     "JSONPathText",
-    "JsonTextError",
     "LabelName",
     "Latch",
-    "LatchCapacityError",
     "LatchOptions",
     "LatchRecord",
-    "LatchStore",
     "LatchStoreName",
     "LatchStoreType",
     "LintRule",
-    "MemoryLatchStore",
-    "MemoryPlanStore",
-    "Message",
-    "ModelCall",
-    "ModelReply",
-    "ModelUsage",
     "MutationPack",
     "Mutations",
-    "ObjectText",
-    "Opaque",
     "OptionError",
     "Options",
     "Outcome",
     "Outgoing",
-    "PathError",
-    "PatternError",
     "PatternText",
-    "PlanCapacityError",
-    "PlanRecord",
-    "PlanState",
-    "PlanStore",
     "PlanStoreName",
     "PlanStoreType",
     "PluginError",
-    "PluginInfo",
     "PluginRegistry",
     "Policy",
     "PolicyError",
     "Price",
-    "Progress",
     "Prompt",
     "Reason",
-    "Reasoning",
-    "RecordingError",
     "Reference",
     "RefusedError",
     "ReleaseAfterSuccess",
     "Remember",
     "Replay",
-    "ReplayError",
-    "ReplayMiss",
-    "ReplayTransport",
     "Request",
     "RequestError",
-    "RequestedCall",
     "Response",
     "Rewrite",
-    "RewriteFunction",
-    "RewriteReport",
-    "RewriteScope",
     "RewriteType",
     "RouteContext",
     "RouteName",
     "RouteType",
     "Router",
     "RuleSetName",
-    "SectionFinished",
-    "SectionStarted",
     "SessionView",
     "Switchyard",
     "SwitchyardError",
     "TargetName",
     "TargetView",
-    "Text",
-    "TextDelta",
     "Tool",
-    "ToolCall",
     "ToolName",
-    "ToolOutput",
-    "ToolResult",
-    "ToolSpec",
     "Toolbox",
     "Transcript",
-    "UnknownModelError",
     "UpdateRecord",
-    "Upstream",
     "UpstreamError",
-    "UpstreamResponse",
-    "Usage",
-    "UserMessage",
     "Verdict",
     "WireFormat",
     "World",
-    "WouldAsk",
     "__version__",
-    "check_policy",
-    "compile_path",
-    "compile_pattern",
     "estimate_tokens",
     "handoff_rewrites",
     "hookimpl",
-    "left_out_sampling",
-    "load_policy",
-    "load_policy_text",
 ]

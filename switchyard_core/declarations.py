@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "WIRE_FORMATS",
+    "Endpoint",
     "JSONPathText",
     "LabelName",
     "LatchOptions",
@@ -51,6 +52,8 @@ __all__ = [
 ]
 
 WireFormat = Literal["openai_chat", "openai_responses", "anthropic_messages"]
+#: ``create`` asks a model; the others are a client's side calls about a conversation.
+Endpoint = Literal["create", "count_tokens", "input_tokens", "compact"]
 
 #: The three wire formats, in the order in which documents list them.
 WIRE_FORMATS: tuple[WireFormat, ...] = ("openai_chat", "openai_responses", "anthropic_messages")
@@ -324,17 +327,18 @@ class RewriteType:
         name: snake_case, unique among all installed plugins.
         order: Rewrites of one request run in ascending order; the built-in ones use
             multiples of 100 from 100 to 1300, so others fit between.
-        functions: One function per wire format that the rewrite understands; a body of
-            another format is left alone.
+        function: Changes a body of any wire format that the rewrite understands.
         summary: One line for ``explain`` and the docs.
+        wire_formats: Those; ``None`` for every one. A body of another format is left alone.
         parameters: Pydantic model of its parameters, or ``None`` when it takes none.
         switchable: Whether ``rewrites = { name = false }`` of a target may switch it off.
     """
 
     name: str
     order: int
-    functions: Mapping[WireFormat, RewriteFunction]
+    function: RewriteFunction
     summary: str
+    wire_formats: tuple[WireFormat, ...] | None = None
     parameters: type[BaseModel] | None = None
     switchable: bool = True
 

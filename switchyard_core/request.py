@@ -6,16 +6,17 @@ import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from hashlib import blake2b
-from typing import Any, Literal, Protocol
+from typing import Any
 
 from switchyard_core.conversation import Conversation, UserMessage, parse_json
-from switchyard_core.declarations import WIRE_FORMATS, WireFormat
+from switchyard_core.declarations import Endpoint, WireFormat
 from switchyard_core.errors import BodyError
 from switchyard_core.identity import Headers, Mark, read_mark
 from switchyard_core.jsonio.scan import cut_array
 from switchyard_core.jsonio.tree import MAX_MEMBERS, JsonTextError, ObjectText, encode, loads
+from switchyard_core.wire import FORMATS
 
-__all__ = ["MAX_ITEMS", "Endpoint", "FormatReader", "Request", "refuse_flood"]
+__all__ = ["MAX_ITEMS", "Request", "refuse_flood"]
 
 #: Most messages, parts, tool calls and tools of a body in which they are tiny. A session that
 #: fills a window of a million tokens has a few thousand.
@@ -23,51 +24,7 @@ MAX_ITEMS = 20_000
 #: Bytes for each comma from which on items are large enough to be worth what they cost.
 BYTES_PER_COMMA = 24
 
-#: ``create`` asks a model; the others are a client's side calls about a conversation.
-Endpoint = Literal["create", "count_tokens", "input_tokens", "compact"]
-
 _FINAL_HEADERS = ("x-switchyard-session-final", "x-dynamo-session-final")
-
-
-class FormatReader(Protocol):
-    """How a wire format is read; the engine hands the right one to each request."""
-
-    #: The body's key that holds the history.
-    history_key: str
-    #: The body's keys by which a request may go on from an earlier response.
-    continuation_keys: tuple[str, ...]
-
-    def read(self, fields: ObjectText) -> Conversation:
-        """Return the neutral view of the history."""
-        ...
-
-    def history(self, fields: ObjectText) -> bytes:
-        """Return the bytes of the history, ``b""`` where the format admits none.
-
-        Raises:
-            BodyError: It is missing or has the wrong type.
-        """
-        ...
-
-    def continuation(self, fields: ObjectText) -> tuple[str, ...]:
-        """Return the keys by which the request names an earlier response that it goes on from."""
-        ...
-
-    def offers_tools(self, fields: ObjectText, conversation: Conversation) -> bool:
-        """Return whether the request offers tools."""
-        ...
-
-    def misses_history(self, fields: ObjectText, conversation: Conversation) -> bool:
-        """Return whether the request continues a history that it does not hold."""
-        ...
-
-    def user_message(self, fields: ObjectText) -> UserMessage:
-        """Return the last message of the user, an empty one when there is none."""
-        ...
-
-    def instructions(self, fields: ObjectText) -> str:
-        """Return the text of the caller's instructions, joined by a blank line."""
-        ...
 
 
 class Request:
@@ -101,21 +58,16 @@ class Request:
         query: str = "",
         session_final: bool | None = None,
     ) -> None:
-        if wire_format not in WIRE_FORMATS:
-            msg = f"unknown wire format `{wire_format}`; known: {', '.join(WIRE_FORMATS)}"
+        if wire_format not in FORMATS:
+            msg = f"unknown wire format `{wire_format}`; known: {', '.join(FORMATS)}"
             raise ValueError(msg)
+        self._format = FORMATS[wire_format]
         self.wire_format = wire_format
-        self.body = _to_bytes(body)
+        self.body = body if isinstance(body, bytes) else _to_bytes(body)
         self.headers = headers if isinstance(headers, Headers) else Headers(headers)
         self.endpoint = endpoint
         self.query = query
         self._final = session_final
-        self._reader: FormatReader | None = None
-
-    def attach(self, reader: FormatReader) -> None:
-        """Give the request the reader of its wire format; the engine does this."""
-        if self._reader is None:
-            self._reader = reader
 
     @cached_property
     def fields(self) -> ObjectText:
@@ -148,10 +100,9 @@ class Request:
         Raises:
             BodyError: ``model`` is missing or is not a string.
         """
-        raw = self.fields.raw("model")
         model = self.fields.text("model")
         if model is None:
-            what = "is missing" if raw is None else "must be a string"
+            what = "must be a string" if "model" in self.fields else "is missing"
             raise BodyError(message=f"`model` {what}", code="invalid_type", param="model")
         return model
 
@@ -181,7 +132,7 @@ class Request:
         Raises:
             BodyError: The history has the wrong type.
         """
-        return self._format().read(self.fields)
+        return self._format.read(self.fields)
 
     @cached_property
     def user_message(self) -> UserMessage:
@@ -190,7 +141,7 @@ class Request:
         Raises:
             BodyError: The history has the wrong type.
         """
-        return self._format().user_message(self.fields)
+        return self._format.user_message(self.fields)
 
     @cached_property
     def instructions(self) -> str:
@@ -199,39 +150,38 @@ class Request:
         Raises:
             BodyError: The history has the wrong type.
         """
-        return self._format().instructions(self.fields)
+        return self._format.instructions(self.fields)
 
     @cached_property
     def history_digest(self) -> bytes:
         """A 16-byte digest of the history's bytes: equal for a retry, whatever else differs."""
-        return blake2b(self._format().history(self.fields), digest_size=16).digest()
+        return blake2b(self._format.history(self.fields), digest_size=16).digest()
 
     @cached_property
     def offers_tools(self) -> bool:
         """Whether the request offers tools to the model."""
-        return self._format().offers_tools(self.fields, self.conversation)
+        return self._format.offers_tools(self.fields, self.conversation)
 
     @cached_property
     def misses_history(self) -> bool:
         """Whether the request continues, by id, a history that it does not hold."""
-        return bool(self.continuation) and self._format().misses_history(
-            self.fields, self.conversation
-        )
+        fields = self.fields
+        return bool(self.continuation) and self._format.misses_history(fields, self.conversation)
 
     @cached_property
     def continuation(self) -> tuple[str, ...]:
         """The keys by which the request names an earlier response that it goes on from."""
-        return self._format().continuation(self.fields)
+        return self._format.continuation(self.fields)
 
     @property
     def continuation_keys(self) -> tuple[str, ...]:
         """All keys by which a request of this wire format may go on from an earlier response."""
-        return self._format().continuation_keys
+        return self._format.continuation_keys
 
     @property
     def history_key(self) -> str:
         """The body's key that holds the history."""
-        return self._format().history_key
+        return self._format.history_key
 
     def check(self) -> None:
         """Check the types of the few things that routing reads, without reading the history.
@@ -241,8 +191,10 @@ class Request:
                 is a flood of tiny items.
         """
         _ = self.model
-        self._format().history(self.fields)
-        refuse_flood(self.fields, self.history_key)
+        self._format.history(self.fields)
+        # Of few items none can be too many.
+        if self.body.count(b",") >= MAX_ITEMS:
+            refuse_flood(self.fields, self._format.history_key)
 
     @cached_property
     def _tree(self) -> Any:
@@ -256,19 +208,8 @@ class Request:
             raise BodyError(message=f"the body is {_unfit(error)}", code="invalid_json") from None
 
     def user_id(self) -> str | None:
-        """Return ``metadata.user_id`` of a Messages body."""
-        if self.wire_format != "anthropic_messages":
-            return None
-        metadata = self.fields.raw("metadata")
-        if metadata is None or metadata[:1] != b"{":
-            return None
-        return ObjectText(metadata).text("user_id")
-
-    def _format(self) -> FormatReader:
-        if self._reader is None:
-            msg = "a request can be read once an engine has seen it: pass it to decide() first"
-            raise RuntimeError(msg)
-        return self._reader
+        """Return what the body says about who asks, such as ``metadata.user_id`` of Messages."""
+        return self._format.user_id(self.fields)
 
 
 def refuse_flood(fields: ObjectText, history_key: str) -> None:
@@ -283,8 +224,6 @@ def refuse_flood(fields: ObjectText, history_key: str) -> None:
     """
     body = fields.dump()
     commas = body.count(b",")
-    if commas < MAX_ITEMS:
-        return
     # Whoever reads what cannot be read here says what is wrong.
     with contextlib.suppress(ValueError):
         if len(body) < commas * BYTES_PER_COMMA:
@@ -321,9 +260,7 @@ def _is_crowded(tree: Any) -> bool:
     return left < 0
 
 
-def _to_bytes(body: bytes | str | Mapping[str, Any]) -> bytes:
-    if isinstance(body, bytes):
-        return body
+def _to_bytes(body: str | Mapping[str, Any]) -> bytes:
     if isinstance(body, (bytearray, memoryview)):
         return bytes(body)
     if isinstance(body, str):

@@ -33,11 +33,11 @@ from switchyard_core.plugins import PluginRegistry
 from switchyard_core.policy import Client, Policy, load_policy, load_policy_text
 from switchyard_core.replay import Replay
 from switchyard_core.request import Request
-from switchyard_core.rewrites import apply_rewrites
 from switchyard_core.router import RetryingRouter
 from switchyard_core.upstream.base import Outgoing, Upstream, UpstreamResponse
 from switchyard_core.wire import format_of
-from switchyard_core.wire.watching import StreamWatch
+from switchyard_core.wire.passing import StreamWatch
+from switchyard_core.wire.rewriting import apply_rewrites
 from switchyard_core.world import World
 
 if TYPE_CHECKING:
@@ -264,8 +264,6 @@ class Switchyard:
             Pure. The caller's body is not changed, and every byte of it that no rewrite of the
             decision concerns is in the outgoing body.
         """
-        wire_format = format_of(request.wire_format)
-        request.attach(wire_format)
         if decision.route and self.runtimes[decision.route].answers:
             raise RefusedError(
                 message=f"the route `{decision.route}` answers by itself: no body of the caller's "
@@ -352,7 +350,7 @@ class Switchyard:
             reports=outgoing.reports,
             finish=partial(self._finished, decision),
             clock=self.world.monotonic,
-            watch=StreamWatch(outgoing.wire_format) if frees else None,
+            watch=StreamWatch(format_of(outgoing.wire_format)) if frees else None,
         )
 
     def answer(self, request: Request) -> AsyncGenerator[AnswerEvent]:

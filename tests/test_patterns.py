@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from switchyard_core import PatternError, compile_pattern
-from switchyard_core.patterns import MAX_PROGRAM, pattern_set
+from switchyard_core.patterns import MAX_PROGRAM, PatternError, compile_pattern, pattern_set
 from switchyard_core.policy.secrets import looks_like_credential
 
 

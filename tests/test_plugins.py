@@ -38,6 +38,10 @@ def route_type(name: str = "r", options: type[BaseModel] = Nothing) -> RouteType
     return RouteType(name=name, options=options, router=lambda o: o, summary="s")
 
 
+def nothing(*_: object) -> tuple[str, ...]:
+    return ()
+
+
 def tool(name: str = "t", **changes: Any) -> Tool:
     declared: dict[str, Any] = {"description": "d", "parameters": Nothing, "function": str}
     return Tool(name=name, **{**declared, **changes})
@@ -366,13 +370,13 @@ class HoldsLax(Options):
         ),
         pytest.param(
             "rewrites",
-            [RewriteType(name="w", order=1, functions={"chat": print}, summary="")],  # type: ignore[dict-item]
+            [RewriteType(name="w", order=1, function=nothing, summary="", wire_formats=("chat",))],  # type: ignore[arg-type]
             "unknown wire formats: chat",
             id="wire_format",
         ),
         pytest.param(
             "rewrites",
-            [RewriteType(name="w", order=1, functions={"openai_chat": 3}, summary="")],  # type: ignore[dict-item]
+            [RewriteType(name="w", order=1, function=3, summary="")],  # type: ignore[arg-type]
             "a function that cannot be called",
             id="rewrite_function",
         ),
@@ -444,7 +448,7 @@ def test_registry_lists_every_kind_of_declaration() -> None:
     lint = LintRule(code="ABC001", name="n", check=list, summary="")
     pack = MutationPack(name="p", text='[[rules]]\nlabel = "file_edit"\nmatch = ["x"]')
     store = LatchStoreType(name="s", factory=lambda _capacity: None, summary="")
-    rewrite = RewriteType(name="w", order=1, functions={}, summary="")
+    rewrite = RewriteType(name="w", order=1, function=nothing, summary="")
     plans = PlanStoreType(name="l", factory=lambda *_limits: None, summary="")
     given = plugin(
         route_types=lambda: [route_type()],

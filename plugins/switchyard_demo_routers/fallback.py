@@ -15,13 +15,13 @@ from switchyard_core import (
     Failure,
     Options,
     Reason,
-    Reasoning,
     Request,
     Rewrite,
     RouteContext,
     TargetName,
     handoff_rewrites,
 )
+from switchyard_core.conversation import Reasoning
 
 __all__ = ["FallbackOptions", "FallbackRouter"]
 

@@ -9,12 +9,10 @@ from typing import Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from switchyard_core import (
-    AskError,
     Decision,
     DecisionWarning,
     LatchOptions,
     LatchRecord,
-    ModelCall,
     Prompt,
     Reason,
     ReleaseAfterSuccess,
@@ -24,9 +22,10 @@ from switchyard_core import (
     Rewrite,
     RouteContext,
     TargetName,
-    Text,
     handoff_rewrites,
 )
+from switchyard_core.answering import AskError, ModelCall
+from switchyard_core.conversation import Text
 
 __all__ = ["LlmClassifierOptions", "LlmClassifierRouter"]
 

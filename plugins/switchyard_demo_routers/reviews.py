@@ -16,7 +16,6 @@ from switchyard_core import (
     LabelName,
     LatchOptions,
     LatchRecord,
-    ObjectText,
     Prompt,
     ReleaseAfterSuccess,
     Request,
@@ -24,11 +23,12 @@ from switchyard_core import (
     RouteContext,
     RuleSetName,
     TargetName,
-    ToolResult,
     UpdateRecord,
-    compile_pattern,
     handoff_rewrites,
 )
+from switchyard_core.conversation import ToolResult
+from switchyard_core.jsonio import ObjectText
+from switchyard_core.patterns import compile_pattern
 
 __all__ = [
     "Counts",

@@ -18,9 +18,9 @@ from switchyard_core import (
     Request,
     RouteContext,
     TargetName,
-    compile_path,
-    compile_pattern,
 )
+from switchyard_core.jsonio import compile_path
+from switchyard_core.patterns import compile_pattern
 
 __all__ = ["Condition", "Rule", "RulesOptions", "RulesRouter"]
 

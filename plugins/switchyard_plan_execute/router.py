@@ -14,7 +14,6 @@ from switchyard_core import (
     Latch,
     LatchRecord,
     Reason,
-    Reasoning,
     RefusedError,
     ReleaseAfterSuccess,
     Request,
@@ -23,6 +22,7 @@ from switchyard_core import (
     UpdateRecord,
     handoff_rewrites,
 )
+from switchyard_core.conversation import Reasoning
 from switchyard_plan_execute.options import PlanExecuteOptions
 
 __all__ = ["PlanExecuteRouter"]

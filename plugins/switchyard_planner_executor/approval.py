@@ -13,16 +13,9 @@ from dataclasses import asdict, dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
-from switchyard_core import (
-    Image,
-    PlanRecord,
-    PlanState,
-    PlanStore,
-    Request,
-    RequestError,
-    RouteContext,
-    UserMessage,
-)
+from switchyard_core import Request, RequestError, RouteContext
+from switchyard_core.conversation import Image, UserMessage
+from switchyard_core.stores import PlanRecord, PlanState, PlanStore
 from switchyard_planner_executor.caller import member, refusal
 from switchyard_planner_executor.plan import NotJsonError, strict_json
 

@@ -12,13 +12,8 @@ from typing import Any
 
 import tomli
 
-from switchyard_core import (
-    DecisionWarning,
-    Request,
-    RequestError,
-    WireFormat,
-    left_out_sampling,
-)
+from switchyard_core import DecisionWarning, Request, RequestError, WireFormat
+from switchyard_core.wire import left_out_sampling
 from switchyard_planner_executor.options import PlannerExecutorOptions
 
 __all__ = ["Caller", "member", "read_caller", "refusal", "refuse_unserved", "require_user_text"]

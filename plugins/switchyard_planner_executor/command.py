@@ -18,21 +18,18 @@ from typing import Any
 import click
 
 from switchyard_core import (
-    AnswerEvent,
-    Extension,
-    Finished,
     PluginError,
     PluginRegistry,
     PolicyError,
-    Progress,
     Replay,
-    ReplayError,
     Request,
     RequestError,
     Switchyard,
     UpstreamError,
 )
+from switchyard_core.answering import AnswerEvent, Extension, Finished, Progress
 from switchyard_core.cli import replay_options, unused_note
+from switchyard_core.errors import ReplayError
 from switchyard_planner_executor.plan import NotJsonError, RepeatedKeyError, strict_json
 from switchyard_planner_executor.rendering import PRINTERS, Printer, plain_lines
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
-from switchyard_core import Price, TargetView, ToolSpec
+from switchyard_core import Price, TargetView
+from switchyard_core.answering import ToolSpec
 from switchyard_planner_executor.options import PlannerExecutorOptions
 from switchyard_planner_executor.plan import PlanStep
 

@@ -9,7 +9,7 @@ import re
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal
 
-from switchyard_core import ModelUsage, ToolOutput
+from switchyard_core.answering import ModelUsage, ToolOutput
 from switchyard_planner_executor.estimate import Estimate
 from switchyard_planner_executor.plan import Plan, PlanStep
 

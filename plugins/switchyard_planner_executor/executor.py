@@ -7,17 +7,14 @@ import json
 from collections.abc import AsyncGenerator, Awaitable, Sequence
 from typing import TypeVar
 
-from switchyard_core import (
+from switchyard_core import DecisionWarning, RequestError, RouteContext, Transcript
+from switchyard_core.answering import (
     AskError,
-    DecisionWarning,
     ModelCall,
     ModelReply,
     RequestedCall,
-    RequestError,
-    RouteContext,
     ToolOutput,
     ToolSpec,
-    Transcript,
 )
 from switchyard_planner_executor.caller import Caller
 from switchyard_planner_executor.events import (

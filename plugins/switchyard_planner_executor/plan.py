@@ -21,7 +21,8 @@ from pydantic import (
     ValidationError,
 )
 
-from switchyard_core import DecisionWarning, ModelReply, SwitchyardError
+from switchyard_core import DecisionWarning, SwitchyardError
+from switchyard_core.answering import ModelReply
 
 __all__ = [
     "NotJsonError",

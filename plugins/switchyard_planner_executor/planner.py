@@ -7,16 +7,9 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from switchyard_core import (
-    Conversation,
-    ModelCall,
-    ModelReply,
-    RequestError,
-    RouteContext,
-    Text,
-    Transcript,
-    UserMessage,
-)
+from switchyard_core import Conversation, RequestError, RouteContext, Transcript
+from switchyard_core.answering import ModelCall, ModelReply
+from switchyard_core.conversation import Text, UserMessage
 from switchyard_planner_executor.events import Spent, StepRecord
 from switchyard_planner_executor.options import PlannerExecutorOptions
 from switchyard_planner_executor.plan import Plan, PlanError, ReadPlan, plan_schema, read_plan

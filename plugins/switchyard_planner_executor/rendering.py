@@ -14,10 +14,10 @@ from dataclasses import asdict
 from types import MappingProxyType
 from typing import Any, TextIO
 
-from switchyard_core import (
+from switchyard_core import DecisionWarning
+from switchyard_core.answering import (
     Announced,
     AnswerEvent,
-    DecisionWarning,
     Extension,
     Finished,
     Progress,

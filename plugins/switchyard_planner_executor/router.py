@@ -8,15 +8,9 @@ from collections.abc import AsyncGenerator, Iterator
 from dataclasses import replace
 from typing import Any
 
-from switchyard_core import (
-    AnswerEvent,
-    Decision,
-    Reason,
-    Request,
-    RequestError,
-    RouteContext,
-    UserMessage,
-)
+from switchyard_core import Decision, Reason, Request, RequestError, RouteContext
+from switchyard_core.answering import AnswerEvent
+from switchyard_core.conversation import UserMessage
 from switchyard_planner_executor.approval import (
     MAX_REVISIONS,
     Intent,

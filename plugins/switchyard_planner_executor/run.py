@@ -12,16 +12,9 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from switchyard_core import (
-    AskError,
-    Conversation,
-    DecisionWarning,
-    ModelUsage,
-    RequestError,
-    RouteContext,
-    Transcript,
-    UserMessage,
-)
+from switchyard_core import Conversation, DecisionWarning, RequestError, RouteContext, Transcript
+from switchyard_core.answering import AskError, ModelUsage
+from switchyard_core.conversation import UserMessage
 from switchyard_planner_executor.caller import Caller
 from switchyard_planner_executor.estimate import Estimate, estimate
 from switchyard_planner_executor.events import (

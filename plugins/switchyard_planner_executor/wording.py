@@ -6,7 +6,7 @@ from functools import cache
 from importlib.resources import files
 from string import Template
 
-from switchyard_core import ToolSpec
+from switchyard_core.answering import ToolSpec
 from switchyard_planner_executor.options import PlannerExecutorOptions
 from switchyard_planner_executor.plan import PlanStep
 

@@ -41,7 +41,9 @@ from switchyard_core.request import Request
 from switchyard_core.router import AnsweringRouter, RouteContext
 from switchyard_core.stores import MemoryPlanStore
 from switchyard_core.upstream.base import UpstreamResponse
-from switchyard_core.wire.answer import AnswerWriter, answer_id, answer_writer, comment
+from switchyard_core.wire import format_of
+from switchyard_core.wire.answers import AnswerWriter, answer_id, answer_writer
+from switchyard_core.wire.sse import comment
 from switchyard_core.world import World
 
 __all__ = ["Answers", "checked_events"]
@@ -116,16 +118,17 @@ class Answers:
         """
         decision = await self._decider.decide(routed)
         request, runtime = routed.request, routed.runtime
+        wire_format = format_of(request.wire_format)
         options: Any = runtime.route.options
         tokens: dict[str, ModelUsage] = {}
         run = AnswerRun(
             events=self._run(routed, tokens),
             writer=answer_writer(
-                request.wire_format,
+                wire_format,
                 model=runtime.route.id,
-                answer_id=answer_id(request.wire_format, self._world.new_id),
+                answer_id=answer_id(wire_format, self._world.new_id),
                 created_s=int(self._world.clock()),
-                include_usage=wants_usage(request),
+                include_usage=wire_format.includes_usage(request.fields),
             ),
             blame=partial(self._decider.blame, runtime),
             keepalive_s=float(getattr(options, "keepalive_s", KEEPALIVE_S)),
@@ -208,14 +211,6 @@ class Tally:
         reply = await self.ask(target, call)
         self.tokens[target] = self.tokens.get(target, ModelUsage()) + reply.usage
         return reply
-
-
-def wants_usage(request: Request) -> bool:
-    """Return whether a stream is to state its tokens: on Chat only if it is asked to."""
-    if request.wire_format != "openai_chat":
-        return True
-    options = request.fields.object("stream_options")
-    return options is not None and options.raw("include_usage") == b"true"
 
 
 async def checked_events(

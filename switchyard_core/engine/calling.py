@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from switchyard_core.answering import Ask, AskError, ModelCall, ModelReply, WouldAsk
 from switchyard_core.decision import Failure
-from switchyard_core.declarations import Rewrite, RewriteType, WireFormat
+from switchyard_core.declarations import Rewrite, RewriteType
 from switchyard_core.engine.response import ends_task, succeeded
 from switchyard_core.errors import (
     Finding,
@@ -24,14 +24,13 @@ from switchyard_core.jsonio.tree import ObjectText
 from switchyard_core.policy.models import Client, Policy, Route, Target
 from switchyard_core.replay import Replay
 from switchyard_core.request import Request
-from switchyard_core.rewrites import apply_rewrites
 from switchyard_core.scripted import ScriptedUpstream, load_script
 from switchyard_core.upstream.base import Outgoing, Upstream, UpstreamResponse
 from switchyard_core.upstream.encoding import EncodingError, content_encoding, decoded
 from switchyard_core.upstream.http import HttpUpstream
 from switchyard_core.version import VERSION
 from switchyard_core.wire import format_of
-from switchyard_core.wire.compose import compose, read_reply
+from switchyard_core.wire.rewriting import apply_rewrites
 from switchyard_core.world import World
 
 __all__ = [
@@ -58,11 +57,6 @@ _RETRY = frozenset({"retry-after", "retry-after-ms", "x-should-retry"})
 CREDENTIAL_HEADERS = ("authorization", "x-api-key")
 
 _ALWAYS = ("content-type", "accept", "openai-beta")
-_BY_FORMAT: Mapping[WireFormat, tuple[str, ...]] = {
-    "openai_chat": (),
-    "openai_responses": ("x-openai-internal-codex-responses-lite",),
-    "anthropic_messages": ("anthropic-version", "anthropic-beta"),
-}
 # A login's own headers make sense only together with its credential.
 _WITH_CREDENTIAL = (
     "chatgpt-account-id",
@@ -71,7 +65,6 @@ _WITH_CREDENTIAL = (
     "openai-project",
 )
 _SINGLE = frozenset({"content-type", "anthropic-version", *_WITH_CREDENTIAL})
-_DEFAULT_VERSION = "2023-06-01"
 _PRODUCT = f"switchyard/{VERSION}"
 
 
@@ -222,10 +215,10 @@ class Upstreams:
         """
         target = self._policy.targets[name]
         # The caller's headers name its own conversation; only its credential may be ours to use.
-        client = target.client
+        client, wire_format = target.client, format_of(target.client.format)
         bare = Headers({"user-agent": request.headers.get("user-agent", "")})
         body, _ = apply_rewrites(
-            ObjectText(compose(client.format, call, target.id, target.structured_output)),
+            ObjectText(wire_format.compose(call, target.id, target.structured_output)),
             target_settings(target),
             self._rewrites,
             client.format,
@@ -233,7 +226,7 @@ class Upstreams:
         )
         return Outgoing(
             wire_format=client.format,
-            path="/v1" + format_of(client.format).paths["create"],
+            path="/v1" + wire_format.paths["create"],
             headers=forwarded_headers(bare, client),
             body=body,
             stream=False,
@@ -307,7 +300,7 @@ async def _read_reply(target: Target, call: ModelCall, answer: UpstreamResponse)
     try:
         forced = call.schema is not None and target.structured_output == "forced_tool"
         structured = call.schema_name if forced else None
-        return read_reply(target.client.format, body, structured)
+        return format_of(target.client.format).read_reply(body, structured)
     except ValueError as error:
         raise AskError(f"asking `{target.name}`: {error}", failure) from error
 
@@ -396,7 +389,8 @@ def forwarded_headers(headers: Headers, client: Client) -> tuple[tuple[str, str]
     Everything not listed here stays behind: session headers, cookies, hop-by-hop headers, the
     caller's credential.
     """
-    names = [*_ALWAYS, *_BY_FORMAT[client.format], *client.forward_headers]
+    wire_format = format_of(client.format)
+    names = [*_ALWAYS, *wire_format.headers, *client.forward_headers]
     if client.forward_auth:
         names += _WITH_CREDENTIAL
     values: dict[str, str] = {}
@@ -406,8 +400,8 @@ def forwarded_headers(headers: Headers, client: Client) -> tuple[tuple[str, str]
         if value is not None and name not in CREDENTIAL_HEADERS:
             values[name] = value
     values.setdefault("content-type", "application/json")
-    if client.format == "anthropic_messages":
-        values.setdefault("anthropic-version", _DEFAULT_VERSION)
+    for name, value in wire_format.needed_headers.items():
+        values.setdefault(name, value)
     agent = headers.get("user-agent", "")
     values["user-agent"] = f"{agent} {_PRODUCT}".strip()
     for name, value in client.extra_headers.items():
@@ -451,9 +445,7 @@ def credential(
             code="missing_api_key",
             status=500,
         )
-    if client.format == "anthropic_messages":
-        return (("x-api-key", key),)
-    return (("authorization", f"Bearer {key}"),)
+    return (format_of(client.format).credential(key),)
 
 
 def error_code(body: bytes) -> str:

@@ -40,7 +40,6 @@ from switchyard_core.policy.models import Policy, Target
 from switchyard_core.request import Request
 from switchyard_core.router import RetryingRouter, RouteContext, estimate_tokens
 from switchyard_core.stores import LatchStore, capacity_error
-from switchyard_core.wire import format_of
 from switchyard_core.world import World
 
 __all__ = ["Decider", "apart"]
@@ -92,7 +91,6 @@ class Decider:
             BodyError: The body cannot be read.
             UnknownModelError: No route has the model id.
         """
-        request.attach(format_of(request.wire_format))
         name = self._by_model.get(request.model, self._policy.default_route)
         if name is None:
             raise self._unknown(request.model)

@@ -22,7 +22,7 @@ from switchyard_core.answering import (
 from switchyard_core.decision import Decision
 from switchyard_core.jsonio.printing import pretty
 from switchyard_core.request import Request
-from switchyard_core.rewrites import RewriteReport, order_rewrites
+from switchyard_core.wire.rewriting import RewriteReport, order_rewrites
 
 if TYPE_CHECKING:
     from switchyard_core.switchyard import Switchyard

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from switchyard_core.declarations import WireFormat
+from switchyard_core.declarations import Endpoint, WireFormat
 from switchyard_core.errors import BodyError
 from switchyard_core.identity import Headers
 from switchyard_core.jsonio.tree import ArrayText, JsonTextError, ObjectText, loads
-from switchyard_core.request import Endpoint, Request
-from switchyard_core.wire import format_of
-from switchyard_core.wire.endpoints import endpoint_of
+from switchyard_core.request import Request
+from switchyard_core.wire import endpoint_of, guess_format
 
 __all__ = ["guess_format", "read_requests", "turns_of"]
-
-_MESSAGES_KEYS = ("system", "stop_sequences", "thinking", "context_management")
-_MESSAGES_WORDS = (b'"input_schema"', b'"tool_use"', b'"tool_result"')
-_RESPONSES_KEYS = ("input", "previous_response_id", "conversation")
 
 
 def read_requests(
@@ -63,22 +58,6 @@ def read_requests(
             raise BodyError(message=message, code="invalid_json", param=f"line {number}")
         requests.append(_request(found, wire_format, headers))
     return requests
-
-
-def guess_format(body: ObjectText, headers: Mapping[str, str]) -> WireFormat | None:
-    """Return the wire format that a body looks like, ``None`` when none fits."""
-    if any(key in body for key in _RESPONSES_KEYS):
-        return "openai_responses"
-    if "messages" not in body:
-        return None
-    raw = body.dump()
-    if (
-        "anthropic-version" in headers
-        or any(key in body for key in _MESSAGES_KEYS)
-        or any(word in raw for word in _MESSAGES_WORDS)
-    ):
-        return "anthropic_messages"
-    return "openai_chat"
 
 
 def _array(data: bytes) -> ArrayText | None:
@@ -160,7 +139,6 @@ def turns_of(request: Request) -> list[Request]:
     too, is as in the last one, which alone may be its session's final one. A request without
     such turns, or one that cannot be read, is returned alone.
     """
-    request.attach(format_of(request.wire_format))
     key = request.history_key
     try:
         messages = request.conversation.messages

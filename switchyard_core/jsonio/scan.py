@@ -13,6 +13,8 @@ from typing import Any
 import msgspec
 
 __all__ = [
+    "ARRAY",
+    "OBJECT",
     "SPACE",
     "STRING",
     "JsonTextError",
@@ -25,8 +27,8 @@ __all__ = [
     "skip_value",
 ]
 
-_OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_ARRAY = msgspec.json.Decoder(list[msgspec.Raw])
+OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
+ARRAY = msgspec.json.Decoder(list[msgspec.Raw])
 SPACE = re.compile(rb"[ \t\r\n]*")
 STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
@@ -229,7 +231,7 @@ def cut_object(data: bytes) -> tuple[dict[str, msgspec.Raw], bytes]:
     Raises:
         JsonTextError: The bytes are not a JSON object.
     """
-    return _decode(_OBJECT, data)
+    return _decode(OBJECT, data)
 
 
 def cut_array(data: bytes) -> list[msgspec.Raw]:
@@ -238,7 +240,7 @@ def cut_array(data: bytes) -> list[msgspec.Raw]:
     Raises:
         JsonTextError: The bytes are not a JSON array.
     """
-    items: list[msgspec.Raw] = _decode(_ARRAY, data)[0]
+    items: list[msgspec.Raw] = _decode(ARRAY, data)[0]
     return items
 
 

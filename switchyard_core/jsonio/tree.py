@@ -9,12 +9,15 @@ and put together from the caller's own bytes.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 
 from switchyard_core.jsonio.scan import (
+    ARRAY,
+    OBJECT,
     SPACE,
     STRING,
     JsonTextError,
@@ -30,47 +33,35 @@ __all__ = ["MAX_MEMBERS", "ArrayText", "JsonTextError", "ObjectText", "encode", 
 
 #: Most members of an object that is cut; each costs a thousand times as much as its two bytes.
 MAX_MEMBERS = 1000
+#: A key (group 1) with its colon and the whitespace around.
+_KEY = re.compile(rb'[ \t\r\n]*("[^"\\]*(?:\\.[^"\\]*)*")[ \t\r\n]*:[ \t\r\n]*', re.DOTALL)
+_SPACES = b" \t\r\n"
+_ENDS = (b",", b"}", b" ", b"\n", b"\r", b"\t")
+_TEXT = msgspec.json.Decoder(str)
 
 
-class _Slot:
+class _Slot(msgspec.Struct, eq=False):
     """A value with the whitespace around it, and for a member its key."""
 
-    __slots__ = ("after", "before", "key", "tags", "value")
-
-    def __init__(
-        self,
-        value: bytes | ObjectText | ArrayText,
-        *,
-        key: str = "",
-        before: bytes = b"",
-        after: bytes = b"",
-    ) -> None:
-        self.value = value
-        self.key = key
-        self.before = before
-        self.after = after
-        self.tags: set[str] | None = None
-
-    def copy(self) -> _Slot:
-        twin = _Slot(self.value, key=self.key, before=self.before, after=self.after)
-        if not isinstance(self.value, bytes):
-            twin.value = self.value.copy()
-        twin.tags = set(self.tags) if self.tags else None
-        return twin
-
-    def raw(self) -> bytes:
-        return self.value if isinstance(self.value, bytes) else self.value.dump()
+    value: bytes | ObjectText | ArrayText
+    key: str = ""
+    before: bytes = b""
+    after: bytes = b""
+    tags: frozenset[str] = frozenset()
 
 
 class _Node:
     """What objects and arrays have in common: slots between an opening and a closing."""
 
-    __slots__ = ("_changed", "_data", "_head", "_slots", "_tail")
+    __slots__ = ("_changed", "_data", "_head", "_members", "_parent", "_slots", "_tail")
 
     _data: bytes
     _head: bytes
     _tail: bytes
     _slots: list[_Slot]
+    #: The slot of each key; the last one counts, as for every JSON reader that providers use.
+    _members: dict[str, _Slot]
+    _parent: _Node | None
     _changed: bool
 
     def __len__(self) -> int:
@@ -79,35 +70,60 @@ class _Node:
     @property
     def changed(self) -> bool:
         """Whether anything in here differs from the bytes it was read from."""
-        return self._changed or any(
-            isinstance(slot.value, _Node) and slot.value.changed for slot in self._slots
-        )
+        return self._changed
 
     def dump(self) -> bytes:
         """Return the bytes; untouched parts are the very bytes that were read."""
-        if not self.changed:
+        if not self._changed:
             return self._data
         pieces = [self._head]
         for number, slot in enumerate(self._slots):
             if number:
                 pieces.append(b",")
-            pieces += (slot.before, slot.raw(), slot.after)
+            value = slot.value
+            pieces += (
+                slot.before,
+                value if isinstance(value, bytes) else value.dump(),
+                slot.after,
+            )
         pieces.append(self._tail)
         return b"".join(pieces)
 
+    def copy(self) -> Self:
+        """Return an independent tree over the same bytes."""
+        twin = self.__class__.__new__(self.__class__)
+        twin._data, twin._head, twin._tail = self._data, self._head, self._tail
+        twin._parent, twin._changed, twin._slots, twin._members = None, self._changed, [], {}
+        for slot in self._slots:
+            value = slot.value
+            if not isinstance(value, bytes):
+                value = value.copy()
+                value._parent = twin
+            made = _Slot(value, slot.key, slot.before, slot.after, slot.tags)
+            twin._slots.append(made)
+            twin._members[slot.key] = made
+        return twin
+
+    def _change(self) -> None:
+        """Note a change, here and in whatever holds this."""
+        node: _Node | None = self
+        while node is not None and not node._changed:
+            node._changed = True
+            node = node._parent
+
     def _object_in(self, slot: _Slot) -> ObjectText | None:
-        if isinstance(slot.value, bytes):
-            if slot.value[:1] != b"{":
-                return None
-            slot.value = ObjectText(slot.value)
-        return slot.value if isinstance(slot.value, ObjectText) else None
+        value = slot.value
+        if isinstance(value, bytes) and value[:1] == b"{":
+            slot.value = value = ObjectText(value)
+            value._parent = self
+        return value if isinstance(value, ObjectText) else None
 
     def _array_in(self, slot: _Slot) -> ArrayText | None:
-        if isinstance(slot.value, bytes):
-            if slot.value[:1] != b"[":
-                return None
-            slot.value = ArrayText(slot.value)
-        return slot.value if isinstance(slot.value, ArrayText) else None
+        value = slot.value
+        if isinstance(value, bytes) and value[:1] == b"[":
+            slot.value = value = ArrayText(value)
+            value._parent = self
+        return value if isinstance(value, ArrayText) else None
 
 
 class ObjectText(_Node):
@@ -125,82 +141,62 @@ class ObjectText(_Node):
     __slots__ = ()
 
     def __init__(self, data: bytes, *, unique: bool = False) -> None:
-        values, read = cut_object(data)
-        self._data = data
-        self._changed = False
-        self._split(values, read, unique=unique)
-
-    def _split(self, values: dict[str, msgspec.Raw], read: bytes, *, unique: bool) -> None:
-        data = self._data
+        try:
+            values, read = OBJECT.decode(data), data
+        except (msgspec.MsgspecError, RecursionError):
+            values, read = cut_object(data)
+        self._data, self._parent, self._changed = data, None, False
+        self._slots, self._members = [], {}
         position = data.index(b"{") + 1
         self._head = data[:position]
-        self._slots = []
-        seen: set[str] = set()
-        if not values:
-            self._tail = data[position:]
-            return
-        while True:
-            start = position
-            position = match_end(SPACE, data, position)
-            end = match_end(STRING, data, position)
-            key = _key_text(data[position:end])
+        self._tail = data[position:]
+        members = self._members
+        while values:
+            start, match = position, _KEY.match(data, position)
+            if match is None:  # pragma: no cover  # it was read as JSON
+                break
+            position, quoted = match.end(), match[1]
+            key = _key_text(quoted) if b"\\" in quoted else quoted[1:-1].decode("utf-8", "replace")
             # A lone surrogate in a key is masked in what msgspec read.
-            raw = values.get(key if read is data else _key_text(read[position:end]))
-            position = match_end(SPACE, data, match_end(SPACE, data, end) + 1)
-            found = b"" if raw is None or key in seen else bytes(raw)
-            if found and read.startswith(found, position):
-                stop = position + len(found)
-                if read[stop : stop + 1] not in (b",", b"}", b" ", b"\n", b"\r", b"\t"):
-                    stop = skip_value(read, position)
-            else:
+            known = key if read is data else _key_text(read[match.start(1) : match.end(1)])
+            raw = None if key in members else values.get(known)
+            found = b"" if raw is None else bytes(raw)
+            stop = position + len(found)
+            if (
+                not found
+                or not read.startswith(found, position)
+                or read[stop : stop + 1] not in _ENDS
+            ):
                 stop = skip_value(read, position)
             if len(self._slots) == MAX_MEMBERS:
                 msg = f"too large: an object has over {MAX_MEMBERS} members"
                 raise JsonTextError(msg)
-            if key in seen and unique:
+            if key in members and unique:
                 msg = f"the key `{key}` stands twice"
                 raise JsonTextError(msg, duplicate=key)
-            seen.add(key)
-            after = match_end(SPACE, data, stop)
-            self._slots.append(
-                _Slot(
-                    data[position:stop],
-                    key=key,
-                    before=data[start:position],
-                    after=data[stop:after],
-                )
-            )
+            after = match_end(SPACE, data, stop) if data[stop] in _SPACES else stop
+            slot = _Slot(data[position:stop], key, data[start:position], data[stop:after])
+            self._slots.append(slot)
+            members[key] = slot
             position = after + 1
-            if data[after : after + 1] == b"}":
+            if data[after] == ord("}"):
                 self._tail = data[after:]
-                return
-
-    def copy(self) -> ObjectText:
-        """Return an independent tree over the same bytes."""
-        twin = ObjectText.__new__(ObjectText)
-        twin._data, twin._head, twin._tail = self._data, self._head, self._tail
-        twin._changed = self._changed
-        twin._slots = [slot.copy() for slot in self._slots]
-        return twin
+                break
 
     def __contains__(self, key: str) -> bool:
-        return any(slot.key == key for slot in self._slots)
+        return key in self._members
 
     def keys(self) -> tuple[str, ...]:
         """Return the keys in order; a duplicate one stands twice."""
-        return tuple(slot.key for slot in self._slots)
-
-    def _slot(self, key: str) -> _Slot | None:
-        # The last one counts, as for every JSON reader that providers use.
-        for slot in reversed(self._slots):
-            if slot.key == key:
-                return slot
-        return None
+        return tuple([slot.key for slot in self._slots])
 
     def raw(self, key: str) -> bytes | None:
         """Return the bytes of a member's value, ``None`` when there is none."""
-        slot = self._slot(key)
-        return None if slot is None else slot.raw()
+        slot = self._members.get(key)
+        if slot is None:
+            return None
+        value = slot.value
+        return value if isinstance(value, bytes) else value.dump()
 
     def value(self, key: str) -> Any:
         """Return a member's value, parsed; ``None`` when there is none."""
@@ -209,31 +205,34 @@ class ObjectText(_Node):
 
     def text(self, key: str) -> str | None:
         """Return a member's value if it is a string, else ``None``."""
-        raw = self.raw(key)
-        if raw is None or raw[:1] != b'"':
+        slot = self._members.get(key)
+        raw = None if slot is None else slot.value
+        if not isinstance(raw, bytes) or raw[:1] != b'"':
             return None
-        value: str = loads(raw)
-        return value
+        try:
+            return _TEXT.decode(raw)
+        except ValueError:
+            value: str = loads(raw)
+            return value
 
     def object(self, key: str) -> ObjectText | None:
         """Return a member's value as a tree of its own, ``None`` when it is no object."""
-        slot = self._slot(key)
+        slot = self._members.get(key)
         return None if slot is None else self._object_in(slot)
 
     def array(self, key: str) -> ArrayText | None:
         """Return a member's value as a tree of its own, ``None`` when it is no array."""
-        slot = self._slot(key)
+        slot = self._members.get(key)
         return None if slot is None else self._array_in(slot)
 
     def set(self, key: str, raw: bytes) -> None:
         """Replace a member's value, or append a new member."""
-        slot = self._slot(key)
+        slot = self._members.get(key)
         if slot is None:
             self.insert(len(self._slots), key, raw)
-            return
-        if slot.raw() != raw:
+        elif self.raw(key) != raw:
             slot.value = raw
-            self._changed = True
+            self._change()
 
     def insert(self, index: int, key: str, raw: bytes) -> None:
         """Insert a new member at ``index``, spaced like its neighbours."""
@@ -242,11 +241,12 @@ class ObjectText(_Node):
             first = self._slots[0]
             lead = first.before[: match_end(SPACE, first.before, 0)]
             colon = first.before[match_end(STRING, first.before, len(lead)) :]
-        slot = _Slot(raw, key=key, before=lead + encode(key) + colon)
+        slot = _Slot(raw, key, lead + encode(key) + colon)
         if self._slots and index == len(self._slots):
             slot.after, self._slots[-1].after = self._slots[-1].after, b""
         self._slots.insert(index, slot)
-        self._changed = True
+        self._members = {slot.key: slot for slot in self._slots}
+        self._change()
 
     def index(self, key: str) -> int:
         """Return the position of a key among the members, the number of members without it."""
@@ -257,13 +257,14 @@ class ObjectText(_Node):
 
     def delete(self, key: str) -> bool:
         """Remove a member, every one of that key; return whether there was one."""
-        kept = [slot for slot in self._slots if slot.key != key]
-        if len(kept) == len(self._slots):
+        if key not in self._members:
             return False
+        kept = [slot for slot in self._slots if slot.key != key]
         if kept and kept[-1] is not self._slots[-1]:
             kept[-1].after = self._slots[-1].after
         self._slots = kept
-        self._changed = True
+        del self._members[key]
+        self._change()
         return True
 
 
@@ -280,35 +281,30 @@ class ArrayText(_Node):
     __slots__ = ()
 
     def __init__(self, data: bytes) -> None:
-        values = cut_array(data)
-        self._data = data
-        self._changed = False
-        position = data.index(b"[") + 1
+        try:
+            values = ARRAY.decode(data)
+        except (msgspec.MsgspecError, RecursionError):
+            values = cut_array(data)
+        self._data, self._parent, self._changed = data, None, False
+        self._slots, self._members = [], {}
+        position = after = data.index(b"[") + 1
         self._head = data[:position]
-        self._slots = []
-        after = position
         for value in values:
             start = position
-            position = match_end(SPACE, data, position)
-            stop = position + len(bytes(value))
-            after = match_end(SPACE, data, stop)
-            self._slots.append(
-                _Slot(data[position:stop], before=data[start:position], after=data[stop:after])
-            )
+            if data[position] in _SPACES:
+                position = match_end(SPACE, data, position)
+            stop = after = position + len(bytes(value))
+            if data[stop] in _SPACES:
+                after = match_end(SPACE, data, stop)
+            slot = _Slot(data[position:stop], "", data[start:position], data[stop:after])
+            self._slots.append(slot)
             position = after + 1
         self._tail = data[after:]
 
-    def copy(self) -> ArrayText:
-        """Return an independent tree over the same bytes."""
-        twin = ArrayText.__new__(ArrayText)
-        twin._data, twin._head, twin._tail = self._data, self._head, self._tail
-        twin._changed = self._changed
-        twin._slots = [slot.copy() for slot in self._slots]
-        return twin
-
     def raw(self, index: int) -> bytes:
         """Return the bytes of one item."""
-        return self._slots[index].raw()
+        value = self._slots[index].value
+        return value if isinstance(value, bytes) else value.dump()
 
     def value(self, index: int) -> Any:
         """Return one item, parsed."""
@@ -327,9 +323,9 @@ class ArrayText(_Node):
 
     def set(self, index: int, raw: bytes) -> None:
         """Replace one item."""
-        if self._slots[index].raw() != raw:
+        if self.raw(index) != raw:
             self._slots[index].value = raw
-            self._changed = True
+            self._change()
 
     def insert(self, index: int, raw: bytes) -> None:
         """Insert an item before ``index``, spaced like its neighbours."""
@@ -339,7 +335,7 @@ class ArrayText(_Node):
             if index == len(self._slots):
                 slot.after, self._slots[-1].after = self._slots[-1].after, b""
         self._slots.insert(index, slot)
-        self._changed = True
+        self._change()
 
     def append(self, raw: bytes) -> None:
         """Add an item at the end."""
@@ -350,17 +346,15 @@ class ArrayText(_Node):
         gone = self._slots.pop(index)
         if self._slots and index == len(self._slots):
             self._slots[-1].after = gone.after
-        self._changed = True
+        self._change()
 
     def tag(self, index: int, name: str) -> None:
         """Mark an item for a later rewrite; marks move with their items and are not written."""
-        slot = self._slots[index]
-        slot.tags = (slot.tags or set()) | {name}
+        self._slots[index].tags |= {name}
 
     def tagged(self, index: int, name: str) -> bool:
         """Return whether an item has a mark."""
-        tags = self._slots[index].tags
-        return bool(tags) and name in tags  # type: ignore[operator]  # bool() narrows for people
+        return name in self._slots[index].tags
 
 
 def _key_text(raw: bytes) -> str:

@@ -340,10 +340,10 @@ def _check_tool(declared: Tool) -> None:
 
 
 def _check_rewrite(declared: RewriteType) -> None:
-    unknown = sorted(set(declared.functions) - set(WIRE_FORMATS))
+    unknown = sorted(set(declared.wire_formats or ()) - set(WIRE_FORMATS))
     if unknown:
         _refuse(f"gives rewrite `{declared.name}` for unknown wire formats: {', '.join(unknown)}")
-    if not all(callable(function) for function in declared.functions.values()):
+    if not callable(declared.function):
         _refuse(f"gives rewrite `{declared.name}` a function that cannot be called")
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from switchyard_core.replay.credentials import without_credentials
 from switchyard_core.replay.recording import Recording, fields_of, object_of
+from switchyard_core.wire import FORMATS
 
 __all__ = ["difference", "nearest"]
 
@@ -82,7 +83,8 @@ def _unified(before: list[str], after: list[str]) -> list[str]:
 
 def _conversation(body: bytes) -> list[Any]:
     tree = object_of(body) or {}
-    items = tree.get("messages", tree.get("input"))
+    keys = (each.history_key for each in FORMATS.values())
+    items = next((tree[key] for key in keys if key in tree), None)
     return items if isinstance(items, list) else [items]
 
 

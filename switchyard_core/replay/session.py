@@ -18,7 +18,7 @@ from switchyard_core.replay.nearest import difference, nearest
 from switchyard_core.replay.recording import Answer, Recording, key_of
 from switchyard_core.replay.writing import Ledger, Tee, Writer, is_stream, whole
 from switchyard_core.upstream.base import Outgoing, Upstream, UpstreamResponse
-from switchyard_core.wire.endpoints import endpoint_of
+from switchyard_core.wire import endpoint_of
 
 __all__ = ["Mode", "Replay", "ReplayTransport", "ReplayUpstream"]
 

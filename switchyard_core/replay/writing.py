@@ -22,8 +22,8 @@ from switchyard_core.replay.recording import Answer, Recording
 from switchyard_core.upstream.base import UpstreamResponse
 from switchyard_core.upstream.encoding import EncodingError, TooLongError, content_encoding, decoded
 from switchyard_core.upstream.played import answer_problems
-from switchyard_core.wire.endpoints import endpoint_of
-from switchyard_core.wire.watching import StreamWatch
+from switchyard_core.wire import endpoint_of, format_of
+from switchyard_core.wire.passing import StreamWatch
 
 __all__ = ["ANSWER_BYTES", "Ledger", "Spool", "Tee", "Writer", "is_stream", "whole"]
 
@@ -277,7 +277,7 @@ class Tee:
         found = endpoint_of(writer.call.path)
         plain = answer.header("content-encoding") in (None, "", "identity")
         # Of a stream that cannot be read on the way only its end tells whether it is whole.
-        self._watch = StreamWatch(found[0]) if found is not None and plain else None
+        self._watch = StreamWatch(format_of(found[0])) if found is not None and plain else None
 
     def __aiter__(self) -> Tee:
         """Return the tee itself."""

@@ -1,17 +1,21 @@
-"""One turn made ready for a request: ids, counts and calls, still in no wire format."""
+"""One turn as the answer to a request: ids, counts and calls, written in its wire format."""
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from switchyard_core.answering import ModelUsage
 from switchyard_core.scripted.script import Call, Turn
-from switchyard_core.scripted.select import Asked, offered_tools
+from switchyard_core.scripted.select import Asked
+from switchyard_core.wire.answers import AnswerPart, Frame, PartWriter
+from switchyard_core.wire.sse import Event
 
-__all__ = ["Answer", "Event", "MadeCall", "StopWord", "compact", "make_answer", "pieces"]
+__all__ = ["Answer", "MadeCall", "StopWord", "as_bytes", "compact", "make_answer", "pieces"]
 
 StopWord = Literal["stop", "calls", "length", "filter"]
 
@@ -29,24 +33,6 @@ _STOP_WORDS: dict[str, StopWord] = {
 }
 
 _PIECE = 24
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
-    """One server-sent event.
-
-    Args:
-        data: Its data, one line.
-        name: Its name, empty for none.
-    """
-
-    data: str
-    name: str = ""
-
-    def encode(self) -> bytes:
-        """Return the event's bytes, blank line included."""
-        head = f"event: {self.name}\n" if self.name else ""
-        return f"{head}data: {self.data}\n\n".encode("utf-8", "backslashreplace")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,9 +74,7 @@ class Answer:
         calls: Tool calls.
         stop: Why the answer ends, in the words of :data:`StopWord` or, if the script gives a
             word that no format knows, that word.
-        input_tokens: Cached ones included.
-        output_tokens: Reasoning included.
-        cached_tokens: Part of the input.
+        usage: Tokens; those of a cache are input, reasoning is output.
         reasoning_tokens: Part of the output.
     """
 
@@ -102,10 +86,68 @@ class Answer:
     text: str
     calls: tuple[MadeCall, ...]
     stop: str
-    input_tokens: int
-    output_tokens: int
-    cached_tokens: int
+    usage: ModelUsage
     reasoning_tokens: int
+
+    def events(self, asked: Asked) -> Iterator[Event]:
+        """Yield the answer as a stream, end mark included."""
+        writer = asked.format.writer(self.frame(asked))
+        yield from writer.begin(self.usage)
+        yield from self._written(writer)
+        yield from writer.end(self.usage, {})
+
+    def whole(self, asked: Asked) -> dict[str, Any]:
+        """Return the answer as a whole body."""
+        writer = asked.format.writer(self.frame(asked))
+        for _ in self._written(writer):
+            pass
+        return writer.whole(self.usage, {})
+
+    def compaction(self, asked: Asked) -> dict[str, Any]:
+        """Return the answer to a request that has its history compacted."""
+        return asked.format.compaction(self.frame(asked), self._opaque, self.usage)
+
+    def frame(self, asked: Asked) -> Frame:
+        """Return what is known of the answer before its first part."""
+        return Frame(
+            model=self.model,
+            id=asked.format.writer.id_of(self.key),
+            created_s=self.created,
+            include_usage=asked.format.includes_usage(asked.fields),
+            request=asked.body,
+            stop=self.stop,
+            reasoning_tokens=self.reasoning_tokens,
+            only_calls=bool(self.calls) and not self.text,
+        )
+
+    @property
+    def _opaque(self) -> str:
+        """Opaque reasoning, made up where the script gives none."""
+        return self.encrypted or base64.b64encode(self.key.encode()).decode()
+
+    def _written(self, writer: PartWriter) -> Iterator[Event]:
+        for part, text in self._parts(writer):
+            yield from writer.open(part)
+            for piece in pieces(text):
+                yield from writer.more(piece)
+            yield from writer.close()
+
+    def _parts(self, writer: PartWriter) -> Iterator[tuple[AnswerPart, str]]:
+        if self.reasoning or self.encrypted:
+            opaque = self._opaque if writer.wants_opaque else self.encrypted
+            yield AnswerPart(kind="reasoning", opaque=opaque), self.reasoning
+        if self.text:
+            yield AnswerPart(kind="text"), self.text
+        for call in self.calls:
+            custom = call.input if writer.has_custom_calls else None
+            part = AnswerPart(
+                kind="call",
+                id=call.id_with(writer.call_prefix),
+                name=call.name,
+                namespace=call.namespace or "",
+                custom=custom is not None,
+            )
+            yield part, writer.arguments(call.arguments) if custom is None else custom
 
 
 def make_answer(turn: Turn, asked: Asked, created: int) -> Answer:
@@ -114,7 +156,7 @@ def make_answer(turn: Turn, asked: Asked, created: int) -> Answer:
     Ids follow from the body alone, so that a request repeated gives the same answer.
     """
     key = hashlib.sha256(asked.raw).hexdigest()
-    offered = offered_tools(asked.body)
+    offered = asked.offered
     calls = tuple(
         _made(_pick(call, offered), key, number) for number, call in enumerate(turn.calls)
     )
@@ -129,11 +171,20 @@ def make_answer(turn: Turn, asked: Asked, created: int) -> Answer:
         text=turn.text,
         calls=calls,
         stop=_STOP_WORDS.get(turn.stop, turn.stop) if turn.stop else "calls" if calls else "stop",
-        input_tokens=max(1, len(asked.raw) // 4) if usage.input is None else usage.input,
-        output_tokens=max(1, letters // 4) if usage.output is None else usage.output,
-        cached_tokens=usage.cached,
+        usage=ModelUsage(
+            input_tokens=max(1, len(asked.raw) // 4) if usage.input is None else usage.input,
+            output_tokens=max(1, letters // 4) if usage.output is None else usage.output,
+            cached_tokens=usage.cached,
+        ),
         reasoning_tokens=usage.reasoning,
     )
+
+
+def as_bytes(data: Mapping[str, Any] | str) -> bytes:
+    """Return a value as one line of JSON, a word as it is."""
+    text = data if isinstance(data, str) else compact(data)
+    # A lone surrogate that a request echoes becomes its JSON escape.
+    return text.encode("utf-8", "backslashreplace")
 
 
 def compact(value: Any) -> str:

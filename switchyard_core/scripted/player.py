@@ -4,40 +4,23 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 from urllib.parse import unquote
 
-from switchyard_core.declarations import WireFormat
-from switchyard_core.scripted.answer import Answer, Event, compact, make_answer
-from switchyard_core.scripted.failures import OVERLOADED, error_body, error_event
-from switchyard_core.scripted.render_chat import chat_completion, chat_events
-from switchyard_core.scripted.render_messages import message, message_events
-from switchyard_core.scripted.render_responses import (
-    compaction,
-    response,
-    response_events,
-)
+from switchyard_core.declarations import Endpoint, WireFormat
+from switchyard_core.scripted.answer import Answer, as_bytes, make_answer
 from switchyard_core.scripted.script import Fault, Script
 from switchyard_core.scripted.select import Asked, Choice, Selector
+from switchyard_core.wire import FORMATS, Format, format_of
+from switchyard_core.wire.sse import Event
 
 __all__ = ["Ending", "Player", "Reply"]
 
 #: ``whole``: to the end; ``cut``: closed after the last chunk; ``drop``: closed before any byte.
 Ending = Literal["whole", "cut", "drop"]
 
-_Kind = Literal["answer", "count", "compact"]
-
-# The ends of the paths, and what is asked for there.
-_ENDPOINTS: tuple[tuple[str, WireFormat, _Kind], ...] = (
-    ("/chat/completions", "openai_chat", "answer"),
-    ("/responses", "openai_responses", "answer"),
-    ("/responses/input_tokens", "openai_responses", "count"),
-    ("/responses/compact", "openai_responses", "compact"),
-    ("/messages", "anthropic_messages", "answer"),
-    ("/messages/count_tokens", "anthropic_messages", "count"),
-)
 _JSON = ("content-type", "application/json")
 _SSE = (("content-type", "text/event-stream; charset=utf-8"), ("cache-control", "no-cache"))
 
@@ -104,12 +87,14 @@ class Player:
             speaks: Only this wire format is known; all three when absent.
         """
         path = path.rstrip("/")
+        known = FORMATS.values() if speaks is None else (format_of(speaks),)
+        first = next(iter(known))
         if method in ("GET", "HEAD"):
-            return self._read(method, path, speaks)
-        endpoint = _endpoint(path, speaks) if method == "POST" else None
-        if endpoint is None:
-            return _refused(speaks or "openai_chat", 404, f"no such endpoint: {method} {path}")
-        wire_format, kind = endpoint
+            return self._read(method, path, first)
+        found = _endpoint(path, known) if method == "POST" else None
+        if found is None:
+            return _refused(first, 404, f"no such endpoint: {method} {path}")
+        wire_format, endpoint = found
         try:
             tree = json.loads(body)
         except (ValueError, RecursionError):
@@ -117,27 +102,27 @@ class Player:
         if not isinstance(tree, dict):
             return _refused(wire_format, 400, "the body is not a JSON object")
         asked = Asked(
-            wire_format=wire_format,
+            format=wire_format,
             body=tree,
             raw=body,
             headers={name.lower(): value for name, value in headers},
         )
         try:
-            return self._answer(asked, kind)
+            return self._answer(asked, endpoint)
         except RecursionError:
             return _refused(wire_format, 400, "the body is nested too deeply")
 
-    def _answer(self, asked: Asked, kind: _Kind) -> Reply:
-        if kind == "count":
+    def _answer(self, asked: Asked, endpoint: Endpoint) -> Reply:
+        if endpoint in ("count_tokens", "input_tokens"):
             return _count(asked)
         choice = self._selector.choose(asked)
         if choice is None:
             message_text = f"no script answers this request for model `{asked.model}`"
-            return _refused(asked.wire_format, 400, message_text)
+            return _refused(asked.format, 400, message_text)
         answer = make_answer(choice.turn, asked, int(self._now()))
-        return _reply(asked, choice, answer, compacts=kind == "compact")
+        return _reply(asked, choice, answer, compacts=endpoint == "compact")
 
-    def _read(self, method: str, path: str, speaks: WireFormat | None) -> Reply:
+    def _read(self, method: str, path: str, wire_format: Format) -> Reply:
         if method == "HEAD" or not path:
             return Reply(status=200, headers=(_JSON,), chunks=(b"{}",) if method == "GET" else ())
         rows = [_model_row(name) for name in self._script.models]
@@ -150,17 +135,18 @@ class Player:
                 "first_id": rows[0]["id"] if rows else None,
                 "last_id": rows[-1]["id"] if rows else None,
             }
-            return Reply(status=200, headers=(_JSON,), chunks=(_json(None, listing),))
+            return Reply(status=200, headers=(_JSON,), chunks=(_json(2, listing),))
         for row in rows:
             if unquote(name) == f"/{row['id']}":
-                return Reply(status=200, headers=(_JSON,), chunks=(_json(None, row),))
-        return _refused(speaks or "openai_chat", 404, f"no such endpoint: {method} {path}")
+                return Reply(status=200, headers=(_JSON,), chunks=(_json(2, row),))
+        return _refused(wire_format, 404, f"no such endpoint: {method} {path}")
 
 
-def _endpoint(path: str, speaks: WireFormat | None) -> tuple[WireFormat, _Kind] | None:
-    for end, wire_format, kind in _ENDPOINTS:
-        if path.endswith(end) and speaks in (None, wire_format):
-            return wire_format, kind
+def _endpoint(path: str, known: Iterable[Format]) -> tuple[Format, Endpoint] | None:
+    for wire_format in known:
+        for endpoint, end in wire_format.paths.items():
+            if path.endswith(end):
+                return wire_format, endpoint
     return None
 
 
@@ -172,7 +158,7 @@ def _reply(asked: Asked, choice: Choice, answer: Answer, *, compacts: bool) -> R
         chunks=(),
         delay_s=choice.turn.delay_s,
         event_delay_s=choice.turn.event_delay_s,
-        wire_format=asked.wire_format,
+        wire_format=asked.format.name,
         choice=choice,
         model=asked.model,
         stream=stream,
@@ -185,12 +171,11 @@ def _reply(asked: Asked, choice: Choice, answer: Answer, *, compacts: bool) -> R
             page = b"<html><body>this is no answer of a model</body></html>"
             return replace(base, headers=(("content-type", "text/html"),), chunks=(page,))
         if fault.kind is None or (fault.kind == "error_event" and not stream):
-            return _failed(base, asked.wire_format, fault)
-    request_id = _request_id(asked.wire_format, answer.key[:24])
+            return _failed(base, asked.format, fault)
+    request_id = (asked.format.request_id_header, f"req_{answer.key[:24]}")
     if stream:
         return _streamed(replace(base, headers=(*_SSE, request_id)), asked, answer, fault)
-    tree = compaction(answer, asked.body) if compacts else _tree(asked, answer)
-    data = _json(asked.wire_format, tree)
+    data = _json(asked.format.indent, (answer.compaction if compacts else answer.whole)(asked))
     base = replace(base, headers=(_JSON, ("content-length", str(len(data))), request_id))
     if fault is not None:
         return replace(base, chunks=(data[: len(data) // 2],), ending="cut")
@@ -198,80 +183,60 @@ def _reply(asked: Asked, choice: Choice, answer: Answer, *, compacts: bool) -> R
 
 
 def _streamed(base: Reply, asked: Asked, answer: Answer, fault: Fault | None) -> Reply:
-    events = list(_events(asked, answer))
+    events = list(answer.events(asked))
     if fault is not None:
         events = events[: max(1, len(events) // 2)]
         if fault.kind == "error_event":
-            status = fault.status or OVERLOADED[asked.wire_format]
-            events.append(error_event(asked.wire_format, status, fault.message, len(events)))
+            status = fault.status or asked.format.overloaded
+            told = _told(status, fault.message)
+            events.append(asked.format.provider_error_event(status, told, len(events)))
     return replace(
         base,
-        chunks=tuple(event.encode() for event in events),
+        chunks=tuple(map(_event, events)),
         ending="cut" if fault is not None and fault.kind == "cut" else "whole",
     )
 
 
-def _failed(base: Reply, wire_format: WireFormat, fault: Fault) -> Reply:
-    status = fault.status or OVERLOADED[wire_format]
-    request_id = _request_id(wire_format, "failed")
-    body = error_body(wire_format, status, fault.message, request_id=request_id[1])
+def _failed(base: Reply, wire_format: Format, fault: Fault) -> Reply:
+    status, request_id = fault.status or wire_format.overloaded, "req_failed"
+    body = wire_format.provider_error(status, _told(status, fault.message), request_id)
     more = tuple((name.lower(), value) for name, value in fault.headers.items())
-    headers = (_JSON, request_id, *more)
-    return replace(base, status=status, headers=headers, chunks=(_json(wire_format, body),))
+    headers = (_JSON, (wire_format.request_id_header, request_id), *more)
+    return replace(base, status=status, headers=headers, chunks=(_json(wire_format.indent, body),))
 
 
-def _refused(wire_format: WireFormat, status: int, message: str) -> Reply:
-    base = Reply(status=status, headers=(_JSON,), chunks=(), wire_format=wire_format)
-    return replace(base, chunks=(_json(wire_format, error_body(wire_format, status, message)),))
+def _refused(wire_format: Format, status: int, message: str) -> Reply:
+    body = wire_format.provider_error(status, _told(status, message), "req_scripted")
+    chunks = (_json(wire_format.indent, body),)
+    return Reply(status=status, headers=(_JSON,), chunks=chunks, wire_format=wire_format.name)
+
+
+def _told(status: int, message: str) -> str:
+    return message or f"scripted failure {status}"
 
 
 def _count(asked: Asked) -> Reply:
-    count: dict[str, Any] = {"input_tokens": max(1, len(asked.raw) // 4)}
-    if asked.wire_format == "openai_responses":
-        count = {"object": "response.input_tokens", **count}
-    chunks = (_json(asked.wire_format, count),)
+    count = asked.format.token_count(max(1, len(asked.raw) // 4))
+    chunks = (_json(asked.format.indent, count),)
     return Reply(
         status=200,
         headers=(_JSON,),
         chunks=chunks,
-        wire_format=asked.wire_format,
+        wire_format=asked.format.name,
         model=asked.model,
     )
 
 
-def _tree(asked: Asked, answer: Answer) -> dict[str, Any]:
-    if asked.wire_format == "openai_chat":
-        return chat_completion(answer)
-    if asked.wire_format == "openai_responses":
-        return response(answer, asked.body)
-    return message(answer)
-
-
-def _events(asked: Asked, answer: Answer) -> Iterator[Event]:
-    if asked.wire_format == "openai_chat":
-        options = asked.body.get("stream_options")
-        usage = isinstance(options, dict) and options.get("include_usage") is True
-        return chat_events(answer, include_usage=usage)
-    if asked.wire_format == "openai_responses":
-        return response_events(answer, asked.body)
-    return message_events(answer)
-
-
-def _bytes(text: str) -> bytes:
-    # A lone surrogate that a request echoes becomes its JSON escape.
-    return text.encode("utf-8", "backslashreplace")
-
-
-def _json(wire_format: WireFormat | None, tree: dict[str, Any]) -> bytes:
+def _json(indent: int | None, tree: dict[str, Any]) -> bytes:
     """Return JSON as the providers write it: OpenAI indents whole answers, Anthropic does not."""
-    if wire_format == "anthropic_messages":
-        return _bytes(compact(tree))
-    return _bytes(json.dumps(tree, ensure_ascii=False, indent=2) + "\n")
+    if indent is None:
+        return as_bytes(tree)
+    return as_bytes(json.dumps(tree, ensure_ascii=False, indent=indent) + "\n")
 
 
-def _request_id(wire_format: WireFormat, key: str) -> tuple[str, str]:
-    name = "request-id" if wire_format == "anthropic_messages" else "x-request-id"
-    return name, f"req_{key}"
+def _event(event: Event) -> bytes:
+    head = f"event: {event.name}\n".encode() if event.name else b""
+    return head + b"data: " + as_bytes(event.data) + b"\n\n"
 
 
 def _model_row(name: str) -> dict[str, Any]:

@@ -21,8 +21,8 @@ from switchyard_core.identity import Identity
 from switchyard_core.server.exchange import ClientGoneError, Exchange
 from switchyard_core.server.metrics import Metrics
 from switchyard_core.server.problems import problem_of
-from switchyard_core.server.tokens import AnswerTrace
 from switchyard_core.upstream.base import Outgoing
+from switchyard_core.wire.passing import AnswerTrace
 
 __all__ = ["GONE_STATUS", "LOG", "BodyLog", "LogEntry"]
 
@@ -206,10 +206,7 @@ class LogEntry:
             found = self.answer.tokens() if self.answer is not None else None
             if found is None or self.decision is None:
                 return []
-            used = ModelUsage(
-                input_tokens=found.input, cached_tokens=found.cached, output_tokens=found.output
-            )
-            by_target = {self.decision.target: used}
+            by_target = {self.decision.target: found}
         for target, used in by_target.items():
             for kind in _KINDS:
                 metrics.tokens[target, kind] += getattr(used, f"{kind}_tokens")

@@ -12,17 +12,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from switchyard_core.declarations import WireFormat
+from switchyard_core.declarations import Endpoint, WireFormat
 from switchyard_core.engine.response import ends_task
 from switchyard_core.errors import RequestError
 from switchyard_core.jsonio.tree import encode
-from switchyard_core.request import Endpoint
 from switchyard_core.server.access import Access, Limits
 from switchyard_core.server.access_log import BodyLog, LogEntry
 from switchyard_core.server.exchange import ClientGoneError, Exchange, Receive, Scope, Send
 from switchyard_core.server.metrics import Metrics, gauges_of
 from switchyard_core.server.pages import answer_decision, model_list, models_of
-from switchyard_core.server.problems import caller_format, fail
+from switchyard_core.server.problems import fail
 from switchyard_core.server.relay import (
     METHODS,
     check_passable,
@@ -31,7 +30,7 @@ from switchyard_core.server.relay import (
     serve_call,
 )
 from switchyard_core.version import VERSION
-from switchyard_core.wire.endpoints import endpoint_of
+from switchyard_core.wire import caller_format, endpoint_of
 
 if TYPE_CHECKING:
     from switchyard_core.switchyard import Switchyard

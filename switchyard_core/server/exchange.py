@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from switchyard_core.errors import BodyTooLargeError, RequestError, SwitchyardError
 from switchyard_core.identity import Headers
-from switchyard_core.wire.endpoints import plain_path
+from switchyard_core.wire import plain_path
 
 __all__ = ["ClientGoneError", "Exchange", "Message", "Receive", "Scope", "Send"]
 

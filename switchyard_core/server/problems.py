@@ -3,34 +3,16 @@
 from __future__ import annotations
 
 import logging
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from switchyard_core.declarations import WireFormat
 from switchyard_core.errors import PluginError, RequestError, UpstreamError
-from switchyard_core.jsonio.tree import encode
 from switchyard_core.server.exchange import Exchange
 from switchyard_core.wire import format_of
 
-__all__ = ["caller_format", "error_event", "fail", "log_fault", "problem_of"]
+__all__ = ["error_event", "fail", "log_fault", "problem_of"]
 
 _LOG = logging.getLogger("switchyard")
-
-_SEQUENCE = re.compile(rb'"sequence_number"\s*:\s*(\d{1,12})')
-
-
-def caller_format(plain_path: str, headers: Mapping[str, str]) -> WireFormat:
-    """Return whose shape of an error a caller of an unknown path will understand.
-
-    Args:
-        plain_path: Path without version.
-        headers: The request's headers.
-    """
-    if "anthropic-version" in headers or "/messages" in plain_path:
-        return "anthropic_messages"
-    if "/responses" in plain_path:
-        return "openai_responses"
-    return "openai_chat"
 
 
 def problem_of(error: BaseException, request_id: str) -> RequestError:
@@ -81,27 +63,10 @@ def error_event(
         wire_format: Of the stream.
         error: What happened.
         request_id: Ours.
-        last: The last bytes that were passed on; an event that they leave open is ended, and
-            on Responses the events are counted on from there.
+        last: The last bytes that were passed on; an event that they leave open is ended.
     """
-    body = format_of(wire_format).error_body(error, request_id)
     opening = b"" if not last or last.endswith((b"\n\n", b"\r\n\r\n")) else b"\n\n"
-    if wire_format == "openai_chat":
-        return opening + b"data: " + body + b"\n\n"
-    if wire_format == "openai_responses":
-        event: dict[str, object] = {
-            "type": "error",
-            "code": error.code,
-            "message": error.message,
-            "param": None,
-            # The official SDK ends quietly unless the event has an `error` of its own.
-            "error": {"type": "error", "code": error.code, "message": error.message, "param": None},
-        }
-        numbers = _SEQUENCE.findall(last)
-        if numbers:
-            event["sequence_number"] = int(numbers[-1]) + 1
-        body = encode(event)
-    return opening + b"event: error\ndata: " + body + b"\n\n"
+    return opening + format_of(wire_format).error_event(error, request_id, last)
 
 
 def log_fault(exchange: Exchange, error: BaseException) -> None:
@@ -134,8 +99,7 @@ async def fail(
     """
     problem = problem_of(error, exchange.request_id)
     log_fault(exchange, error)
-    headers = [*about, *problem.headers.items(), ("x-request-id", exchange.request_id)]
-    if wire_format == "anthropic_messages":
-        headers.append(("request-id", exchange.request_id))
+    names = dict.fromkeys(("x-request-id", format_of(wire_format).request_id_header))
+    headers = [*about, *problem.headers.items(), *((n, exchange.request_id) for n in names)]
     body = format_of(wire_format).error_body(problem, exchange.request_id)
     await exchange.respond(problem.status, body, headers=headers, drain=drain)

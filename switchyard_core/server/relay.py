@@ -8,19 +8,20 @@ from typing import TYPE_CHECKING, cast
 from urllib.parse import unquote
 
 from switchyard_core.decision import Decision
-from switchyard_core.declarations import WireFormat
+from switchyard_core.declarations import Endpoint, WireFormat
 from switchyard_core.engine.calling import forwarded_headers
 from switchyard_core.engine.response import Response, succeeded
 from switchyard_core.errors import RequestError
 from switchyard_core.explain.explanation import Question, explain_or_ask
 from switchyard_core.jsonio.tree import encode
-from switchyard_core.request import Endpoint, Request
+from switchyard_core.request import Request
 from switchyard_core.server.access_log import LogEntry
 from switchyard_core.server.exchange import Exchange, header_value
 from switchyard_core.server.metrics import Metrics
 from switchyard_core.server.problems import error_event, log_fault, problem_of
-from switchyard_core.server.tokens import AnswerTrace
 from switchyard_core.upstream.base import Outgoing, UpstreamResponse
+from switchyard_core.wire import format_of
+from switchyard_core.wire.passing import AnswerTrace
 
 if TYPE_CHECKING:
     from switchyard_core.switchyard import Switchyard
@@ -266,7 +267,7 @@ async def _call(entry: LogEntry, engine: Switchyard, request: Request) -> None:
     entry.tokens = response.tokens
     trace = None
     if request.endpoint == "create" and succeeded(response.status):
-        trace = entry.answer = AnswerTrace(entry.wire_format, dict(response.headers))
+        trace = entry.answer = AnswerTrace(format_of(entry.wire_format), dict(response.headers))
     cut = await relay(
         entry.exchange,
         response,

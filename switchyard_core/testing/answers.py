@@ -23,9 +23,8 @@ from switchyard_core.request import Request
 from switchyard_core.scripted import Player, Script, Scripted, Turn
 from switchyard_core.scripted.script import Call as ScriptedCall
 from switchyard_core.upstream.base import Outgoing
-from switchyard_core.wire.answer import AnswerWriter, answer_id, answer_writer
-from switchyard_core.wire.answer.sections import Sections
-from switchyard_core.wire.compose import read_reply
+from switchyard_core.wire import format_of
+from switchyard_core.wire.answers import AnswerWriter, Sections, answer_id, answer_writer
 
 __all__ = [
     "Answered",
@@ -152,7 +151,7 @@ def complete_reply(reply: CannedReply, outgoing: Outgoing) -> ModelReply:
     played = player.play(
         outgoing.method, outgoing.path, outgoing.headers, outgoing.body, outgoing.wire_format
     )
-    read = read_reply(outgoing.wire_format, b"".join(played.chunks))
+    read = format_of(outgoing.wire_format).read_reply(b"".join(played.chunks))
     return replace(reply, items=reply.items or read.items, stop=reply.stop or read.stop)
 
 
@@ -248,9 +247,9 @@ class Answered:
 
     def _writer(self, wire_format: WireFormat) -> AnswerWriter:
         return answer_writer(
-            wire_format,
+            format_of(wire_format),
             model=self.model,
-            answer_id=answer_id(wire_format, "{}_test".format),
+            answer_id=answer_id(format_of(wire_format), "{}_test".format),
             created_s=_CREATED_S,
             include_usage=True,
         )

@@ -25,13 +25,13 @@ from switchyard_core.plugins import PluginRegistry, builtins
 from switchyard_core.policy import Policy, load_policy, load_policy_text
 from switchyard_core.replay import Replay
 from switchyard_core.request import Request
-from switchyard_core.rewrites import RewriteReport
 from switchyard_core.server.app import SwitchyardApp
 from switchyard_core.switchyard import Switchyard
 from switchyard_core.testing.answers import Answered, CannedAnswers, Questions
 from switchyard_core.testing.provider import FakeReply, FakeUpstream
 from switchyard_core.upstream.base import Outgoing
 from switchyard_core.wire import format_of
+from switchyard_core.wire.rewriting import RewriteReport
 from switchyard_core.world import World
 
 __all__ = ["NOW", "Harness", "Routed", "Served", "registry_of"]
@@ -155,7 +155,7 @@ class Harness:
         upstream: The provider, in place of one with ``replies``.
         replay: Recorded calls to answer from, or a folder to record the provider's answers to.
         answers: What models say to routers that ask: ``{"judge": ["yes", ModelReply(...)]}``,
-            played in order, the last one again and again; an :class:`~switchyard_core.AskError`
+            played in order, the last one again and again; an ``AskError``
             is raised. Or a function of target and call. ``None`` makes the calls to the provider.
         door: How :meth:`ask` sends requests: to the engine, or to the server in process.
 

@@ -14,7 +14,7 @@ from switchyard_core.jsonio.tree import JsonTextError, encode, loads
 from switchyard_core.scripted import check_script
 from switchyard_core.scripted.player import Player
 from switchyard_core.upstream.base import Outgoing, UpstreamResponse
-from switchyard_core.wire.endpoints import endpoint_of
+from switchyard_core.wire import endpoint_of
 
 __all__ = ["FakeReply", "FakeUpstream"]
 
@@ -51,7 +51,7 @@ class FakeReply:
 
 
 class FakeUpstream:
-    """Stands in for a provider behind :class:`~switchyard_core.Upstream`; no socket.
+    """Stands in for a provider behind :class:`~switchyard_core.upstream.Upstream`; no socket.
 
     Args:
         replies: Played in order, an error is raised. When none is left, the script is played.

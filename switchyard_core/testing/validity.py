@@ -16,7 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from switchyard_core.declarations import WIRE_FORMATS, WireFormat
 from switchyard_core.jsonio.tree import JsonTextError, encode, loads
-from switchyard_core.wire.responses.reading import OUTPUT_TYPES
+from switchyard_core.wire.responses.view import OUTPUT_TYPES
 
 __all__ = ["assert_valid_for", "validity_problems"]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, Self
 
 from switchyard_core.declarations import WireFormat
-from switchyard_core.rewrites import RewriteReport
+from switchyard_core.wire.rewriting import RewriteReport
 
 __all__ = ["Outgoing", "Upstream", "UpstreamResponse"]
 

@@ -1,6 +1,108 @@
-"""The three wire formats: how each is read, and how each named rewrite changes it."""
+"""All knowledge of the wire formats: reading, patching and writing bodies, answers and errors.
 
+Each format is a folder that exports one :class:`~switchyard_core.wire.format.Format`. A further
+format is a folder and one line here, with its name in ``WireFormat``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from switchyard_core.declarations import (
+    WIRE_FORMATS,
+    Endpoint,
+    RewriteFunction,
+    RewriteScope,
+    WireFormat,
+)
+from switchyard_core.jsonio.tree import ObjectText
+from switchyard_core.wire.chat import OpenAIChat
 from switchyard_core.wire.format import Format
-from switchyard_core.wire.registry import FORMATS, format_of
+from switchyard_core.wire.messages import AnthropicMessages
+from switchyard_core.wire.responses import OpenAIResponses
+from switchyard_core.wire.rewriting import RewriteReport
 
-__all__ = ["FORMATS", "Format", "format_of"]
+__all__ = [
+    "FORMATS",
+    "WIRE_FORMATS",
+    "Format",
+    "RewriteFunction",
+    "RewriteReport",
+    "RewriteScope",
+    "caller_format",
+    "endpoint_of",
+    "format_of",
+    "guess_format",
+    "left_out_sampling",
+    "plain_path",
+]
+
+#: Every wire format, by name.
+FORMATS: dict[str, Format] = {
+    each.name: each for each in (OpenAIChat(), OpenAIResponses(), AnthropicMessages())
+}
+
+
+def format_of(name: WireFormat) -> Format:
+    """Return a wire format."""
+    return FORMATS[name]
+
+
+def left_out_sampling(wire_format: WireFormat, sampling: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the names of the sampling settings that a call in a wire format leaves out.
+
+    Args:
+        wire_format: Wire format of the target.
+        sampling: As in ``ModelCall.sampling``; a value of ``None`` stands for absent.
+    """
+    places = FORMATS[wire_format].sampling
+    return tuple(
+        name for name, value in sampling.items() if value is not None and name not in places
+    )
+
+
+def guess_format(fields: ObjectText, headers: Mapping[str, str]) -> WireFormat | None:
+    """Return the wire format that a body looks like, ``None`` when it looks like none."""
+    # The plainest, which others resemble, is the first one.
+    found = (each for each in reversed(FORMATS.values()) if each.resembles(fields, headers))
+    return next((each.name for each in found), None)
+
+
+def caller_format(path: str, headers: Mapping[str, str]) -> WireFormat:
+    """Return whose shape of an error a caller of an unknown path will understand.
+
+    Args:
+        path: Path without version.
+        headers: The request's headers.
+    """
+    for each in reversed(FORMATS.values()):
+        known = any(endpoint in path for endpoint in each.paths.values())
+        if known or any(name in headers for name in each.needed_headers):
+            return each.name
+    return next(iter(FORMATS.values())).name
+
+
+def plain_path(path: str) -> str:
+    """Return a path without its version and without final slashes: ``/v1/models/`` is ``/models``.
+
+    Clients are configured with and without ``/v1`` in their base URL; both reach the same place.
+    """
+    path = path.rstrip("/")
+    if path == "/v1" or path.startswith("/v1/"):
+        return path[len("/v1") :]
+    return path
+
+
+def endpoint_of(path: str) -> tuple[WireFormat, Endpoint] | None:
+    """Return the wire format and the call of a path, ``None`` when it is not a call to a model.
+
+    Args:
+        path: Path without query, such as ``/v1/messages/count_tokens``.
+    """
+    plain = plain_path(path)
+    for wire_format in FORMATS.values():
+        for endpoint, known in wire_format.paths.items():
+            if plain == known:
+                return wire_format.name, endpoint
+    return None

@@ -1,179 +1,383 @@
-"""What the wire formats have in common."""
+"""What a wire format is: the one protocol that everything outside of this room uses."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Protocol, TypeVar
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any, ClassVar, Literal
 
 import msgspec
 
-from switchyard_core.conversation import Conversation, Message, Part, Role, UserMessage
-from switchyard_core.declarations import WireFormat
+from switchyard_core.answering import ModelCall, ModelReply, ModelUsage, ToolOutput, ToolSpec
+from switchyard_core.conversation import Conversation, Image, Role, UserMessage
+from switchyard_core.declarations import Endpoint, WireFormat
 from switchyard_core.errors import BodyError, RequestError
 from switchyard_core.jsonio.tree import JsonTextError, ObjectText, encode, loads
-from switchyard_core.request import Endpoint
+from switchyard_core.wire.answers import Frame, PartWriter
+from switchyard_core.wire.history import (
+    instruction_text,
+    lacks_history,
+    said_by_user,
+)
+from switchyard_core.wire.replies import ShapeError, refuse_error
+from switchyard_core.wire.sse import Event
+from switchyard_core.wire.texts import fixed_text
+from switchyard_core.wire.view import BodyView
 
-__all__ = ["Format", "Turns", "decode_items", "decode_one", "history_raw", "lacks_history", "word"]
+__all__ = ["Format", "Verbatim", "assistant_item", "encode_items"]
 
-T = TypeVar("T", bound=msgspec.Struct)
+#: Ways to make a target answer by a schema.
+StructuredOutput = Literal["json_schema", "forced_tool", "prompt"]
+#: The limit of an answer where the format demands one and the call sets none.
+_MAX_TOKENS = 4096
 
-NULL = msgspec.Raw(b"null")
+
+class Verbatim(dict[str, Any]):
+    """An item to read as a tree, with the bytes that are written.
+
+    Numbers such as ``1.10``, escapes and key order survive, which a tree would lose. Whoever
+    wants to send something else makes a ``dict`` of it: a change in place is not written.
+
+    Args:
+        raw: JSON of an object.
+
+    Raises:
+        JsonTextError: It is not one.
+    """
+
+    def __init__(self, raw: bytes) -> None:
+        super().__init__(loads(raw))
+        self.raw = raw
 
 
-class Format(Protocol):
-    """One wire format: a reader, its paths, and its shape of an error."""
+def encode_items(items: Iterable[Mapping[str, Any]]) -> bytes:
+    """Return the JSON array of some items, verbatim ones as they came."""
+    raws = (item.raw if isinstance(item, Verbatim) else encode(dict(item)) for item in items)
+    return b"[" + b",".join(raws) + b"]"
 
-    name: WireFormat
+
+def assistant_item(text: str) -> dict[str, Any]:
+    """Return text of the assistant; it is the same in every wire format."""
+    return {"role": "assistant", "content": text}
+
+
+class Format(ABC):
+    """One wire format: all that the project knows of it."""
+
+    name: ClassVar[WireFormat]
+    #: Path of each endpoint that the format has, without a version.
+    paths: ClassVar[Mapping[Endpoint, str]]
+    #: Makes the patchable view of a body, and the writer of an answer.
+    view: ClassVar[type[BodyView]]
+    writer: ClassVar[type[PartWriter]]
+
     #: The body's key that holds the history.
-    history_key: str
+    history_key: ClassVar[str] = "messages"
+    #: The body's key for instructions that are not in the history, ``""`` for none.
+    instructions_key: ClassVar[str] = ""
     #: The body's keys by which a request may go on from an earlier response.
-    continuation_keys: tuple[str, ...]
-    #: Path of each endpoint that the format has, without a prefix.
-    paths: Mapping[Endpoint, str]
+    continuation_keys: ClassVar[tuple[str, ...]] = ()
+    #: The body's keys that offer tools.
+    tool_keys: ClassVar[tuple[str, ...]] = ("tools",)
+    #: The role that each word of the format means.
+    roles: ClassVar[Mapping[str, Role]]
+    #: Ids of tool calls that the provider accepts.
+    legal_id: ClassVar[re.Pattern[str]]
+    #: Keys to the reasoning effort, from the outermost.
+    effort: ClassVar[tuple[str, ...]]
 
+    #: Key of the limit of an answer, and whether the provider demands it.
+    limit_key: ClassVar[str]
+    needs_limit: ClassVar[bool] = False
+    #: Keys of the neutral sampling settings, and the highest temperature, if there is one.
+    sampling: ClassVar[Mapping[str, str]]
+    max_temperature: ClassVar[float | None] = None
+    #: Type of a text part in a user message.
+    text_type: ClassVar[str] = "text"
+
+    #: What a stream holds when it is complete, and when it reports an error. Quotes and line
+    #: breaks inside JSON strings are escaped, so these can only be the events' own.
+    end_mark: ClassVar[re.Pattern[bytes]]
+    error_mark: ClassVar[re.Pattern[bytes]]
+    #: Whether the last event of a stream repeats the whole answer.
+    ends_with_whole_answer: ClassVar[bool] = False
+
+    #: A caller's headers that belong to the format, and those that a provider demands.
+    headers: ClassVar[tuple[str, ...]] = ()
+    needed_headers: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    #: The header in which providers and callers expect the id of a request.
+    request_id_header: ClassVar[str] = "x-request-id"
+    #: Status by which a provider says that it is overloaded.
+    overloaded: ClassVar[int] = 503
+    #: How a provider indents whole bodies, ``None`` for not at all.
+    indent: ClassVar[int | None] = 2
+
+    # --- reading a request -----------------------------------------------------------------
+
+    @abstractmethod
     def read(self, fields: ObjectText) -> Conversation:
-        """Return the neutral view of the history."""
-        ...
+        """Return the neutral view of the history.
+
+        Raises:
+            BodyError: It is missing or has the wrong type.
+        """
+
+    def resembles(self, fields: ObjectText, headers: Mapping[str, str]) -> bool:
+        """Return whether a body, sent with these headers to nowhere, looks like this format."""
+        return self.history_key in fields
+
+    @abstractmethod
+    def said(self, fields: ObjectText) -> list[tuple[Any, msgspec.Raw | bytes]]:
+        """Return role and JSON of the content of every message, in order."""
 
     def history(self, fields: ObjectText) -> bytes:
-        """Return the bytes of the history, ``b""`` where the format admits none."""
-        ...
+        """Return the bytes of the history, ``b""`` where the format admits none.
+
+        Raises:
+            BodyError: It is missing or has the wrong type.
+        """
+        raw = fields.raw(self.history_key)
+        if raw is not None and raw[:1] == b"[":
+            return raw
+        raise self.wrong_history(raw)
+
+    def wrong_history(self, raw: bytes | None, kinds: str = "an array") -> BodyError:
+        """Return the error for a history that is missing or of the wrong kind."""
+        what = "is missing" if raw is None else f"must be {kinds}"
+        key = self.history_key
+        return BodyError(message=f"`{key}` {what}", code="invalid_type", param=key)
 
     def continuation(self, fields: ObjectText) -> tuple[str, ...]:
         """Return the keys by which the request names an earlier response that it goes on from."""
-        ...
+        del fields
+        return ()
 
     def offers_tools(self, fields: ObjectText, conversation: Conversation) -> bool:
         """Return whether the request offers tools."""
-        ...
+        del conversation
+        return any(fields.array(key) for key in self.tool_keys)
+
+    @abstractmethod
+    def offered_tools(self, fields: ObjectText) -> tuple[str, ...]:
+        """Return the names of the tools that the request offers, ``namespace.name`` in one."""
 
     def misses_history(self, fields: ObjectText, conversation: Conversation) -> bool:
         """Return whether the request continues a history that it does not hold."""
-        ...
+        return lacks_history(fields.raw(self.history_key) or b"", conversation)
 
     def user_message(self, fields: ObjectText) -> UserMessage:
         """Return the last message of the user, an empty one when there is none."""
-        ...
+        for role, content in reversed(self.said(fields)):
+            if role == "user" and not self.is_only_results(content):
+                return said_by_user(content)
+        return UserMessage(text="")
+
+    def is_only_results(self, content: msgspec.Raw | bytes) -> bool:
+        """Return whether a user message holds results of tools and no word of the user."""
+        del content
+        return False
 
     def instructions(self, fields: ObjectText) -> str:
         """Return the text of the caller's instructions, joined by a blank line."""
-        ...
+        apart = fields.raw(self.instructions_key) if self.instructions_key else None
+        inside = [
+            content
+            for role, content in self.said(fields)
+            if isinstance(role, str) and self.roles.get(role) == "system"
+        ]
+        return instruction_text([apart or b"", *inside])
 
+    def user_id(self, fields: ObjectText) -> str | None:
+        """Return what the body says about who asks, ``None`` when it says nothing."""
+        del fields
+        return None
+
+    def includes_usage(self, fields: ObjectText) -> bool:
+        """Return whether a stream that answers the request states its tokens."""
+        del fields
+        return True
+
+    # --- a request of our own ----------------------------------------------------------------
+
+    def compose(
+        self, call: ModelCall, model: str, structured_output: StructuredOutput = "json_schema"
+    ) -> bytes:
+        """Return the body of a call that is not streamed.
+
+        Args:
+            call: What to ask.
+            model: The provider's model id.
+            structured_output: How the target is made to follow ``call.schema``.
+                :meth:`read_reply` must be told the schema's name when it is ``forced_tool``.
+        """
+        schema = dict(call.schema or {})
+        way = structured_output if call.schema is not None else ""
+        instructions, tools = call.instructions, list(call.tools)
+        if way == "prompt":
+            asked = f"{fixed_text('schema_prompt').strip()}\n\n{encode(schema).decode()}"
+            instructions = "\n\n".join(filter(None, (instructions, asked)))
+        elif way == "forced_tool":
+            told = fixed_text("schema_tool")
+            tools.append(ToolSpec(name=call.schema_name, description=told, parameters=schema))
+        items = call.items or (self.user_message_item(call.text, call.images),)
+        body = {"model": model, **self.opening(instructions, items), **self.own_fields(call)}
+        if way == "json_schema":
+            body |= self.schema_fields(call.schema_name, schema)
+        if tools:
+            body["tools"] = [
+                self.tool(tool.name, tool.description, dict(tool.parameters))
+                if isinstance(tool, ToolSpec)
+                else dict(tool)
+                for tool in tools
+            ]
+        if way == "forced_tool":
+            body["tool_choice"] = self.tool_choice(call.schema_name)
+        limit = call.max_output_tokens
+        if limit is not None or self.needs_limit:
+            body[self.limit_key] = _MAX_TOKENS if limit is None else limit
+        body |= self._sampling(call)
+        members = (
+            encode(key) + b":" + (encode_items(value) if key == self.history_key else encode(value))
+            for key, value in body.items()
+        )
+        return b"{" + b",".join(members) + b"}"
+
+    def _sampling(self, call: ModelCall) -> dict[str, Any]:
+        settings = dict(call.sampling)
+        if call.temperature is not None:
+            settings["temperature"] = call.temperature
+        stop = settings.get("stop")
+        if stop is not None:
+            settings["stop"] = [stop] if isinstance(stop, str) else list(stop)
+        warmth, most = settings.get("temperature"), self.max_temperature
+        if warmth is not None and most is not None and warmth > most:
+            # Other formats go further, and a caller of theirs may use that.
+            settings["temperature"] = most
+        return {
+            key: settings[name]
+            for name, key in self.sampling.items()
+            if settings.get(name) is not None
+        }
+
+    def opening(self, instructions: str, items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """Return the members of a body that hold instructions and history."""
+        apart = {self.instructions_key: instructions} if instructions else {}
+        return {**apart, self.history_key: items}
+
+    def own_fields(self, call: ModelCall) -> dict[str, Any]:
+        """Return what a call needs in this format alone."""
+        del call
+        return {}
+
+    @abstractmethod
+    def schema_fields(self, name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the members of a body that ask for a schema in the format's own way."""
+
+    @abstractmethod
+    def tool(self, name: str, description: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a tool as a request offers it."""
+
+    @abstractmethod
+    def tool_choice(self, name: str) -> dict[str, Any]:
+        """Return the value of ``tool_choice`` that makes a model call one tool."""
+
+    def user_message_item(self, text: str, images: Sequence[Image] = ()) -> dict[str, Any]:
+        """Return a message of the user, its images behind its text."""
+        if not images:
+            return {"role": "user", "content": text}
+        parts: list[dict[str, Any]] = [{"type": self.text_type, "text": text}] if text else []
+        return {"role": "user", "content": [*parts, *map(self.image, images)]}
+
+    @abstractmethod
+    def image(self, image: Image) -> dict[str, Any]:
+        """Return an image as a part of a user message."""
+
+    @abstractmethod
+    def result_items(self, outputs: Sequence[ToolOutput]) -> tuple[dict[str, Any], ...]:
+        """Return the results of tool calls as items of a history."""
+
+    def refuses_item(self, item: Mapping[str, Any]) -> bool:
+        """Return whether a provider refuses an item of the assistant because it says nothing."""
+        return not item.get("content")
+
+    # --- reading an answer -------------------------------------------------------------------
+
+    def read_reply(self, body: bytes, structured: str | None = None) -> ModelReply:
+        """Return what a whole answer says.
+
+        Args:
+            body: The answer.
+            structured: Name of the schema when it was asked for with ``forced_tool``: the
+                arguments of that tool become the reply's text, and its items an assistant
+                message with this text, because a call without a result cannot be sent back.
+
+        Raises:
+            ValueError: The body is not an answer of the wire format, or reports an error.
+        """
+        try:
+            fields = ObjectText(body)
+            tree = loads(body)
+            refuse_error(tree)
+            reply = self.read_answer(tree, fields)
+        except (JsonTextError, ShapeError) as error:
+            msg = f"not an answer of {self.name}: {error}"
+            raise ValueError(msg) from None
+        call = next((call for call in reply.calls if call.name == structured), None)
+        if structured is None or call is None:
+            return reply
+        text = call.arguments
+        return replace(reply, text=text, calls=(), items=(assistant_item(text),))
+
+    @abstractmethod
+    def read_answer(self, tree: Mapping[str, Any], fields: ObjectText) -> ModelReply:
+        """Return what an answer says that is not the report of an error.
+
+        Raises:
+            ShapeError: It is not an answer of the format.
+        """
+
+    @abstractmethod
+    def usage(self, told: Mapping[str, Any]) -> ModelUsage:
+        """Return what a ``usage`` object says."""
+
+    # --- errors, and the rest of what a provider says ------------------------------------------
+
+    @abstractmethod
     def error_body(self, error: RequestError, request_id: str) -> bytes:
         """Return one of our errors as the JSON body that this format's clients expect.
 
         Its ``details`` are further members of the error object.
         """
-        ...
 
+    @abstractmethod
+    def error_event(self, error: RequestError, request_id: str, last: bytes) -> bytes:
+        """Return one of our errors as the event that ends a stream.
 
-class Turns:
-    """Collects parts into messages: a run of one role is one message.
+        Args:
+            error: What happened.
+            request_id: Ours.
+            last: The last bytes that were passed on.
+        """
 
-    Runs of ``assistant`` items are one turn and runs of ``tool`` results are one message, so
-    that the three wire formats give the same conversation; user and system messages stay as
-    they were sent.
-    """
+    @abstractmethod
+    def provider_error(self, status: int, message: str, request_id: str) -> dict[str, Any]:
+        """Return the body of an error as the provider writes it."""
 
-    def __init__(self) -> None:
-        self._done: list[Message] = []
-        self._role: Role | None = None
-        self._parts: list[Part] = []
-        self._first = 0
-        self._last = 0
+    @abstractmethod
+    def provider_error_event(self, status: int, message: str, number: int) -> Event:
+        """Return the event by which a provider ends its stream; ``number`` is its place there."""
 
-    def start(self, role: Role, item: int) -> int:
-        """Go on with a role at a wire item; return the index of the message it belongs to."""
-        if role == self._role and role in ("assistant", "tool"):
-            self._last = item
-            return len(self._done)
-        self._flush()
-        self._role, self._first, self._last = role, item, item
-        return len(self._done)
+    def credential(self, key: str) -> tuple[str, str]:
+        """Return the header that authenticates a call."""
+        return "authorization", f"Bearer {key}"
 
-    def add(self, part: Part) -> None:
-        """Add a part to the message that was started last."""
-        self._parts.append(part)
+    def token_count(self, tokens: int) -> dict[str, Any]:
+        """Return the answer to a request that has the tokens of its input counted."""
+        return {"input_tokens": tokens}
 
-    def _flush(self) -> None:
-        if self._role is not None:
-            self._done.append(
-                Message(
-                    role=self._role, content=tuple(self._parts), first=self._first, last=self._last
-                )
-            )
-        self._parts = []
-        self._role = None
-
-    def messages(self) -> tuple[Message, ...]:
-        """Return all messages."""
-        self._flush()
-        return tuple(self._done)
-
-
-def history_raw(fields: ObjectText, key: str, *, text_too: bool = False) -> bytes:
-    """Return the bytes of the history.
-
-    Raises:
-        BodyError: It is missing or no array (nor a string, where the format admits one).
-    """
-    raw = fields.raw(key)
-    if raw is not None and (raw[:1] == b"[" or (text_too and raw[:1] == b'"')):
-        return raw
-    what = "is missing" if raw is None else "must be an array"
-    if raw is not None and text_too:
-        what += " or a string"
-    raise BodyError(message=f"`{key}` {what}", code="invalid_type", param=key)
-
-
-def decode_items(raw: bytes, struct: type[T]) -> list[T | None]:
-    """Decode an array of objects, each into the few fields that routing reads.
-
-    Fields of the struct are ``Any`` (small values) or ``Raw`` (not looked into). Items that are
-    no objects give ``None``: what the provider may understand is not refused here.
-    """
-    try:
-        items: list[T | None] = msgspec.json.decode(raw, type=list[struct])  # type: ignore[valid-type]
-    except (msgspec.MsgspecError, RecursionError):
-        # Odd items, numbers out of range, lone surrogates: the lenient way gives the same view.
-        try:
-            tree = loads(raw)
-        except JsonTextError:
-            return []
-        if not isinstance(tree, list):
-            return []
-        return [_from_tree(item, struct) for item in tree]
-    return items
-
-
-def decode_one(raw: bytes | msgspec.Raw, struct: type[T]) -> T | None:
-    """Decode one object the same way, ``None`` when it is none."""
-    found = decode_items(b"[" + bytes(raw) + b"]", struct)
-    return found[0] if len(found) == 1 else None
-
-
-def _from_tree(item: Any, struct: type[T]) -> T | None:
-    if not isinstance(item, dict):
-        return None
-    values = {}
-    for field in msgspec.structs.fields(struct):
-        if field.encode_name in item:
-            value = item[field.encode_name]
-            values[field.name] = msgspec.Raw(encode(value)) if field.type is msgspec.Raw else value
-    return struct(**values)
-
-
-def lacks_history(raw: bytes, conversation: Conversation) -> bool:
-    """Return whether a history, continued by id, is not all in the request.
-
-    That is so when it is plain text, holds nothing that the assistant made, or holds a result
-    whose call is missing.
-    """
-    if raw[:1] != b"[" or all(m.role != "assistant" for m in conversation.messages):
-        return True
-    return bool(conversation.result_ids - {call.id for call in conversation.calls})
-
-
-def word(value: Any) -> str:
-    """Return a value if it is a string, else ``""``: a wrong type matches nothing."""
-    return value if isinstance(value, str) else ""
+    def compaction(self, frame: Frame, opaque: str, usage: ModelUsage) -> dict[str, Any]:
+        """Return the answer to a request that has its history compacted."""
+        raise NotImplementedError

@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from switchyard_core.jsonio.tree import encode
 
-__all__ = ["comment", "sse"]
+__all__ = ["Event", "comment", "sse"]
 
 #: Line ends to Unicode though not to the format; some clients cut lines there. JSON has them
 #: inside of strings only, where an escape is the same character.
 _LINE_ENDS = (("\x85", b"\\u0085"), ("\u2028", b"\\u2028"), ("\u2029", b"\\u2029"))
 
 
-def sse(data: Mapping[str, Any], name: str = "") -> bytes:
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One server-sent event, not encoded yet.
+
+    Args:
+        data: What it carries: an object, or a word such as ``[DONE]``.
+        name: Its name, ``""`` for none.
+    """
+
+    data: Mapping[str, Any] | str
+    name: str = ""
+
+
+def sse(data: Mapping[str, Any] | str, name: str = "") -> bytes:
     """Return one event.
 
     Args:
@@ -22,7 +36,8 @@ def sse(data: Mapping[str, Any], name: str = "") -> bytes:
         name: Its name, ``""`` for none.
     """
     head = f"event: {name}\n".encode() if name else b""
-    return head + b"data: " + _line(data) + b"\n\n"
+    line = data.encode() if isinstance(data, str) else _line(data)
+    return head + b"data: " + line + b"\n\n"
 
 
 def comment(data: Mapping[str, Any] | None) -> bytes:
@@ -32,7 +47,7 @@ def comment(data: Mapping[str, Any] | None) -> bytes:
         data: What to say, as one line of JSON; ``None`` gives a sign of life.
 
     Raises:
-        ValueError: The data is no JSON.
+        ValueError: The data is not JSON.
     """
     if data is None:
         return b": ping\n\n"

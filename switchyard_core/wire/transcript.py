@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
 from switchyard_core.answering import ModelReply, ToolOutput
 from switchyard_core.conversation import Image
 from switchyard_core.declarations import WireFormat
 from switchyard_core.jsonio.tree import ArrayText
-from switchyard_core.wire.items import assistant_item, result_items, user_item
-from switchyard_core.wire.verbatim import Verbatim, encode_items
+from switchyard_core.wire import format_of
+from switchyard_core.wire.format import Verbatim, assistant_item, encode_items
 
 __all__ = ["Transcript"]
-
-#: A Chat message without content has one of these.
-_INSTEAD = ("tool_calls", "function_call", "refusal", "audio")
 
 
 class Transcript:
@@ -50,23 +47,24 @@ class Transcript:
         """Return the conversation that :meth:`dumps` wrote.
 
         Raises:
-            JsonTextError: The text is none.
+            JsonTextError: The text is not one.
         """
         array = ArrayText(text.encode("utf-8", "surrogatepass"))
         return cls(wire_format, [Verbatim(array.raw(index)) for index in range(len(array))])
 
     def user(self, text: str, images: Sequence[Image] = ()) -> None:
         """Add a message of the user."""
-        self._add(user_item(self.wire_format, text, images))
+        self._add([format_of(self.wire_format).user_message_item(text, images)])
 
     def assistant(self, text: str) -> None:
         """Add text that an assistant said elsewhere; blank text, which providers refuse, is not."""
         if text.strip():
-            self._add(assistant_item(text))
+            self._add([assistant_item(text)])
 
     def reply(self, reply: ModelReply) -> None:
         """Add what the model answered; a message without any content, which is refused, is not."""
-        self._add(*(item for item in reply.items if not self._is_refused(item)))
+        refuses = format_of(self.wire_format).refuses_item
+        self._add(item for item in reply.items if not refuses(item))
         self._asked = tuple(call.id for call in reply.calls)
 
     def results(self, outputs: Sequence[ToolOutput]) -> None:
@@ -83,13 +81,8 @@ class Transcript:
                 f"there are results of {', '.join(given) or 'none'}"
             )
             raise ValueError(msg)
-        self._add(*result_items(self.wire_format, outputs))
+        self._add(format_of(self.wire_format).result_items(outputs))
 
-    def _is_refused(self, item: Mapping[str, Any]) -> bool:
-        # In Responses it may be what a reasoning item needs behind it.
-        instead = any(item.get(key) for key in _INSTEAD)
-        return self.wire_format != "openai_responses" and not (item.get("content") or instead)
-
-    def _add(self, *items: Mapping[str, Any]) -> None:
+    def _add(self, items: Iterable[Mapping[str, Any]]) -> None:
         self._items += items
         self._asked = None

@@ -8,8 +8,12 @@ import sys
 from collections.abc import Iterator
 from importlib import import_module
 
+import switchyard_core
+from scripts.write_reference_page import MODULES
 from tests.architecture.sources import CORE, ROOT, Module, modules, package_roots, plugin_modules
 
+#: What a command of a plugin may take from the command line.
+COMMANDS = {"replay_options", "unused_note"}
 _LINT_IMPORTS = "from importlinter.cli import lint_imports_command as c; c(['--no-cache'])"
 
 
@@ -77,9 +81,12 @@ def is_submodule(name: str | None) -> bool:
 
 
 def is_public(source: str, name: str | None) -> bool:
-    """Say whether a module, or a name of it, is promised to strangers."""
-    if any(part.startswith("_") for part in source.split(".")):
+    """Say whether a name of the core is promised to strangers, as the reference lists it."""
+    if source == CORE:
+        return name in switchyard_core.__all__
+    if source == f"{CORE}.cli":
+        return name in COMMANDS
+    room = source.removeprefix(f"{CORE}.")
+    if room not in MODULES:
         return False
-    if name is None:
-        return True
-    return name in getattr(import_module(source), "__all__", ())
+    return name in (MODULES[room] or import_module(source).__all__)

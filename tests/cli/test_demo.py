@@ -6,11 +6,11 @@ import socket
 import pytest
 from click.testing import CliRunner
 
-from switchyard_core import WIRE_FORMATS
 from switchyard_core.cli import cli
 from switchyard_core.cli.demo.performance import Performance
 from switchyard_core.cli.demo.story import load_story
 from switchyard_core.plugins import PluginRegistry
+from switchyard_core.wire import WIRE_FORMATS
 
 
 @pytest.fixture(autouse=True)

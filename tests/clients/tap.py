@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-from switchyard_core.wire.endpoints import endpoint_of
+from switchyard_core.wire import endpoint_of
 
 _HOP_BY_HOP = frozenset({"connection", "content-length", "host", "keep-alive", "transfer-encoding"})
 

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import switchyard_demo_catalog
-from switchyard_core import Options, PluginRegistry, RequestedCall, Tool, Toolbox
+from switchyard_core import Options, PluginRegistry, Tool, Toolbox
+from switchyard_core.answering import RequestedCall
 from switchyard_core.cli import cli
 from switchyard_core.testing import registry_of
 from switchyard_demo_catalog import ProductQuery, search_products

@@ -6,18 +6,10 @@ import asyncio
 
 import pytest
 
-from switchyard_core import (
-    WIRE_FORMATS,
-    Announced,
-    AskError,
-    Extension,
-    Finished,
-    ModelCall,
-    PluginError,
-    Progress,
-    RequestError,
-)
+from switchyard_core import PluginError, RequestError
+from switchyard_core.answering import Announced, AskError, Extension, Finished, ModelCall, Progress
 from switchyard_core.testing import FakeReply, Harness
+from switchyard_core.wire import WIRE_FORMATS
 from tests.support.telling import POLICY, Teller, request, section
 
 

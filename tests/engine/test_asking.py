@@ -9,21 +9,18 @@ import zlib
 import pytest
 
 from switchyard_core import (
-    WIRE_FORMATS,
-    AskError,
     Decision,
-    ModelCall,
-    ModelUsage,
     Options,
     PluginError,
     Reason,
     RouteType,
     TargetName,
     UpstreamError,
-    WouldAsk,
     hookimpl,
 )
+from switchyard_core.answering import AskError, ModelCall, ModelUsage, WouldAsk
 from switchyard_core.testing import FakeReply, FakeUpstream, Harness, conversation
+from switchyard_core.wire import WIRE_FORMATS
 from tests.support.cases import each_of
 
 POLICY = """

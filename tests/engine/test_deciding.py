@@ -141,7 +141,7 @@ async def test_rewrite_of_a_plugin_runs_in_its_order():
         body.set("loud", b"true")
         return ["set loud"]
 
-    kind = RewriteType(name="shout", order=1100, functions={"openai_chat": shout}, summary="x")
+    kind = RewriteType(name="shout", order=1100, function=shout, summary="x")
     decision = to("a", rewrites=(Rewrite(name="shout"),))
 
     routed = await harness(lambda *_: decision, [kind]).run(request())
@@ -151,9 +151,7 @@ async def test_rewrite_of_a_plugin_runs_in_its_order():
 
 
 async def test_rewrite_that_raises_is_named():
-    kind = RewriteType(
-        name="shout", order=1, functions={"openai_chat": lambda *_: 1 / 0}, summary="x"
-    )
+    kind = RewriteType(name="shout", order=1, function=lambda *_: 1 / 0, summary="x")
     decision = to("a", rewrites=(Rewrite(name="shout"),))
 
     with pytest.raises(

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switchyard_core import (
-    WIRE_FORMATS,
+from switchyard_core import DecisionWarning
+from switchyard_core.answering import (
     Announced,
-    DecisionWarning,
     Extension,
     Finished,
     ModelUsage,
@@ -22,6 +21,7 @@ from switchyard_core import (
 )
 from switchyard_core.engine.events import breach_of_event
 from switchyard_core.testing import Harness
+from switchyard_core.wire import WIRE_FORMATS
 from tests.support.cases import each_of
 from tests.support.telling import POLICY, Teller, request, section
 

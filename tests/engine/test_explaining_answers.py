@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from switchyard_core import WIRE_FORMATS, Request, WireFormat
+from switchyard_core import Request, WireFormat
 from switchyard_core.cli import cli
 from switchyard_core.explain.explanation import AnswerExplanation, explain_or_ask
 from switchyard_core.policy import load_policy
 from switchyard_core.switchyard import Switchyard
 from switchyard_core.testing import conversation, registry_of
+from switchyard_core.wire import WIRE_FORMATS
 from switchyard_core.world import World
 from tests.support.policies import PLUGINS
 

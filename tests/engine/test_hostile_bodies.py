@@ -10,9 +10,11 @@ import tracemalloc
 import httpx
 import pytest
 
-from switchyard_core import WIRE_FORMATS, BodyError, Request, Switchyard
+from switchyard_core import Request, Switchyard
+from switchyard_core.errors import BodyError
 from switchyard_core.jsonio.tree import MAX_MEMBERS
 from switchyard_core.request import MAX_ITEMS
+from switchyard_core.wire import WIRE_FORMATS
 from tests.server.servers import KEY, PATHS, BytesProvider, policy, running
 
 KEYS = {"openai_chat": "messages", "openai_responses": "input", "anthropic_messages": "messages"}

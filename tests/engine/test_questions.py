@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from switchyard_core import ModelCall
+from switchyard_core.answering import ModelCall
 from switchyard_core.explain.explanation import Explanation, Question, explain_or_ask
 from switchyard_core.server.app import SwitchyardApp
 from switchyard_core.testing import Harness, conversation

@@ -7,18 +7,11 @@ import asyncio
 import httpx
 import pytest
 
-from switchyard_core import (
-    MemoryPlanStore,
-    Options,
-    PlanRecord,
-    PlanStoreType,
-    PluginError,
-    RequestedCall,
-    Tool,
-    hookimpl,
-)
+from switchyard_core import Options, PlanStoreType, PluginError, Tool, hookimpl
+from switchyard_core.answering import RequestedCall
 from switchyard_core.policy import load_policy_text
 from switchyard_core.server.app import SwitchyardApp
+from switchyard_core.stores import MemoryPlanStore, PlanRecord
 from switchyard_core.switchyard import Switchyard
 from switchyard_core.testing import Harness, registry_of
 from tests.support.tool_route import POLICY, ToolRoutePlugin

@@ -11,13 +11,13 @@ import pytest
 from click.testing import CliRunner
 
 import switchyard_core.cli.demo
-from switchyard_core import WIRE_FORMATS, Switchyard
+from switchyard_core import Switchyard
 from switchyard_core.cli import cli
 from switchyard_core.cli.demo.performance import Performance
 from switchyard_core.explain import read_requests
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.upstream.base import UpstreamResponse
-from switchyard_core.wire import format_of
+from switchyard_core.wire import WIRE_FORMATS, format_of
 from switchyard_core.world import World
 from tests.server.servers import KEY, policy
 

@@ -4,9 +4,10 @@ import json
 
 import pytest
 
-from switchyard_core import WIRE_FORMATS, Request, Switchyard
+from switchyard_core import Request, Switchyard
 from switchyard_core.explain import explain
 from switchyard_core.jsonio.printing import pretty
+from switchyard_core.wire import WIRE_FORMATS
 from switchyard_core.world import World
 from tests.server.servers import body, policy
 

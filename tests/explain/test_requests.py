@@ -6,9 +6,11 @@ import json
 
 import pytest
 
-from switchyard_core import WIRE_FORMATS, BodyError, Request
+from switchyard_core import Request
+from switchyard_core.errors import BodyError
 from switchyard_core.explain import guess_format, read_requests, turns_of
 from switchyard_core.jsonio.tree import ObjectText
+from switchyard_core.wire import WIRE_FORMATS
 from tests.server.servers import body
 
 CHAT = b'{ "model":"m", "messages":[], "x":1.10 }'

@@ -5,8 +5,8 @@ from functools import partial
 
 import pytest
 
-from switchyard_core import WIRE_FORMATS
 from switchyard_core.testing import Harness, conversation
+from switchyard_core.wire import WIRE_FORMATS
 from tests.support.policies import plan_execute_harness
 
 

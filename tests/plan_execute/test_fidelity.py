@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from switchyard_core import WIRE_FORMATS, Request
+from switchyard_core import Request
 from switchyard_core.jsonio.tree import encode
+from switchyard_core.wire import WIRE_FORMATS
 from tests.support.policies import EXECUTOR, PLANNER, PLANNING_PROMPT, ROUTE, plan_execute_harness
 from tests.support.strategies import SPACES, VALUES, objects
 

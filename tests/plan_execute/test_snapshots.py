@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from switchyard_core import WIRE_FORMATS
 from switchyard_core.testing import ConversationBuilder, RequestBodySnapshot, call, conversation
+from switchyard_core.wire import WIRE_FORMATS
 from tests.support.policies import plan_execute_harness
 
 EDIT = {"path": "src/app.py", "old_string": "a - b", "new_string": "a + b"}

@@ -18,26 +18,27 @@ import pytest
 import switchyard_demo_catalog
 import switchyard_planner_executor
 from switchyard_core import (
-    WIRE_FORMATS,
-    AnswerEvent,
-    AskError,
     Failure,
-    MemoryPlanStore,
-    ModelCall,
-    ModelReply,
-    ModelUsage,
     Options,
     Outgoing,
     PlanStoreType,
     Request,
-    RequestedCall,
     Tool,
     WireFormat,
     hookimpl,
-    load_policy_text,
 )
+from switchyard_core.answering import (
+    AnswerEvent,
+    AskError,
+    ModelCall,
+    ModelReply,
+    ModelUsage,
+    RequestedCall,
+)
+from switchyard_core.policy import load_policy_text
+from switchyard_core.stores import MemoryPlanStore
 from switchyard_core.testing import FakeUpstream, Harness, conversation
-from switchyard_core.wire import format_of
+from switchyard_core.wire import WIRE_FORMATS
 
 ROOT = Path(__file__).parents[2]
 PLUGINS = (switchyard_planner_executor, switchyard_demo_catalog)
@@ -457,7 +458,6 @@ class Shop:
 
 def readable(request: Request) -> Request:
     """Return a request as a router gets it: with what reads its wire format."""
-    request.attach(format_of(request.wire_format))
     return request
 
 

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switchyard_core import WIRE_FORMATS, Request, RequestError, WireFormat
+from switchyard_core import Request, RequestError, WireFormat
 from switchyard_core.testing import Call, conversation
+from switchyard_core.wire import WIRE_FORMATS
 from switchyard_planner_executor.approval import Intent, read_intent
 from tests.planner_executor.shop import ROUTE, readable
 

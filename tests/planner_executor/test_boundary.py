@@ -10,7 +10,7 @@ import json
 
 import pytest
 
-from switchyard_core import ObjectText
+from switchyard_core.jsonio import ObjectText
 from switchyard_core.testing import conversation
 from tests.planner_executor.shop import (
     EXECUTOR,

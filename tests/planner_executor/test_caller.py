@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from switchyard_core import WIRE_FORMATS, Request, RequestError, WireFormat
+from switchyard_core import Request, RequestError, WireFormat
 from switchyard_core.testing import conversation
+from switchyard_core.wire import WIRE_FORMATS
 from switchyard_planner_executor import PlannerExecutorOptions
 from switchyard_planner_executor.caller import (
     Caller,

@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from switchyard_core import WIRE_FORMATS
 from switchyard_core.cli import cli
+from switchyard_core.wire import WIRE_FORMATS
 from switchyard_planner_executor.rendering import PRINTERS
 from tests.planner_executor.shop import PLAN, plan_of
 

@@ -6,7 +6,7 @@ import json
 
 import switchyard_demo_catalog
 import switchyard_planner_executor
-from switchyard_core import ModelReply, RequestedCall
+from switchyard_core.answering import ModelReply, RequestedCall
 from switchyard_core.testing import AnsweringConformance
 
 PLAN = json.dumps(

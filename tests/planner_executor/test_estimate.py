@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switchyard_core import Extension, Price, Replay, Request, Switchyard, TargetView, ToolSpec
+from switchyard_core import Price, Replay, Request, Switchyard, TargetView
+from switchyard_core.answering import Extension, ToolSpec
 from switchyard_core.testing import registry_of
 from switchyard_core.world import World
 from switchyard_planner_executor import PlannerExecutorOptions, PlanStep

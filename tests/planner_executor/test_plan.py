@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from switchyard_core import ModelReply, SwitchyardError
+from switchyard_core import SwitchyardError
+from switchyard_core.answering import ModelReply
 from switchyard_planner_executor import Plan, PlanError, PlanStep, read_plan_value
 from switchyard_planner_executor.plan import (
     NotJsonError,

@@ -8,8 +8,9 @@ from dataclasses import replace
 
 import pytest
 
-from switchyard_core import WIRE_FORMATS, Switchyard, UpstreamError
+from switchyard_core import Switchyard, UpstreamError
 from switchyard_core.testing import FakeReply, FakeUpstream, registry_of
+from switchyard_core.wire import WIRE_FORMATS
 from switchyard_core.world import World
 from tests.planner_executor.shop import (
     GOAL,

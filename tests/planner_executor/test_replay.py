@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from switchyard_core import Replay, ReplayMiss, Switchyard
+from switchyard_core import Replay, Switchyard
+from switchyard_core.errors import ReplayMiss
 from switchyard_core.world import World
 from tests.planner_executor.shop import (
     PLANNED,

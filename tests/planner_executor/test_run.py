@@ -11,16 +11,13 @@ import pytest
 
 import switchyard_planner_executor.command as command_module
 import switchyard_planner_executor.router as router_module
-from switchyard_core import (
+from switchyard_core import RouteContext, SessionView, TargetView, Toolbox
+from switchyard_core.answering import (
     AskError,
     ModelCall,
     ModelReply,
-    RouteContext,
     SectionFinished,
     SectionStarted,
-    SessionView,
-    TargetView,
-    Toolbox,
 )
 from switchyard_planner_executor import Plan, PlannerExecutorOptions, PlanRun, UnknownModeError
 from tests.planner_executor.shop import (

@@ -9,7 +9,7 @@ from collections import Counter
 
 import pytest
 
-from switchyard_core import WIRE_FORMATS
+from switchyard_core.wire import WIRE_FORMATS
 from tests.planner_executor.shop import (
     EXECUTOR,
     LOOK,

@@ -12,8 +12,8 @@ import anthropic
 import openai
 import pytest
 
-from switchyard_core import WIRE_FORMATS
 from switchyard_core.testing import FakeReply
+from switchyard_core.wire import WIRE_FORMATS
 from tests.planner_executor.shop import (
     EXECUTOR,
     GOAL,

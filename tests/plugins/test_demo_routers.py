@@ -3,8 +3,9 @@
 import pytest
 
 import switchyard_demo_routers
-from switchyard_core import WIRE_FORMATS, PolicyError, Switchyard
+from switchyard_core import PolicyError, Switchyard
 from switchyard_core.testing import Harness, conversation
+from switchyard_core.wire import WIRE_FORMATS
 from switchyard_demo_routers import RandomOptions, RandomRouter
 from tests.support.cases import each_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import switchyard_demo_routers
-from switchyard_core import WIRE_FORMATS, PolicyError, UpstreamError
+from switchyard_core import PolicyError, UpstreamError
 from switchyard_core.testing import (
     FakeReply,
     Harness,
@@ -13,6 +13,7 @@ from switchyard_core.testing import (
     RouterConformance,
     conversation,
 )
+from switchyard_core.wire import WIRE_FORMATS
 from tests.support.cases import each_of
 from tests.support.policies import PLUGINS, one_route, one_route_harness
 

@@ -7,14 +7,8 @@ import json
 import pytest
 
 import switchyard_demo_routers
-from switchyard_core import (
-    WIRE_FORMATS,
-    ModelReply,
-    PolicyError,
-    Request,
-    UpstreamError,
-    WouldAsk,
-)
+from switchyard_core import PolicyError, Request, UpstreamError
+from switchyard_core.answering import ModelReply, WouldAsk
 from switchyard_core.testing import (
     FakeReply,
     Harness,
@@ -22,6 +16,7 @@ from switchyard_core.testing import (
     RouterConformance,
     conversation,
 )
+from switchyard_core.wire import WIRE_FORMATS
 from tests.support.cases import each_of
 from tests.support.policies import PLUGINS, one_route, one_route_harness
 

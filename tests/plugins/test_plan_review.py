@@ -7,7 +7,7 @@ import json
 import pytest
 
 import switchyard_demo_routers
-from switchyard_core import WIRE_FORMATS, PolicyError, Request
+from switchyard_core import PolicyError, Request
 from switchyard_core.testing import (
     Call,
     FakeReply,
@@ -16,6 +16,7 @@ from switchyard_core.testing import (
     RouterConformance,
     conversation,
 )
+from switchyard_core.wire import WIRE_FORMATS
 from switchyard_demo_routers.reviews import failed_results
 from tests.support.cases import each_of
 from tests.support.policies import PLUGINS, one_route, one_route_harness

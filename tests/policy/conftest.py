@@ -78,6 +78,10 @@ class Talking(Options):
     mutation_rules: tuple[RuleSetName, ...] = ()
 
 
+def _nothing(*_: object) -> tuple[str, ...]:
+    return ()
+
+
 class Nothing(Options):
     """Arguments of a tool."""
 
@@ -134,8 +138,10 @@ class Plugin:
     @hookimpl
     def switchyard_rewrites(self) -> list[RewriteType]:
         return [
-            RewriteType(name="remap_tool_ids", order=400, functions={}, summary="ids"),
-            RewriteType(name="set_model", order=1300, functions={}, summary="", switchable=False),
+            RewriteType(name="remap_tool_ids", order=400, function=_nothing, summary="ids"),
+            RewriteType(
+                name="set_model", order=1300, function=_nothing, summary="", switchable=False
+            ),
         ]
 
 

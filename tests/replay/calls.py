@@ -7,9 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from switchyard_core import Outgoing, Upstream, UpstreamResponse, WireFormat
+from switchyard_core import Outgoing, WireFormat
 from switchyard_core.scripted import Script, ScriptedUpstream, check_script
 from switchyard_core.testing import conversation
+from switchyard_core.upstream import Upstream, UpstreamResponse
 from switchyard_core.wire import format_of
 
 

@@ -14,8 +14,9 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switchyard_core import PolicyError, Replay, ReplayError, Request, Switchyard
+from switchyard_core import PolicyError, Replay, Request, Switchyard
 from switchyard_core.cli import cli
+from switchyard_core.errors import ReplayError
 from switchyard_core.replay.recording import key_of
 from switchyard_core.scripted import ScriptedProviderApp, load_script
 from switchyard_core.testing import FakeUpstream

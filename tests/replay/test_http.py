@@ -9,7 +9,9 @@ import json
 import httpx
 import pytest
 
-from switchyard_core import Replay, ReplayMiss, ReplayTransport
+from switchyard_core import Replay
+from switchyard_core.errors import ReplayMiss
+from switchyard_core.replay import ReplayTransport
 from switchyard_core.upstream import HttpUpstream
 from tests.replay.calls import call, chunks, files, outgoing, tree
 from tests.upstream.loopback import answers, framed, http, raw_provider

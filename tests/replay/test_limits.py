@@ -7,10 +7,11 @@ import logging
 
 import pytest
 
-from switchyard_core import Replay, UpstreamResponse
+from switchyard_core import Replay
 from switchyard_core.replay import writing
 from switchyard_core.replay.writing import Spool
 from switchyard_core.testing import FakeReply, FakeUpstream
+from switchyard_core.upstream import UpstreamResponse
 from tests.replay.calls import call, chunks, files
 
 JSON = (("content-type", "application/json"),)

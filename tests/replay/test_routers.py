@@ -8,24 +8,23 @@ import pytest
 import switchyard_demo_routers
 import switchyard_plan_execute
 from switchyard_core import (
-    WIRE_FORMATS,
     Decision,
     Failure,
-    ModelCall,
     Options,
     Reason,
     Replay,
-    ReplayMiss,
     RequestError,
     RouteType,
     Switchyard,
     TargetName,
     hookimpl,
 )
+from switchyard_core.answering import ModelCall
+from switchyard_core.errors import ReplayMiss
 from switchyard_core.scripted import ScriptedUpstream
 from switchyard_core.server.app import SwitchyardApp
 from switchyard_core.testing import Harness, conversation, registry_of
-from switchyard_core.wire import format_of
+from switchyard_core.wire import WIRE_FORMATS, format_of
 from switchyard_core.world import World
 from tests.replay.calls import files, never, script, tree
 from tests.support.policies import plan_execute as policy

@@ -7,16 +7,11 @@ import logging
 
 import pytest
 
-from switchyard_core import (
-    WIRE_FORMATS,
-    RecordingError,
-    Replay,
-    ReplayError,
-    ReplayMiss,
-    UpstreamError,
-)
+from switchyard_core import Replay, UpstreamError
+from switchyard_core.errors import RecordingError, ReplayError, ReplayMiss
 from switchyard_core.replay.recording import key_of
 from switchyard_core.testing import FakeReply, FakeUpstream
+from switchyard_core.wire import WIRE_FORMATS
 from tests.replay.calls import (
     Counting,
     call,

@@ -8,14 +8,18 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switchyard_core.scripted.answer import Answer, Event, make_answer, pieces
+from switchyard_core.answering import ModelUsage
+from switchyard_core.scripted.answer import Answer, as_bytes, make_answer, pieces
 from switchyard_core.scripted.select import Asked
+from switchyard_core.wire import format_of
 from tests.upstream.loopback import script_of
 
 
 def answer(turn: dict[str, Any], **body: Any) -> Answer:
     (made,) = script_of(turn).scripts[0].turns
-    asked = Asked(wire_format="openai_chat", body=body, raw=json.dumps(body).encode(), headers={})
+    asked = Asked(
+        format=format_of("openai_responses"), body=body, raw=json.dumps(body).encode(), headers={}
+    )
     return make_answer(made, asked, 7)
 
 
@@ -74,8 +78,8 @@ def test_usage_is_estimated_unless_given() -> None:
     estimated = answer({"text": "x" * 40}, pad="y" * 400)
     given_ = answer({"text": "x", "usage": {"input": 0, "output": 9, "cached": 3}})
 
-    assert (estimated.input_tokens, estimated.output_tokens) == (102, 10)
-    assert (given_.input_tokens, given_.output_tokens, given_.cached_tokens) == (0, 9, 3)
+    assert estimated.usage == ModelUsage(input_tokens=102, output_tokens=10)
+    assert given_.usage == ModelUsage(output_tokens=9, cached_tokens=3)
 
 
 def test_stop_follows_from_the_calls_unless_given_in_any_formats_word() -> None:
@@ -92,6 +96,6 @@ def test_pieces_join_to_the_text(text: str) -> None:
     assert "".join(pieces(text)) == text
 
 
-def test_event_is_framed_with_and_without_a_name() -> None:
-    assert Event(data="{}").encode() == b"data: {}\n\n"
-    assert Event(name="ping", data="é").encode() == "event: ping\ndata: é\n\n".encode()
+def test_words_and_half_characters_are_written_as_they_are() -> None:
+    assert as_bytes("[DONE]") == b"[DONE]"
+    assert as_bytes({"é": "\ud800\u2028"}) == '{"é":"\\ud800\u2028"}'.encode()

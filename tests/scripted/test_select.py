@@ -9,12 +9,8 @@ import pytest
 
 from switchyard_core.declarations import WireFormat
 from switchyard_core.scripted import Script, check_script
-from switchyard_core.scripted.select import (
-    Asked,
-    Selector,
-    assistant_turns,
-    offered_tools,
-)
+from switchyard_core.scripted.select import Asked, Selector
+from switchyard_core.wire import format_of
 from tests.upstream.loopback import script_of
 
 USER = {"role": "user", "content": "go"}
@@ -24,7 +20,7 @@ OUTPUT = {"type": "function_call_output", "call_id": "c", "output": "1"}
 
 def asked(body: dict[str, Any], wire_format: WireFormat = "openai_chat", **headers: str) -> Asked:
     return Asked(
-        wire_format=wire_format,
+        format=format_of(wire_format),
         body=body,
         raw=json.dumps(body).encode(),
         headers={name.replace("_", "-"): value for name, value in headers.items()},
@@ -164,32 +160,61 @@ def test_faults_are_counted_per_script() -> None:
         ),
     ],
 )
-def test_assistant_turns_counts_runs(
+def test_number_of_the_turn_counts_runs_of_the_assistant(
     wire_format: WireFormat, body: dict[str, Any], turns: int
 ) -> None:
-    assert assistant_turns(wire_format, body) == turns
+    choice = Selector(scripts({})).choose(asked(body, wire_format))
+
+    assert choice is not None
+    assert choice.number == turns
 
 
-def test_offered_tools_reads_all_shapes() -> None:
-    body = {
-        "tools": [
-            {"type": "function", "function": {"name": "chat"}},
-            {"type": "custom", "custom": {"name": "chat_custom"}},
-            {"type": "function", "name": "responses"},
-            {"name": "messages", "input_schema": {}},
-            {"type": "web_search"},
+@pytest.mark.parametrize(
+    ("wire_format", "body", "names"),
+    [
+        pytest.param(
+            "openai_chat",
             {
-                "type": "namespace",
-                "name": "mcp__a",
-                "tools": [{"type": "function", "name": "x"}, 7],
+                "tools": [
+                    {"type": "function", "function": {"name": "plain"}},
+                    {"type": "custom", "custom": {"name": "custom"}},
+                    {},
+                    "odd",
+                ],
+                "functions": [{"name": "old"}],
             },
-            {},
-            "odd",
-        ],
-        "functions": [{"name": "old"}],
-        "input": [{"type": "additional_tools", "tools": [{"type": "custom", "name": "lite"}]}, 7],
-    }
-
-    assert offered_tools(body) == (
-        "chat", "chat_custom", "responses", "messages", "web_search", "mcp__a.x", "old", "lite",
-    )  # fmt: skip
+            ("plain", "custom", "old"),
+            id="chat",
+        ),
+        pytest.param(
+            "openai_responses",
+            {
+                "tools": [
+                    {"type": "function", "name": "plain"},
+                    {"type": "web_search"},
+                    {
+                        "type": "namespace",
+                        "name": "mcp__a",
+                        "tools": [{"type": "function", "name": "x"}, 7],
+                    },
+                ],
+                "input": [
+                    {"type": "additional_tools", "tools": [{"type": "custom", "name": "lite"}]},
+                    7,
+                ],
+            },
+            ("plain", "web_search", "mcp__a.x", "lite"),
+            id="responses",
+        ),
+        pytest.param(
+            "anthropic_messages",
+            {"tools": [{"name": "plain", "input_schema": {}}, "odd"]},
+            ("plain",),
+            id="messages",
+        ),
+    ],
+)
+def test_offered_tools_are_read_in_the_shapes_of_the_format(
+    wire_format: WireFormat, body: dict[str, Any], names: tuple[str, ...]
+) -> None:
+    assert asked(body, wire_format).offered == names

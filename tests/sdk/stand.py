@@ -10,8 +10,9 @@ from typing import Any
 
 import httpx
 
-from switchyard_core import WIRE_FORMATS, Switchyard, WireFormat
+from switchyard_core import Switchyard, WireFormat
 from switchyard_core.scripted import RecordedRequest, ScriptedProviderApp, check_script
+from switchyard_core.wire import WIRE_FORMATS
 from switchyard_core.world import World
 from tests.support.listening import Port
 

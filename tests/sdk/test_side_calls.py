@@ -8,7 +8,7 @@ import anthropic
 import openai
 import pytest
 
-from switchyard_core import WIRE_FORMATS
+from switchyard_core.wire import WIRE_FORMATS
 from tests.sdk.apis import USER, Chat, Messages, Responses, closed, edited, settled
 from tests.sdk.stand import EXECUTOR, PLANNER, route_id
 

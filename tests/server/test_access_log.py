@@ -11,7 +11,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from switchyard_core import WIRE_FORMATS, Switchyard
+from switchyard_core import Switchyard
+from switchyard_core.wire import WIRE_FORMATS
 from switchyard_core.world import World
 from tests.server.servers import (
     EVENT_STREAM,

@@ -5,7 +5,8 @@ import json
 import httpx
 import pytest
 
-from switchyard_core import WIRE_FORMATS, Identity, LatchRecord, Switchyard
+from switchyard_core import Identity, LatchRecord, Switchyard
+from switchyard_core.wire import WIRE_FORMATS
 from switchyard_core.world import World
 from tests.server.servers import PATHS, BytesProvider, body, policy, running
 

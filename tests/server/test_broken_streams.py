@@ -8,7 +8,7 @@ import json
 import httpx
 import pytest
 
-from switchyard_core import WIRE_FORMATS
+from switchyard_core.wire import WIRE_FORMATS
 from tests.server.servers import (
     EVENT_STREAM,
     EVENTS,

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from switchyard_core import BodyTooLargeError
+from switchyard_core.errors import BodyTooLargeError
 from switchyard_core.server.exchange import ClientGoneError, Exchange, header_value
 
 

@@ -11,10 +11,11 @@ import httpx
 import openai
 import pytest
 
-from switchyard_core import WIRE_FORMATS, Finished, Progress, SectionStarted, TextDelta
+from switchyard_core.answering import Finished, Progress, SectionStarted, TextDelta
 from switchyard_core.server import SwitchyardApp
 from switchyard_core.testing import Harness
-from switchyard_core.wire.answer.sections import Sections
+from switchyard_core.wire import WIRE_FORMATS
+from switchyard_core.wire.answers import Sections
 from tests.server.servers import PATHS, served
 from tests.support.telling import POLICY, Teller, section
 

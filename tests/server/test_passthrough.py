@@ -5,7 +5,7 @@ import asyncio
 import httpx
 import pytest
 
-from switchyard_core import WIRE_FORMATS
+from switchyard_core.wire import WIRE_FORMATS
 from tests.server.servers import (
     EVENT_STREAM,
     EVENTS,

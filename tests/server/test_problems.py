@@ -5,7 +5,8 @@ import json
 import pytest
 
 from switchyard_core import PluginError, RequestError, UpstreamError
-from switchyard_core.server.problems import caller_format, error_event, problem_of
+from switchyard_core.server.problems import error_event, problem_of
+from switchyard_core.wire import caller_format
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ import stat
 import httpx
 import pytest
 
-from switchyard_core import WIRE_FORMATS, UpstreamError
+from switchyard_core import UpstreamError
+from switchyard_core.wire import WIRE_FORMATS
 from tests.server.servers import (
     KEY,
     PATHS,

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switchyard_core import Identity, LatchCapacityError, LatchRecord, MemoryLatchStore
+from switchyard_core import Identity, LatchRecord
+from switchyard_core.errors import LatchCapacityError
+from switchyard_core.stores import MemoryLatchStore
 from switchyard_core.testing import LatchStoreConformance
 
 

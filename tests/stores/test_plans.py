@@ -10,8 +10,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from switchyard_core import MemoryPlanStore, PlanCapacityError, PlanRecord
-from switchyard_core.stores import PENDING
+from switchyard_core.errors import PlanCapacityError
+from switchyard_core.stores import PENDING, MemoryPlanStore, PlanRecord
 from switchyard_core.testing import PlanStoreConformance
 
 

@@ -18,7 +18,7 @@ from typing import Any, Self
 
 from switchyard_core import Outgoing
 from switchyard_core.testing import FakeReply, FakeUpstream
-from switchyard_core.wire.endpoints import endpoint_of
+from switchyard_core.wire import endpoint_of
 from tests.stress.marks import Mark, read_question
 
 

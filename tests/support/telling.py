@@ -2,18 +2,8 @@
 
 from __future__ import annotations
 
-from switchyard_core import (
-    Decision,
-    Options,
-    Reason,
-    Request,
-    RouteType,
-    SectionFinished,
-    SectionStarted,
-    TargetName,
-    TextDelta,
-    hookimpl,
-)
+from switchyard_core import Decision, Options, Reason, Request, RouteType, TargetName, hookimpl
+from switchyard_core.answering import SectionFinished, SectionStarted, TextDelta
 
 POLICY = """
 schema_version = 1

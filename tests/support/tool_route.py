@@ -8,18 +8,20 @@ from pydantic import Field
 
 from switchyard_core import (
     Decision,
-    Finished,
     Options,
     PlanStoreName,
     Reason,
-    RequestedCall,
     RouteType,
-    SectionFinished,
-    SectionStarted,
     TargetName,
-    TextDelta,
     ToolName,
     hookimpl,
+)
+from switchyard_core.answering import (
+    Finished,
+    RequestedCall,
+    SectionFinished,
+    SectionStarted,
+    TextDelta,
 )
 
 

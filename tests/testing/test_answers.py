@@ -9,30 +9,32 @@ import json
 import pytest
 
 from switchyard_core import (
-    WIRE_FORMATS,
+    DecisionWarning,
+    Failure,
+    RefusedError,
+    Request,
+    RequestError,
+    Transcript,
+    UpstreamError,
+)
+from switchyard_core.answering import (
     Announced,
     AskError,
-    DecisionWarning,
     Extension,
-    Failure,
     Finished,
     ModelCall,
     ModelReply,
     ModelUsage,
-    RefusedError,
-    Request,
     RequestedCall,
-    RequestError,
     SectionFinished,
     SectionStarted,
     TextDelta,
     ToolOutput,
-    Transcript,
-    UpstreamError,
     Usage,
 )
 from switchyard_core.testing import FakeReply, Harness, conversation
 from switchyard_core.testing.answers import streamed_text, whole_text
+from switchyard_core.wire import WIRE_FORMATS
 from tests.testing.conformance.wrong_answers import plugin, right
 
 POLICY = """

@@ -8,9 +8,8 @@ from openai.types.chat.completion_create_params import CompletionCreateParamsNon
 from openai.types.responses.response_create_params import ResponseCreateParamsNonStreaming
 from pydantic import TypeAdapter
 
-from switchyard_core import WIRE_FORMATS
 from switchyard_core.testing import call, conversation
-from switchyard_core.wire import format_of
+from switchyard_core.wire import WIRE_FORMATS
 
 each_format = pytest.mark.parametrize("wire_format", WIRE_FORMATS)
 
@@ -37,7 +36,6 @@ def told(wire_format):
 
 def view(story):
     request = story.request()
-    request.attach(format_of(request.wire_format))
     return request.conversation
 
 

@@ -8,9 +8,9 @@ import httpx
 import pytest
 from openai import AsyncOpenAI
 
-from switchyard_core import WIRE_FORMATS, Outgoing, UpstreamError
+from switchyard_core import Outgoing, UpstreamError
 from switchyard_core.testing import FakeReply, FakeUpstream
-from switchyard_core.wire.compose import read_reply
+from switchyard_core.wire import WIRE_FORMATS, format_of
 
 PATHS = {
     "openai_chat": "/v1/chat/completions",
@@ -64,7 +64,7 @@ async def test_text_of_a_reply_is_said_in_the_format_of_the_request(wire_format)
 
     answer = await fake.send(outgoing(wire_format))
 
-    assert read_reply(wire_format, await answer.read()).text == '{"strong": true}'
+    assert format_of(wire_format).read_reply(await answer.read()).text == '{"strong": true}'
 
 
 async def test_script_plays_turns_and_faults():
@@ -79,7 +79,7 @@ async def test_script_plays_turns_and_faults():
         await cut.read()
     answer = await fake.send(outgoing())
 
-    assert read_reply("openai_chat", await answer.read()).text == "one"
+    assert format_of("openai_chat").read_reply(await answer.read()).text == "one"
 
 
 def test_script_with_errors_names_them():

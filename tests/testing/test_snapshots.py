@@ -138,10 +138,7 @@ class StampingPlugin:
 
     @hookimpl
     def switchyard_rewrites(self):
-        functions = {"openai_chat": note}
-        return [
-            RewriteType(name="note", order=1, functions=functions, summary="x", parameters=Stamp)
-        ]
+        return [RewriteType(name="note", order=1, function=note, summary="x", parameters=Stamp)]
 
 
 POLICY = """

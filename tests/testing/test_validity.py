@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from switchyard_core import WIRE_FORMATS
 from switchyard_core.testing import assert_valid_for, call, conversation, validity_problems
 from switchyard_core.testing.conformance.samples import sample_requests
+from switchyard_core.wire import WIRE_FORMATS
 from tests.support.cases import each_of
 
 TESTS = Path(__file__).parents[1]

@@ -18,7 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import field_validator
 
-from switchyard_core import Options, RequestedCall, Tool, Toolbox
+from switchyard_core import Options, Tool, Toolbox
+from switchyard_core.answering import RequestedCall
 from tests.support.cases import each_of
 
 WORD = contextvars.ContextVar("WORD", default="unset")

@@ -9,7 +9,6 @@ from switchyard_core.conversation import Image, UserMessage
 from switchyard_core.declarations import WIRE_FORMATS
 from switchyard_core.errors import BodyError
 from switchyard_core.request import Request
-from switchyard_core.wire import FORMATS
 from tests.support.cases import each_of
 from tests.support.strategies import VALUES
 
@@ -81,9 +80,7 @@ LATER = {
 
 def read(wire_format, history, **body) -> Request:
     made = {"model": "m", KEY[wire_format]: history, **body}
-    request = Request(wire_format=wire_format, body=made)
-    request.attach(FORMATS[wire_format])
-    return request
+    return Request(wire_format=wire_format, body=made)
 
 
 @each_format
@@ -118,7 +115,6 @@ def test_request_that_only_continues_has_no_user_text():
     request = Request(
         wire_format="openai_responses", body={"model": "m", "previous_response_id": "resp_1"}
     )
-    request.attach(FORMATS["openai_responses"])
 
     assert request.user_message == UserMessage(text="")
     assert request.instructions == ""
@@ -220,7 +216,6 @@ def test_history_of_a_wrong_type_is_refused(wire_format):
 def test_any_content_is_read(wire_format, content):
     body = '{"model": "m", "system": %s, "%s": [{"role": "user", "content": %s}]}'
     request = Request(wire_format=wire_format, body=body % (content, KEY[wire_format], content))
-    request.attach(FORMATS[wire_format])
 
     assert isinstance(request.user_message, UserMessage)
     assert isinstance(request.instructions, str)

@@ -10,7 +10,7 @@ from switchyard_core.answering import ModelCall, ToolSpec
 from switchyard_core.conversation import Image
 from switchyard_core.declarations import WIRE_FORMATS
 from switchyard_core.testing import assert_valid_for
-from switchyard_core.wire.compose import compose, left_out_sampling
+from switchyard_core.wire import format_of, left_out_sampling
 
 each_format = pytest.mark.parametrize("wire_format", WIRE_FORMATS)
 
@@ -36,7 +36,7 @@ SAMPLING = {
 
 def body(wire_format, call, mode="json_schema"):
     """Return the body of a call, which the format's provider accepts."""
-    raw = compose(wire_format, call, "large", mode)
+    raw = format_of(wire_format).compose(call, "large", mode)
     assert_valid_for(wire_format, raw)
     return json.loads(raw)
 
@@ -70,7 +70,9 @@ def test_call_without_tools_has_no_word_of_tools(wire_format):
 
 def test_tool_in_the_targets_own_format_goes_as_it_is():
     tool = {"type": "web_search"}
-    made = json.loads(compose("openai_responses", ModelCall(text="x", tools=(tool,)), "large"))
+    made = json.loads(
+        format_of("openai_responses").compose(ModelCall(text="x", tools=(tool,)), "large")
+    )
 
     assert made["tools"] == [tool]
 
@@ -216,11 +218,15 @@ def test_schema_in_words(wire_format, instructions):
 def test_call_without_a_schema_is_the_same_in_every_mode(wire_format, mode):
     call = ModelCall(text="x", instructions="Do.", tools=(SEARCH,))
 
-    assert compose(wire_format, call, "large", mode) == compose(wire_format, call, "large")
+    assert format_of(wire_format).compose(call, "large", mode) == format_of(wire_format).compose(
+        call, "large"
+    )
 
 
 @each_format
 def test_text_that_half_an_emoji_ends_can_be_sent(wire_format):
-    made = json.loads(compose(wire_format, ModelCall(text="x\ud83d", instructions="y"), "large"))
+    made = json.loads(
+        format_of(wire_format).compose(ModelCall(text="x\ud83d", instructions="y"), "large")
+    )
 
     assert (made.get("messages") or made["input"])[-1]["content"] == "x\ud83d"

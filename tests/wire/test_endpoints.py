@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from switchyard_core.wire.endpoints import endpoint_of, plain_path
+from switchyard_core.wire import endpoint_of, plain_path
 
 
 @pytest.mark.parametrize(

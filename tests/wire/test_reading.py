@@ -88,9 +88,7 @@ STORY = {
 
 
 def read(wire_format, body) -> Request:
-    request = Request(wire_format=wire_format, body=body)
-    request.attach(FORMATS[wire_format])
-    return request
+    return Request(wire_format=wire_format, body=body)
 
 
 def test_conversation_document_is_the_same_in_three_formats():

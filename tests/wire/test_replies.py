@@ -10,7 +10,7 @@ from hypothesis import given
 
 from switchyard_core.answering import ModelReply, ModelUsage, RequestedCall
 from switchyard_core.declarations import WIRE_FORMATS
-from switchyard_core.wire.compose import read_reply
+from switchyard_core.wire import format_of
 from tests.support.cases import each_of
 from tests.support.strategies import VALUES
 
@@ -94,7 +94,7 @@ def said(wire_format, text="", *, stop="", arguments=None, name="plan") -> bytes
 )
 def test_what_is_no_answer_is_refused(wire_format, body):
     with pytest.raises(ValueError, match=f"not an answer of {wire_format}: ."):
-        read_reply(wire_format, body)
+        format_of(wire_format).read_reply(body)
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_what_is_no_answer_is_refused(wire_format, body):
 )
 def test_report_of_an_error_is_told_by_its_code_alone(error, told):
     with pytest.raises(ValueError, match="the provider reports an error") as caught:
-        read_reply("openai_chat", chat({"content": "half"}, error=error))
+        format_of("openai_chat").read_reply(chat({"content": "half"}, error=error))
 
     assert told in str(caught.value)
     assert "secret" not in str(caught.value)
@@ -193,7 +193,7 @@ PYTHON = re.compile(r"NoneType|subscriptable|iterable|attribute|out of range|sys
 
 def outcome(wire_format, body: bytes) -> ModelReply | str:
     try:
-        return read_reply(wire_format, body)
+        return format_of(wire_format).read_reply(body)
     except ValueError as error:
         return str(error)
 
@@ -226,11 +226,11 @@ def test_any_json_is_an_answer_or_refused(wire_format, value):
     ],
 )
 def test_reply_is_truncated_when_it_was_cut_at_a_limit(wire_format, stop, cut):
-    assert read_reply(wire_format, said(wire_format, "half", stop=stop)).truncated is cut
+    assert format_of(wire_format).read_reply(said(wire_format, "half", stop=stop)).truncated is cut
 
 
 def test_incomplete_response_without_a_reason_is_truncated():
-    assert read_reply("openai_responses", responses(status="incomplete")).truncated
+    assert format_of("openai_responses").read_reply(responses(status="incomplete")).truncated
 
 
 @pytest.mark.parametrize(
@@ -255,12 +255,12 @@ def test_incomplete_response_without_a_reason_is_truncated():
     ],
 )
 def test_refusal_has_a_text_in_every_case(wire_format, body, refusal):
-    assert refusal in read_reply(wire_format, body).refusal
+    assert refusal in format_of(wire_format).read_reply(body).refusal
 
 
 @each_format
 def test_reply_that_does_not_refuse_has_no_refusal(wire_format):
-    reply = read_reply(wire_format, said(wire_format, "yes"))
+    reply = format_of(wire_format).read_reply(said(wire_format, "yes"))
 
     assert (reply.text, reply.refusal, reply.calls) == ("yes", "", ())
 
@@ -271,7 +271,7 @@ def test_reply_that_does_not_refuse_has_no_refusal(wire_format):
 def test_arguments_of_a_call_are_json_text_however_the_provider_writes_them(arguments, read):
     call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": arguments}}
 
-    reply = read_reply("openai_chat", chat({"tool_calls": [call]}))
+    reply = format_of("openai_chat").read_reply(chat({"tool_calls": [call]}))
 
     assert reply.calls == (RequestedCall(id="c", name="f", arguments=read),)
 
@@ -279,13 +279,13 @@ def test_arguments_of_a_call_are_json_text_however_the_provider_writes_them(argu
 def test_arguments_of_messages_keep_their_numbers():
     body = b'{"content": [{"type": "tool_use", "id": "c", "name": "f", "input": {"max": 1.10}}]}'
 
-    assert read_reply("anthropic_messages", body).calls[0].arguments == '{"max": 1.10}'
+    assert format_of("anthropic_messages").read_reply(body).calls[0].arguments == '{"max": 1.10}'
 
 
 def test_text_in_parts_is_read():
     parts = [{"type": "thinking", "thinking": []}, {"type": "text", "text": "yes"}]
 
-    assert read_reply("openai_chat", chat({"content": parts})).text == "yes"
+    assert format_of("openai_chat").read_reply(chat({"content": parts})).text == "yes"
 
 
 @pytest.mark.parametrize(
@@ -317,7 +317,7 @@ def test_text_in_parts_is_read():
 def test_input_tokens_count_those_of_a_cache_in_every_format(wire_format, usage):
     body = json.loads(said(wire_format, "x")) | {"usage": usage}
 
-    reply = read_reply(wire_format, json.dumps(body).encode())
+    reply = format_of(wire_format).read_reply(json.dumps(body).encode())
 
     assert reply.usage == ModelUsage(input_tokens=9, output_tokens=2, cached_tokens=4)
 
@@ -327,14 +327,14 @@ def test_input_tokens_count_those_of_a_cache_in_every_format(wire_format, usage)
 def test_usage_that_is_no_number_counts_as_nothing(wire_format, usage):
     body = json.loads(said(wire_format, "x")) | {"usage": usage}
 
-    assert read_reply(wire_format, json.dumps(body).encode()).usage == ModelUsage()
+    assert format_of(wire_format).read_reply(json.dumps(body).encode()).usage == ModelUsage()
 
 
 @each_format
 def test_arguments_of_the_forced_tool_are_the_text(wire_format):
     body = said(wire_format, "Here:", arguments='{"goal": "g"}')
 
-    reply = read_reply(wire_format, body, "plan")
+    reply = format_of(wire_format).read_reply(body, "plan")
 
     assert (json.loads(reply.text), reply.calls) == ({"goal": "g"}, ())
     assert reply.items == ({"role": "assistant", "content": reply.text},)
@@ -342,8 +342,10 @@ def test_arguments_of_the_forced_tool_are_the_text(wire_format):
 
 @each_format
 def test_reply_without_the_forced_tool_is_read_as_it_is(wire_format):
-    text = read_reply(wire_format, said(wire_format, "I will not."), "plan")
-    other = read_reply(wire_format, said(wire_format, arguments="{}", name="search"), "plan")
+    text = format_of(wire_format).read_reply(said(wire_format, "I will not."), "plan")
+    other = format_of(wire_format).read_reply(
+        said(wire_format, arguments="{}", name="search"), "plan"
+    )
 
     assert (text.text, text.calls) == ("I will not.", ())
     assert (other.text, [call.name for call in other.calls]) == ("", ["search"])
@@ -356,7 +358,7 @@ def test_chat_message_loses_what_a_request_may_not_hold_and_nothing_else():
         b' "reasoning_content": "h\\u006d", "ours": 1.10}, "finish_reason": "stop"}]}'
     )
 
-    (item,) = read_reply("openai_chat", body).items
+    (item,) = format_of("openai_chat").read_reply(body).items
 
     assert item.raw == (
         b'{"role": "assistant", "content": "x", "reasoning_content": "h\\u006d", "ours": 1.10}'
@@ -366,7 +368,7 @@ def test_chat_message_loses_what_a_request_may_not_hold_and_nothing_else():
 def test_chat_message_without_a_role_gets_it():
     body = b'{"choices": [{"message": {"content": "x", "refusal": "no"}}]}'
 
-    (item,) = read_reply("openai_chat", body).items
+    (item,) = format_of("openai_chat").read_reply(body).items
 
     assert item == {"content": "x", "refusal": "no", "role": "assistant"}
 
@@ -384,7 +386,9 @@ def test_chat_message_without_a_role_gets_it():
     ],
 )
 def test_reply_of_responses_wants_what_only_a_client_can_give(kind):
-    reply = read_reply("openai_responses", responses({"type": kind, "call_id": "c", "id": "i"}))
+    reply = format_of("openai_responses").read_reply(
+        responses({"type": kind, "call_id": "c", "id": "i"})
+    )
 
     assert (reply.wants, reply.calls) == ((kind,), ())
 
@@ -412,15 +416,19 @@ def test_reply_of_responses_wants_what_only_a_client_can_give(kind):
     ],
 )
 def test_reply_of_responses_wants_nothing_that_is_done(item):
-    assert read_reply("openai_responses", responses(item)).wants == ()
+    assert format_of("openai_responses").read_reply(responses(item)).wants == ()
 
 
 def test_call_that_the_provider_answered_itself_wants_nothing():
     call = {"type": "shell_call", "call_id": "c"}
     output = {"type": "shell_call_output", "call_id": "c", "output": []}
 
-    assert read_reply("openai_responses", responses(call, output)).wants == ()
-    assert read_reply("openai_responses", responses(call, output, {**call, "call_id": "d"})).wants
+    assert format_of("openai_responses").read_reply(responses(call, output)).wants == ()
+    assert (
+        format_of("openai_responses")
+        .read_reply(responses(call, output, {**call, "call_id": "d"}))
+        .wants
+    )
 
 
 @pytest.mark.parametrize(
@@ -435,7 +443,7 @@ def test_call_that_the_provider_answered_itself_wants_nothing():
     ],
 )
 def test_reply_of_chat_wants_what_is_no_call_of_a_function(message, wants):
-    reply = read_reply("openai_chat", chat({"content": None, **message}))
+    reply = format_of("openai_chat").read_reply(chat({"content": None, **message}))
 
     assert reply.wants == wants
 
@@ -444,4 +452,4 @@ def test_reply_of_chat_wants_what_is_no_call_of_a_function(message, wants):
 def test_reply_of_messages_wants_to_go_on_after_a_pause(stop, wants):
     body = messages({"type": "server_tool_use", "id": "s", "name": "web_search"}, stop_reason=stop)
 
-    assert read_reply("anthropic_messages", body).wants == wants
+    assert format_of("anthropic_messages").read_reply(body).wants == wants

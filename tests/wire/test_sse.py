@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from switchyard_core.wire.answer import comment
-from switchyard_core.wire.sse import sse
+from switchyard_core.wire.sse import comment, sse
 
 
 def test_event_is_one_line_for_every_client_that_cuts_lines():

@@ -10,7 +10,7 @@ from switchyard_core.answering import ModelCall, RequestedCall, ToolOutput
 from switchyard_core.conversation import Image
 from switchyard_core.declarations import WIRE_FORMATS
 from switchyard_core.testing import assert_valid_for
-from switchyard_core.wire.compose import compose, read_reply
+from switchyard_core.wire import format_of
 from switchyard_core.wire.transcript import Transcript
 
 each_format = pytest.mark.parametrize("wire_format", WIRE_FORMATS)
@@ -73,7 +73,7 @@ def outputs(reply):
 def sent(transcript) -> bytes:
     """Return the body of a call with a transcript, which its provider accepts."""
     call = ModelCall(items=transcript.items, instructions="Do the step.")
-    raw = compose(transcript.wire_format, call, "large")
+    raw = format_of(transcript.wire_format).compose(call, "large")
     assert_valid_for(transcript.wire_format, raw)
     return raw
 
@@ -82,7 +82,7 @@ def sent(transcript) -> bytes:
 def test_reply_goes_back_to_the_byte_and_the_call_is_valid(wire_format):
     transcript = Transcript(wire_format)
     transcript.user("Step 1: search")
-    reply = read_reply(wire_format, answer(wire_format))
+    reply = format_of(wire_format).read_reply(answer(wire_format))
     transcript.reply(reply)
     transcript.results(outputs(reply))
     transcript.user("Step 2: choose", [Image(url="https://example.test/a.png")])
@@ -96,7 +96,7 @@ def test_reply_goes_back_to_the_byte_and_the_call_is_valid(wire_format):
 @each_format
 def test_results_name_their_calls_and_messages_says_which_failed(wire_format):
     transcript = Transcript(wire_format)
-    reply = read_reply(wire_format, answer(wire_format))
+    reply = format_of(wire_format).read_reply(answer(wire_format))
     transcript.user("Step 1")
     transcript.reply(reply)
     before = len(transcript.items)
@@ -144,7 +144,7 @@ def test_failure_without_a_text_has_one_in_messages():
 @each_format
 def test_results_of_other_calls_are_refused_and_named(wire_format):
     transcript = Transcript(wire_format)
-    reply = read_reply(wire_format, answer(wire_format))
+    reply = format_of(wire_format).read_reply(answer(wire_format))
     transcript.reply(reply)
 
     with pytest.raises(ValueError, match="asks for the calls c1, c2; there are results of c1"):
@@ -183,7 +183,7 @@ EMPTY = {
 def test_reply_that_says_nothing_adds_nothing_that_is_refused(wire_format):
     transcript = Transcript(wire_format)
     transcript.user("Step 1")
-    transcript.reply(read_reply(wire_format, json.dumps(EMPTY[wire_format]).encode()))
+    transcript.reply(format_of(wire_format).read_reply(json.dumps(EMPTY[wire_format]).encode()))
     transcript.user("Step 2")
 
     assert len(transcript.items) == 2
@@ -194,7 +194,7 @@ def test_reply_that_says_nothing_adds_nothing_that_is_refused(wire_format):
 def test_transcript_can_be_kept_as_text_and_goes_back_to_the_byte(wire_format):
     transcript = Transcript(wire_format)
     transcript.user("Step 1 ✓\ud83d")
-    reply = read_reply(wire_format, answer(wire_format))
+    reply = format_of(wire_format).read_reply(answer(wire_format))
     transcript.reply(reply)
     transcript.results(outputs(reply))
 
@@ -246,7 +246,7 @@ def test_structured_reply_of_a_forced_tool_can_be_answered(wire_format):
     }[wire_format]
     transcript = Transcript(wire_format)
     transcript.user("a gift")
-    transcript.reply(read_reply(wire_format, json.dumps(plan).encode(), "plan"))
+    transcript.reply(format_of(wire_format).read_reply(json.dumps(plan).encode(), "plan"))
     transcript.user("The plan has no goal.")
 
     assert transcript.items[1] == {"role": "assistant", "content": "{}"}

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 
 from switchyard_core.jsonio.tree import JsonTextError
-from switchyard_core.wire.verbatim import Verbatim, encode_items
+from switchyard_core.wire.format import Verbatim, encode_items
 from tests.support.strategies import VALUES
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from switchyard_core import PluginRegistry, PolicyError, check_policy, load_policy_text
+from switchyard_core import PluginRegistry, PolicyError
+from switchyard_core.policy import check_policy, load_policy_text
 
 import switchyard_sticky
 

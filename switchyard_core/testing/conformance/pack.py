@@ -17,7 +17,6 @@ from switchyard_core.testing.conformance.bench import PerFormat, require
 from switchyard_core.testing.conversation import conversation
 from switchyard_core.testing.harness import registry_of
 from switchyard_core.testing.story import Call
-from switchyard_core.wire import format_of
 
 __all__ = ["MutationPackConformance"]
 
@@ -103,5 +102,4 @@ def _verdicts(rules: MutationRules, wire_format: WireFormat, call: Call) -> tupl
         request = conversation(wire_format).user("go").parallel(call).request("m")
     except ValueError:
         return ()  # the wire format has no such call
-    request.attach(format_of(wire_format))
     return rules.scan(request.conversation, body=request.tree, wire_format=wire_format)

@@ -17,7 +17,6 @@ from switchyard_core.declarations import (
 from switchyard_core.errors import PluginError
 from switchyard_core.jsonio.tree import ObjectText
 from switchyard_core.request import Request
-from switchyard_core.rewrites import RewriteReport, apply_rewrites
 from switchyard_core.testing.conformance.bench import PerFormat, about, named_like, require
 from switchyard_core.testing.conformance.samples import (
     empty_requests,
@@ -29,6 +28,7 @@ from switchyard_core.testing.conformance.samples import (
 from switchyard_core.testing.conformance.watching import Watch, reads_clock, reads_randomness
 from switchyard_core.testing.harness import registry_of
 from switchyard_core.testing.validity import validity_problems
+from switchyard_core.wire.rewriting import RewriteReport, apply_rewrites
 
 __all__ = ["RewriteConformance"]
 
@@ -76,8 +76,8 @@ class RewriteConformance(PerFormat):
 
     def wire_formats(self) -> Sequence[WireFormat]:
         """Return those that the rewrite knows."""
-        functions = self._type().functions
-        return [name for name in WIRE_FORMATS if name in functions]
+        known = self._type().wire_formats
+        return [name for name in WIRE_FORMATS if known is None or name in known]
 
     def test_rewrite_refuses_unknown_parameters(self) -> None:
         """A misspelt parameter is an error where the decision is carried out."""
@@ -142,7 +142,7 @@ class RewriteConformance(PerFormat):
         parameters = model.model_validate(dict(self.parameters)) if model is not None else None
         fields, scope = ObjectText(request.body), RewriteScope(wire_format=request.wire_format)
         with Watch(lambda function: reads_clock(function) or reads_randomness(function)) as watch:
-            kind.functions[request.wire_format](fields, parameters, scope)
+            kind.function(fields, parameters, scope)
         calls = "; ".join(watch.seen)
         problem = f"`{self.rewrite}` calls {calls}: put what varies into its parameters"
         require(not calls, problem)

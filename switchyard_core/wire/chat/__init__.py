@@ -1,1 +1,5 @@
-"""OpenAI Chat Completions: everything that is known of this wire format."""
+"""OpenAI Chat Completions."""
+
+from switchyard_core.wire.chat.answer import OpenAIChat
+
+__all__ = ["OpenAIChat"]

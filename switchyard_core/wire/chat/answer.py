@@ -1,68 +1,289 @@
-"""An answer as OpenAI Chat Completions: one message, sections joined.
+"""OpenAI Chat Completions: how its answers and errors are read and written.
 
-Source: shapes of the public API reference. The usage of a stream stands in its last chunk with
-a choice, beside the extension: many clients read ``choices[0]`` of every chunk.
+Source: shapes of the public API reference; ``reasoning_content`` is the field that
+OpenAI-compatible providers use for readable reasoning.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, ClassVar
 
-from switchyard_core.jsonio.tree import encode
-from switchyard_core.wire.answer.base import Writer
-from switchyard_core.wire.answer.sections import More, Piece
-from switchyard_core.wire.sse import sse
+from switchyard_core.answering import ModelReply, ModelUsage
+from switchyard_core.errors import RequestError
+from switchyard_core.jsonio.tree import ObjectText, encode
+from switchyard_core.wire.answers import AnswerPart, PartWriter
+from switchyard_core.wire.chat.request import ChatRequests
+from switchyard_core.wire.format import Verbatim
+from switchyard_core.wire.history import word
+from switchyard_core.wire.replies import (
+    FILTERED,
+    ShapeError,
+    an_array,
+    an_object,
+    count,
+    objects,
+    requested_call,
+    shown,
+    table,
+    text_in,
+    texts_of,
+)
+from switchyard_core.wire.sse import Event
 
-__all__ = ["ChatAnswer"]
+__all__ = ["OpenAIChat", "openai_error", "openai_provider_error", "openai_usage"]
+
+#: Keys of a message that no request needs, and some providers refuse, when they say nothing; an
+#: empty ``tool_calls`` is refused by OpenAI itself.
+_EMPTY = ("refusal", "audio", "function_call", "tool_calls")
+#: What OpenAI's own answers say beside.
+_SERVED = {"service_tier": "default", "system_fingerprint": "fp_scripted"}
 
 
-class ChatAnswer(Writer):
-    """Writes ``chat.completion`` objects."""
+class ChatWriter(PartWriter):
+    """Writes ``chat.completion`` objects: one message, texts joined."""
 
-    def begin(self) -> bytes:
+    id_prefix = "chatcmpl-"
+    stop_words: ClassVar[Mapping[str, str]] = {
+        "stop": "stop",
+        "calls": "tool_calls",
+        "length": "length",
+        "filter": "content_filter",
+    }
+
+    @classmethod
+    def id_of(cls, key: str) -> str:
+        """Return an id of 29 digits."""
+        return f"{cls.id_prefix}{key[:29]}"
+
+    def begin(self, usage: ModelUsage) -> Iterable[Event]:
         """Return the chunk that gives the role."""
-        return self._chunk({"role": "assistant", "content": "", "refusal": None})
+        content = None if self.frame.only_calls else ""
+        return [self._chunk({"role": "assistant", "content": content, "refusal": None})]
 
-    def end(self) -> bytes:
-        """Return the chunk with the reason to stop, the extension and the usage, and the mark."""
-        extension = self._finished()
-        usage = {"usage": self._usage()} if self._frame.include_usage else {}
-        return self._chunk({}, "stop", {**usage, **extension}) + b"data: [DONE]\n\n"
+    def end(self, usage: ModelUsage, extension: Mapping[str, Any]) -> Iterator[Event]:
+        """Yield the chunk with the reason to stop, the usage, and the end mark.
 
-    def whole(self) -> bytes:
+        OpenAI sends the usage in a chunk without a choice, which many clients that read
+        ``choices[0]`` do not survive: a router's stands in the last chunk with one.
+        """
+        told = {"usage": self._usage(usage)} if self.frame.include_usage else {}
+        if self.frame.request is None:
+            yield self._chunk({}, self.stop_word, {**told, **extension})
+        else:
+            yield self._chunk({}, self.stop_word, extension)
+            if told:
+                yield Event({**self._head("chat.completion.chunk"), "choices": [], **told})
+        yield Event("[DONE]")
+
+    def whole(self, usage: ModelUsage, extension: Mapping[str, Any]) -> dict[str, Any]:
         """Return the ``chat.completion``."""
-        extension = self._finished()
-        message: dict[str, Any] = {
-            "role": "assistant",
-            "content": "".join(self._sections.texts),
-            "refusal": None,
-            "annotations": [],
+        text, reasoning = self._joined("text"), self._joined("reasoning")
+        content = text if text or self.frame.request is None else None
+        message: dict[str, Any] = {"role": "assistant", "content": content, "refusal": None}
+        if reasoning:
+            message["reasoning_content"] = reasoning
+        calls = [
+            _call(part, text)
+            for part, text in zip(self.parts, self.texts, strict=True)
+            if part.kind == "call"
+        ]
+        if calls:
+            message["tool_calls"] = calls
+        message["annotations"] = []
+        reason = self.stop_word
+        choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": reason}
+        return {
+            **self._head("chat.completion", {}),
+            "choices": [choice],
+            "usage": self._usage(usage),
+            **self._served,
+            **extension,
         }
-        choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
-        head = self._head("chat.completion")
-        return encode({**head, "choices": [choice], "usage": self._usage(), **extension})
 
-    def _piece(self, piece: Piece) -> bytes:
-        return self._chunk({"content": piece.delta}) if isinstance(piece, More) else b""
+    def _opened(self, index: int, part: AnswerPart) -> Iterable[Event]:
+        if part.kind != "call":
+            return []
+        return [self._chunk({"tool_calls": [{"index": self._number(index), **_call(part, "")}]})]
+
+    def _more(self, index: int, part: AnswerPart, text: str) -> Iterable[Event]:
+        if part.kind == "call":
+            piece = {"index": self._number(index), "function": {"arguments": text}}
+            return [self._chunk({"tool_calls": [piece]})]
+        key = "content" if part.kind == "text" else "reasoning_content"
+        return [self._chunk({key: text})]
+
+    def _closed(self, index: int, part: AnswerPart, text: str) -> Iterable[Event]:
+        return []
+
+    def _number(self, index: int) -> int:
+        return sum(part.kind == "call" for part in self.parts[:index])
+
+    def _joined(self, kind: str) -> str:
+        texts = zip(self.parts, self.texts, strict=True)
+        return "".join(text for part, text in texts if part.kind == kind)
 
     def _chunk(
-        self, delta: dict[str, Any], finish: str | None = None, more: dict[str, Any] | None = None
-    ) -> bytes:
+        self,
+        delta: dict[str, Any],
+        finish: str | None = None,
+        more: Mapping[str, Any] | None = None,
+    ) -> Event:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
         # As the provider does it: every chunk has the key once it was asked for.
-        usage = {"usage": None} if self._frame.include_usage else {}
+        usage = {"usage": None} if self.frame.include_usage else {}
         head = self._head("chat.completion.chunk")
-        return sse({**head, "choices": [choice], **usage, **(more or {})})
+        return Event({**head, "choices": [choice], **usage, **(more or {})})
 
-    def _head(self, kind: str) -> dict[str, Any]:
-        frame = self._frame
-        return {"id": frame.id, "object": kind, "created": frame.created_s, "model": frame.model}
+    def _head(self, kind: str, served: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        frame = self.frame
+        head = {"id": frame.id, "object": kind, "created": frame.created_s, "model": frame.model}
+        return {**head, **(self._served if served is None else served)}
 
-    def _usage(self) -> dict[str, Any]:
-        usage = self._sections.usage
-        return {
+    @property
+    def _served(self) -> Mapping[str, Any]:
+        return {} if self.frame.request is None else _SERVED
+
+    def _usage(self, usage: ModelUsage) -> dict[str, Any]:
+        cached: dict[str, Any] = {"cached_tokens": usage.cached_tokens}
+        counts = {
             "prompt_tokens": usage.input_tokens,
             "completion_tokens": usage.output_tokens,
             "total_tokens": usage.input_tokens + usage.output_tokens,
-            "prompt_tokens_details": {"cached_tokens": usage.cached_tokens},
+            "prompt_tokens_details": cached,
         }
+        if self.frame.request is None:
+            return counts
+        cached["audio_tokens"] = 0
+        spent = {
+            "reasoning_tokens": self.frame.reasoning_tokens,
+            "audio_tokens": 0,
+            "accepted_prediction_tokens": 0,
+            "rejected_prediction_tokens": 0,
+        }
+        return {**counts, "completion_tokens_details": spent}
+
+
+class OpenAIChat(ChatRequests):
+    """Chat Completions."""
+
+    writer = ChatWriter
+    end_mark = re.compile(rb"\ndata:\s*\[DONE\]|\"finish_reason\":\s*\"")
+    error_mark = re.compile(rb"\ndata:\s*\{\s*\"error\"")
+
+    def read_answer(self, tree: Mapping[str, Any], fields: ObjectText) -> ModelReply:
+        """Return what the first choice says."""
+        choices = objects(an_array(tree, "choices"), "choices")
+        if not choices:
+            msg = "`choices` is empty"
+            raise ShapeError(msg)
+        place, choice = choices[0]
+        stop = word(choice.get("finish_reason"))
+        if choice.get("error") or stop == "error":
+            msg = "the provider reports an error in the choice"
+            raise ShapeError(msg)
+        message, place = an_object(choice, "message", place), f"{place}.message"
+        content = message.get("content")
+        if isinstance(content, list):
+            text = texts_of(objects(content, f"{place}.content"), "text", "text")
+        else:
+            text = text_in(message, "content", place) if content else ""
+        called = objects(message.get("tool_calls") or None, f"{place}.tool_calls")
+        refusal = word(message.get("refusal"))
+        if stop == "content_filter":
+            refusal = refusal or text or FILTERED
+        legacy = ["function_call"] if message.get("function_call") else []
+        others = [call.get("type") for _, call in called if not _is_function(call)]
+        return ModelReply(
+            text=text,
+            calls=tuple(_read_call(call, at) for at, call in called if _is_function(call)),
+            items=(_item(fields, message),),
+            stop=stop,
+            refusal=refusal,
+            wants=shown([*legacy, *others]),
+            usage=self.usage(table(tree.get("usage"))),
+        )
+
+    def usage(self, told: Mapping[str, Any]) -> ModelUsage:
+        """Return what a ``usage`` says."""
+        return openai_usage(told)
+
+    def error_body(self, error: RequestError, request_id: str) -> bytes:
+        """Return the error in OpenAI's shape."""
+        return openai_error(error)
+
+    def error_event(self, error: RequestError, request_id: str, last: bytes) -> bytes:
+        """Return the error as an event without a name."""
+        return b"data: " + openai_error(error) + b"\n\n"
+
+    def provider_error(self, status: int, message: str, request_id: str) -> dict[str, Any]:
+        """Return the error in OpenAI's shape."""
+        return openai_provider_error(status, message)
+
+    def provider_error_event(self, status: int, message: str, number: int) -> Event:
+        """Return the error as an event without a name."""
+        return Event(openai_provider_error(status, message))
+
+
+def openai_usage(told: Mapping[str, Any]) -> ModelUsage:
+    """Return what a ``usage`` of OpenAI says, in the words of either of its formats."""
+    details = told.get("prompt_tokens_details") or told.get("input_tokens_details")
+    return ModelUsage(
+        input_tokens=count(told, "prompt_tokens", "input_tokens"),
+        output_tokens=count(told, "completion_tokens", "output_tokens"),
+        cached_tokens=count(details, "cached_tokens"),
+    )
+
+
+def openai_error(error: RequestError) -> bytes:
+    """Return an error as ``{"error": {"message", "type", "param", "code", …details}}``."""
+    kind = "invalid_request_error" if error.status < 500 else "api_error"  # HTTP
+    told = {"message": error.message, "type": kind, "param": error.param, "code": error.code}
+    return encode({"error": {**error.details, **told}})
+
+
+def openai_provider_error(status: int, message: str) -> dict[str, Any]:
+    """Return an error as OpenAI itself writes it."""
+    kind, code = "invalid_request_error", None
+    if status == 429:  # HTTP
+        kind, code = "rate_limit_error", "rate_limit_exceeded"
+    elif status >= 500:  # HTTP
+        kind = "server_error"
+    return {"error": {"message": message, "type": kind, "param": None, "code": code}}
+
+
+def _call(part: AnswerPart, text: str) -> dict[str, Any]:
+    function = {"name": part.name, "arguments": text}
+    return {"id": part.id, "type": "function", "function": function}
+
+
+def _is_function(call: Mapping[str, Any]) -> bool:
+    # Some providers leave it unsaid.
+    return call.get("type") == "function" or not call.get("type")
+
+
+def _read_call(call: Mapping[str, Any], place: str) -> Any:
+    function, at = an_object(call, "function", place), f"{place}.function"
+    name = text_in(function, "name", at)
+    return requested_call(text_in(call, "id", place), name, function.get("arguments"), at)
+
+
+def _item(fields: ObjectText, message: Mapping[str, Any]) -> Verbatim:
+    """Return the message as a request may hold it.
+
+    The request's type of the official SDK has every key of the answer's but ``annotations``.
+    """
+    choices = fields.array("choices")
+    choice = None if choices is None else choices.object(0)
+    item = None if choice is None else choice.object("message")
+    if item is None:
+        msg = "`choices[0].message` is no object"
+        raise ShapeError(msg)
+    item.delete("annotations")
+    for key in _EMPTY:
+        if key in message and not message[key]:
+            item.delete(key)
+    if not message.get("role"):
+        item.set("role", b'"assistant"')
+    return Verbatim(item.dump())

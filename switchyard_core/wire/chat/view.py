@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from switchyard_core.jsonio.tree import ArrayText, ObjectText, encode
-from switchyard_core.wire.chat.reading import REASONING_KEYS
 from switchyard_core.wire.view import (
     PLANNER,
     BlankPart,
@@ -21,6 +20,8 @@ from switchyard_core.wire.view import (
 
 __all__ = ["ChatView", "leading_instructions"]
 
+#: Keys under which providers return reasoning on an assistant message.
+_REASONING_KEYS = ("reasoning_content", "reasoning", "reasoning_details")
 _INSTRUCTIONS = ("system", "developer")
 _RESULTS = ("tool", "function")
 #: What the role of an instruction looks like in JSON, unless its letters are escaped.
@@ -46,7 +47,7 @@ class _Reasoning(ReasoningPart):
     def remove(self) -> Sequence[str]:
         return [
             f"{key} of messages[{self.item}]"
-            for key in REASONING_KEYS
+            for key in _REASONING_KEYS
             if (self.message.raw(key) or b"null") not in (b"null", b'""')
             and self.message.delete(key)
         ]

@@ -1,1 +1,5 @@
-"""Anthropic Messages: everything that is known of this wire format."""
+"""Anthropic Messages."""
+
+from switchyard_core.wire.messages.answer import AnthropicMessages
+
+__all__ = ["AnthropicMessages"]

@@ -1,80 +1,240 @@
-"""An answer as Anthropic Messages: one text block per section.
+"""Anthropic Messages: how its answers and errors are read and written.
 
 Source: shapes of the public API reference.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, ClassVar
 
-from switchyard_core.answering import ModelUsage
-from switchyard_core.jsonio.tree import encode
-from switchyard_core.wire.answer.base import Writer
-from switchyard_core.wire.answer.sections import Closed, More, Opened, Piece
-from switchyard_core.wire.sse import sse
+from switchyard_core.answering import ModelReply, ModelUsage
+from switchyard_core.errors import RequestError
+from switchyard_core.jsonio.tree import ObjectText, encode
+from switchyard_core.wire.answers import AnswerPart, PartWriter
+from switchyard_core.wire.format import Verbatim
+from switchyard_core.wire.history import word
+from switchyard_core.wire.messages.request import MessagesRequests
+from switchyard_core.wire.replies import (
+    ShapeError,
+    an_array,
+    count,
+    objects,
+    requested_call,
+    table,
+    text_in,
+    texts_of,
+)
+from switchyard_core.wire.sse import Event
 
-__all__ = ["MessagesAnswer"]
+__all__ = ["AnthropicMessages"]
+
+#: A refusal that comes without a word.
+_REFUSED = "the model refused to answer"
+#: The provider wants to be asked to go on with its own tools.
+_PAUSED = "pause_turn"
+_ERROR_TYPES: Mapping[int, str] = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    529: "overloaded_error",
+}
 
 
-class MessagesAnswer(Writer):
-    """Writes ``message`` objects and their streams of named events."""
+class MessagesWriter(PartWriter):
+    """Writes ``message`` objects and their streams of named events: one block per part."""
 
-    def begin(self) -> bytes:
-        """Return the event with the empty message; the tokens are not known yet."""
-        return _event("message_start", message=self._message([], None, _usage(ModelUsage())))
+    id_prefix = "msg_"
+    call_prefix = "toolu_01"
+    stop_words: ClassVar[Mapping[str, str]] = {
+        "stop": "end_turn",
+        "calls": "tool_use",
+        "length": "max_tokens",
+        "filter": "refusal",
+    }
 
-    def end(self) -> bytes:
+    @classmethod
+    def id_of(cls, key: str) -> str:
+        """Return an id of 24 characters."""
+        return f"{cls.id_prefix}01{key[:22]}"
+
+    @property
+    def wants_opaque(self) -> bool:
+        """A thinking block always has a signature; clients send it back as it came."""
+        return True
+
+    def begin(self, usage: ModelUsage) -> Iterator[Event]:
+        """Yield the event with the empty message."""
+        if self.frame.request is not None:
+            usage = replace(usage, output_tokens=1)
+        yield _event("message_start", message=self._message([], None, usage))
+        if self.frame.request is not None:
+            yield _event("ping")
+
+    def end(self, usage: ModelUsage, extension: Mapping[str, Any]) -> Iterable[Event]:
         """Return the event with usage and extension, and the last one."""
-        extension = self._finished()
-        delta = {"stop_reason": "end_turn", "stop_sequence": None}
-        usage = _usage(self._sections.usage)
-        return _event("message_delta", delta=delta, usage=usage, **extension) + _event(
-            "message_stop"
-        )
+        delta = {"stop_reason": self.stop_word, "stop_sequence": None}
+        return [
+            _event("message_delta", delta=delta, usage=self._usage(usage), **extension),
+            _event("message_stop"),
+        ]
 
-    def whole(self) -> bytes:
+    def whole(self, usage: ModelUsage, extension: Mapping[str, Any]) -> dict[str, Any]:
         """Return the ``message``."""
-        extension = self._finished()
-        blocks = [{"type": "text", "text": text} for text in self._sections.texts]
-        message = self._message(blocks, "end_turn", _usage(self._sections.usage))
-        return encode({**message, **extension})
+        written = zip(self.parts, self.texts, strict=True)
+        blocks = [_block(part, text) for part, text in written]
+        return {**self._message(blocks, self.stop_word, usage), **extension}
 
-    def _piece(self, piece: Piece) -> bytes:
-        index = piece.index
-        match piece:
-            case Opened():
-                block = {"type": "text", "text": ""}
-                return _event("content_block_start", index=index, content_block=block)
-            case More():
-                delta = {"type": "text_delta", "text": piece.delta}
-                return _event("content_block_delta", index=index, delta=delta)
-            case Closed():
-                return _event("content_block_stop", index=index)
+    def arguments(self, text: str) -> str:
+        """Return the object that Messages demands, without spaces; ``""`` for an empty one."""
+        try:
+            value = json.loads(text)
+        except ValueError:
+            value = None
+        value = value if isinstance(value, dict) else {"input": text}
+        # The API itself begins with an empty piece; an empty object has no further one.
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":")) if value else ""
+
+    def _opened(self, index: int, part: AnswerPart) -> Iterator[Event]:
+        block = _block(replace(part, opaque=""), "")
+        yield _event("content_block_start", index=index, content_block=block)
+        if part.kind == "call":
+            yield from self._more(index, part, "")
+
+    def _more(self, index: int, part: AnswerPart, text: str) -> Iterable[Event]:
+        if part.kind == "text":
+            delta = {"type": "text_delta", "text": text}
+        elif part.kind == "reasoning":
+            delta = {"type": "thinking_delta", "thinking": text}
+        else:
+            delta = {"type": "input_json_delta", "partial_json": text}
+        return [_event("content_block_delta", index=index, delta=delta)]
+
+    def _closed(self, index: int, part: AnswerPart, text: str) -> Iterator[Event]:
+        if part.kind == "reasoning":
+            delta = {"type": "signature_delta", "signature": part.opaque}
+            yield _event("content_block_delta", index=index, delta=delta)
+        yield _event("content_block_stop", index=index)
 
     def _message(
-        self, content: list[dict[str, Any]], stop_reason: str | None, usage: dict[str, Any]
+        self, content: list[dict[str, Any]], stop_reason: str | None, usage: ModelUsage
     ) -> dict[str, Any]:
+        # The provider itself has the model first.
+        first = {} if self.frame.request is None else {"model": self.frame.model}
         return {
-            "id": self._frame.id,
+            **first,
+            "id": self.frame.id,
             "type": "message",
             "role": "assistant",
-            "model": self._frame.model,
+            "model": self.frame.model,
             "content": content,
             "stop_reason": stop_reason,
             "stop_sequence": None,
-            "usage": usage,
+            "usage": self._usage(usage),
         }
 
+    def _usage(self, usage: ModelUsage) -> dict[str, Any]:
+        # This format counts the tokens that came from a cache apart.
+        counts: dict[str, Any] = {
+            "input_tokens": max(0, usage.input_tokens - usage.cached_tokens),
+            "cache_creation_input_tokens": 0,
+            "cache_read_input_tokens": usage.cached_tokens,
+            "output_tokens": usage.output_tokens,
+        }
+        return counts if self.frame.request is None else {**counts, "service_tier": "standard"}
 
-def _event(name: str, **fields: Any) -> bytes:
-    return sse({"type": name, **fields}, name)
+
+class AnthropicMessages(MessagesRequests):
+    """Messages."""
+
+    writer = MessagesWriter
+    end_mark = re.compile(rb"\nevent:\s*message_stop|\"type\":\s*\"message_stop\"")
+    error_mark = re.compile(rb"\nevent:\s*error\b")
+    request_id_header = "request-id"
+    overloaded = 529
+    indent = None
+
+    def read_answer(self, tree: Mapping[str, Any], fields: ObjectText) -> ModelReply:
+        """Return what the blocks say."""
+        blocks, raw = objects(an_array(tree, "content"), "content"), fields.array("content")
+        if raw is None:
+            msg = "`content` is no array"
+            raise ShapeError(msg)
+        text = texts_of(blocks, "text", "text")
+        stop = word(tree.get("stop_reason"))
+        refusal = ""
+        if stop == "refusal":
+            details = table(tree.get("stop_details"))
+            refusal = text or word(details.get("explanation")) or _REFUSED
+        calls = []
+        for index, (at, block) in enumerate(blocks):
+            node = raw.object(index)
+            if block.get("type") == "tool_use" and node is not None:
+                arguments = node.raw("input")
+                told = None if arguments is None else arguments.decode("utf-8", "replace")
+                names = (text_in(block, "id", at), text_in(block, "name", at))
+                calls.append(requested_call(*names, told, at))
+        return ModelReply(
+            text=text,
+            calls=tuple(calls),
+            items=(Verbatim(b'{"role":"assistant","content":' + raw.dump() + b"}"),),
+            stop=stop,
+            refusal=refusal,
+            wants=(stop,) if stop == _PAUSED else (),
+            usage=self.usage(table(tree.get("usage"))),
+        )
+
+    def usage(self, told: Mapping[str, Any]) -> ModelUsage:
+        """Return what a ``usage`` says, tokens of a cache counted as input."""
+        cached = count(told, "cache_read_input_tokens")
+        fresh = count(told, "input_tokens") + count(told, "cache_creation_input_tokens")
+        return ModelUsage(
+            input_tokens=fresh + cached,
+            output_tokens=count(told, "output_tokens"),
+            cached_tokens=cached,
+        )
+
+    def error_body(self, error: RequestError, request_id: str) -> bytes:
+        """Return the error in Anthropic's shape."""
+        kind = {**_ERROR_TYPES, 504: "timeout_error"}.get(error.status)
+        if kind is None:
+            kind = "invalid_request_error" if error.status < 500 else "api_error"  # HTTP
+        message = f"{error.message} ({error.code})"
+        told = {**error.details, "type": kind, "message": message}
+        return encode({"type": "error", "error": told, "request_id": request_id})
+
+    def error_event(self, error: RequestError, request_id: str, last: bytes) -> bytes:
+        """Return the error as an event ``error``."""
+        return b"event: error\ndata: " + self.error_body(error, request_id) + b"\n\n"
+
+    def provider_error(self, status: int, message: str, request_id: str) -> dict[str, Any]:
+        """Return the error in Anthropic's shape."""
+        error = {"type": _ERROR_TYPES.get(status, "api_error"), "message": message}
+        return {"type": "error", "error": error, "request_id": request_id}
+
+    def provider_error_event(self, status: int, message: str, number: int) -> Event:
+        """Return the error as an event ``error``."""
+        return Event(self.provider_error(status, message, "req_scripted"), "error")
+
+    def credential(self, key: str) -> tuple[str, str]:
+        """Return the header of Anthropic's keys."""
+        return "x-api-key", key
 
 
-def _usage(usage: ModelUsage) -> dict[str, Any]:
-    # This format counts the tokens that came from a cache apart.
-    return {
-        "input_tokens": max(0, usage.input_tokens - usage.cached_tokens),
-        "cache_creation_input_tokens": 0,
-        "cache_read_input_tokens": usage.cached_tokens,
-        "output_tokens": usage.output_tokens,
-    }
+def _event(name: str, **fields: Any) -> Event:
+    return Event({"type": name, **fields}, name)
+
+
+def _block(part: AnswerPart, text: str) -> dict[str, Any]:
+    if part.kind == "text":
+        return {"type": "text", "text": text}
+    if part.kind == "reasoning":
+        return {"type": "thinking", "thinking": text, "signature": part.opaque}
+    made = json.loads(text) if text else {}
+    return {"type": "tool_use", "id": part.id, "name": part.name, "input": made}

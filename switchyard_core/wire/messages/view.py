@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from switchyard_core.jsonio.tree import ArrayText, ObjectText, encode
-from switchyard_core.wire.rewrites.texts import text as fixed_text
+from switchyard_core.wire.texts import fixed_text
 from switchyard_core.wire.view import (
     PLANNER,
     STRIPPED,

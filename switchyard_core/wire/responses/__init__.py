@@ -1,1 +1,5 @@
-"""OpenAI Responses: everything that is known of this wire format."""
+"""OpenAI Responses."""
+
+from switchyard_core.wire.responses.answer import OpenAIResponses
+
+__all__ = ["OpenAIResponses"]

@@ -1,140 +1,405 @@
-"""An answer as OpenAI Responses: one message item per section.
+"""OpenAI Responses: how its answers and errors are read and written.
 
 Source: shapes of the public API reference.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import copy
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, ClassVar
 
-from switchyard_core.jsonio.tree import encode
-from switchyard_core.wire.answer.base import Frame, Writer
-from switchyard_core.wire.answer.sections import Closed, More, Opened, Piece
-from switchyard_core.wire.sse import sse
+from switchyard_core.answering import ModelReply, ModelUsage
+from switchyard_core.errors import RequestError
+from switchyard_core.jsonio.tree import ObjectText, encode
+from switchyard_core.wire.answers import AnswerPart, Frame, PartWriter
+from switchyard_core.wire.chat.answer import openai_error, openai_provider_error, openai_usage
+from switchyard_core.wire.format import Verbatim
+from switchyard_core.wire.history import word
+from switchyard_core.wire.replies import (
+    FILTERED,
+    ShapeError,
+    an_array,
+    objects,
+    requested_call,
+    shown,
+    status_word,
+    table,
+    text_in,
+    texts_of,
+)
+from switchyard_core.wire.responses.request import ResponsesRequests
+from switchyard_core.wire.sse import Event
 
-__all__ = ["ResponsesAnswer"]
+__all__ = ["OpenAIResponses"]
+
+#: What a provider's answer repeats of the request, with the value for a request without it.
+_REPEATED: Mapping[str, Any] = {
+    "instructions": None,
+    "max_output_tokens": None,
+    "max_tool_calls": None,
+    "metadata": {},
+    "parallel_tool_calls": True,
+    "previous_response_id": None,
+    "prompt_cache_key": None,
+    "reasoning": {"effort": None, "summary": None},
+    "safety_identifier": None,
+    "service_tier": "default",
+    "store": True,
+    "temperature": 1.0,
+    "text": {"format": {"type": "text"}, "verbosity": "medium"},
+    "tool_choice": "auto",
+    "tools": [],
+    "top_logprobs": 0,
+    "top_p": 1.0,
+    "truncation": "disabled",
+    "user": None,
+}
+_ENCRYPTED = "reasoning.encrypted_content"
+#: Items that wait for somebody outside, whatever else they hold.
+_ASKING = frozenset(
+    {
+        "apply_patch_call",
+        "computer_call",
+        "custom_tool_call",
+        "local_shell_call",
+        "mcp_approval_request",
+        "shell_call",
+    }
+)
+#: Calls that the provider answers, or that our tools do.
+_ANSWERED = frozenset(
+    {
+        "code_interpreter_call",
+        "file_search_call",
+        "function_call",
+        "image_generation_call",
+        "mcp_call",
+        "web_search_call",
+    }
+)
+_SEQUENCE = re.compile(rb'"sequence_number"\s*:\s*(\d{1,12})')
 
 
-class ResponsesAnswer(Writer):
-    """Writes ``response`` objects and their streams of numbered events."""
+class ResponsesWriter(PartWriter):
+    """Writes ``response`` objects and their streams of numbered events: one item per part."""
+
+    id_prefix = "resp_"
+    has_custom_calls = True
+    stop_words: ClassVar[Mapping[str, str]] = {
+        "length": "max_output_tokens",
+        "filter": "content_filter",
+    }
 
     def __init__(self, frame: Frame) -> None:
         super().__init__(frame)
-        self._number = 0
+        self._sent = 0
 
-    def begin(self) -> bytes:
-        """Return the events that announce the response."""
-        response = self._response("in_progress", [], None)
-        return b"".join(
-            self._event(kind, response=response)
-            for kind in ("response.created", "response.in_progress")
-        )
+    @classmethod
+    def id_of(cls, key: str) -> str:
+        """Return an id of 48 digits."""
+        return f"{cls.id_prefix}{key[:48]}"
 
-    def end(self) -> bytes:
-        """Return the event with the complete response."""
-        return self._event("response.completed", response=self._completed())
+    @property
+    def wants_opaque(self) -> bool:
+        """Whether the request asks for encrypted reasoning."""
+        include = (self.frame.request or {}).get("include")
+        return isinstance(include, list) and _ENCRYPTED in include
 
-    def whole(self) -> bytes:
+    def begin(self, usage: ModelUsage) -> Iterator[Event]:
+        """Yield the events that announce the response."""
+        response = self._response("in_progress", [])
+        for kind in ("response.created", "response.in_progress"):
+            yield self._event(kind, response=response)
+
+    def end(self, usage: ModelUsage, extension: Mapping[str, Any]) -> Iterator[Event]:
+        """Yield the event with the complete response."""
+        response = self.whole(usage, extension)
+        yield self._event(f"response.{response['status']}", response=response)
+
+    def whole(self, usage: ModelUsage, extension: Mapping[str, Any]) -> dict[str, Any]:
         """Return the ``response``."""
-        return encode(self._completed())
+        items = [self._item(index, self._status) for index in range(len(self.parts))]
+        return {**self._response(self._status, items, usage), **extension}
 
-    def _piece(self, piece: Piece) -> bytes:
-        match piece:
-            case Opened():
-                return self._opened(piece.index)
-            case More():
-                return self._event(
-                    "response.output_text.delta",
-                    **self._place(piece.index),
-                    delta=piece.delta,
-                    logprobs=[],
-                )
-            case Closed():
-                return self._closed(piece)
+    @property
+    def _status(self) -> str:
+        return "incomplete" if self.frame.stop in self.stop_words else "completed"
 
-    def _opened(self, index: int) -> bytes:
-        item = {**self._item(index, ""), "status": "in_progress", "content": []}
-        return self._event(
-            "response.output_item.added", output_index=index, item=item
-        ) + self._event("response.content_part.added", **self._place(index), part=_part(""))
+    def _opened(self, index: int, part: AnswerPart) -> Iterator[Event]:
+        item = self._item(index, "in_progress")
+        if part.kind == "text":
+            item["content"] = []
+        yield self._event("response.output_item.added", output_index=index, item=item)
+        if part.kind == "text":
+            at = self._place(index)
+            yield self._event("response.content_part.added", **at, part=_text(""))
 
-    def _closed(self, piece: Closed) -> bytes:
-        place, text = self._place(piece.index), piece.text
-        return (
-            self._event("response.output_text.done", **place, text=text, logprobs=[])
-            + self._event("response.content_part.done", **place, part=_part(text))
-            + self._event(
-                "response.output_item.done",
-                output_index=piece.index,
-                item=self._item(piece.index, text),
-            )
-        )
+    def _more(self, index: int, part: AnswerPart, text: str) -> Iterator[Event]:
+        at = self._place(index)
+        if part.kind == "text":
+            yield self._event("response.output_text.delta", **at, delta=text, logprobs=[])
+        elif part.kind == "call":
+            yield self._event(f"{_call_stem(part)}.delta", **at, delta=text)
+        else:
+            if self.texts[index] == text:  # the first piece
+                yield self._event("response.reasoning_summary_part.added", **at, part=_summary(""))
+            yield self._event("response.reasoning_summary_text.delta", **at, delta=text)
 
-    def _event(self, kind: str, **fields: Any) -> bytes:
-        event = {"type": kind, "sequence_number": self._number, **fields}
-        self._number += 1
-        return sse(event, kind)
+    def _closed(self, index: int, part: AnswerPart, text: str) -> Iterator[Event]:
+        at = self._place(index)
+        if part.kind == "text":
+            yield self._event("response.output_text.done", **at, text=text, logprobs=[])
+            yield self._event("response.content_part.done", **at, part=_text(text))
+        elif part.kind == "call":
+            yield self._event(f"{_call_stem(part)}.done", **at, **{_call_key(part): text})
+        elif text:
+            yield self._event("response.reasoning_summary_text.done", **at, text=text)
+            yield self._event("response.reasoning_summary_part.done", **at, part=_summary(text))
+        item = self._item(index, self._status)
+        yield self._event("response.output_item.done", output_index=index, item=item)
+
+    def _event(self, kind: str, **fields: Any) -> Event:
+        self._sent += 1
+        return Event({"type": kind, "sequence_number": self._sent - 1, **fields}, kind)
 
     def _place(self, index: int) -> dict[str, Any]:
-        return {"item_id": self._item_id(index), "output_index": index, "content_index": 0}
+        inner = {"text": {"content_index": 0}, "reasoning": {"summary_index": 0}}
+        kind = self.parts[index].kind
+        return {"item_id": self._item_id(index), "output_index": index, **inner.get(kind, {})}
 
     def _item_id(self, index: int) -> str:
-        return f"msg_{self._frame.id.removeprefix('resp_')}_{index}"
+        part, stem = self.parts[index], self.frame.id.removeprefix(self.id_prefix)
+        call = "ctc" if part.custom else "fc"
+        prefix = {"text": "msg", "reasoning": "rs", "call": call}[part.kind]
+        if self.frame.request is None:
+            return f"{prefix}_{stem}_{index}"
+        if part.kind != "call":
+            return f"{prefix}_{stem}"
+        number = sum(part.kind == "call" for part in self.parts[:index])
+        return f"{prefix}_{stem[:-2]}{number:02d}"
 
-    def _item(self, index: int, text: str) -> dict[str, Any]:
-        return {
-            "id": self._item_id(index),
-            "type": "message",
-            "status": "completed",
-            "content": [_part(text)],
-            "role": "assistant",
-        }
-
-    def _completed(self) -> dict[str, Any]:
-        extension = self._finished()
-        items = [self._item(index, text) for index, text in enumerate(self._sections.texts)]
-        return {**self._response("completed", items, self._usage()), **extension}
+    def _item(self, index: int, status: str) -> dict[str, Any]:
+        part, text = self.parts[index], self.texts[index]
+        head = {"id": self._item_id(index)}
+        if part.kind == "text":
+            said = {"status": status, "content": [_text(text)], "role": "assistant"}
+            return {**head, "type": "message", **said}
+        if part.kind == "reasoning":
+            sealed = {"encrypted_content": part.opaque} if part.opaque else {}
+            summary = [_summary(text)] if text else []
+            return {**head, "type": "reasoning", "summary": summary, **sealed}
+        named = {"call_id": part.id, "name": part.name}
+        if part.namespace:
+            named["namespace"] = part.namespace
+        kind = "custom_tool_call" if part.custom else "function_call"
+        # A call that is complete is that also in an answer that was cut behind it.
+        made = "in_progress" if status == "in_progress" else "completed"
+        return {**head, "type": kind, "status": made, **named, _call_key(part): text}
 
     def _response(
-        self, status: str, output: list[dict[str, Any]], usage: dict[str, Any] | None
+        self, status: str, output: list[dict[str, Any]], usage: ModelUsage | None = None
     ) -> dict[str, Any]:
-        frame = self._frame
-        return {
+        frame, request = self.frame, self.frame.request
+        cut = {"reason": self.stop_word} if status == "incomplete" else None
+        head = {
             "id": frame.id,
             "object": "response",
             "created_at": frame.created_s,
             "status": status,
             "background": False,
+        }
+        told = None if usage is None else _usage(frame, usage)
+        if request is None:
+            # Nobody keeps it: a later request cannot name it.
+            return {
+                **head,
+                "error": None,
+                "incomplete_details": None,
+                "instructions": None,
+                "metadata": {},
+                "model": frame.model,
+                "output": output,
+                "parallel_tool_calls": True,
+                "previous_response_id": None,
+                "store": False,
+                "temperature": None,
+                "tool_choice": "auto",
+                "tools": [],
+                "top_p": None,
+                "usage": told,
+            }
+        return {
+            **head,
+            "completed_at": frame.created_s if status == "completed" else None,
             "error": None,
-            "incomplete_details": None,
-            "instructions": None,
-            "metadata": {},
+            "incomplete_details": cut,
             "model": frame.model,
             "output": output,
+            "usage": told,
+            **{
+                key: copy.deepcopy(usual) if request.get(key) is None else request[key]
+                for key, usual in _REPEATED.items()
+            },
+        }
+
+
+class OpenAIResponses(ResponsesRequests):
+    """Responses."""
+
+    writer = ResponsesWriter
+    end_mark = re.compile(
+        rb"\nevent:\s*response\.(?:completed|incomplete)"
+        rb"|\"type\":\s*\"response\.(?:completed|incomplete)\""
+    )
+    error_mark = re.compile(rb"\nevent:\s*(?:error|response\.failed)\b")
+    ends_with_whole_answer = True
+
+    def read_answer(self, tree: Mapping[str, Any], fields: ObjectText) -> ModelReply:
+        """Return what the items of ``output`` say."""
+        status = word(tree.get("status"))
+        if status not in ("", "completed", "incomplete"):
+            raise ShapeError(status_word(status))
+        items, raw = objects(an_array(tree, "output"), "output"), fields.array("output")
+        if raw is None:
+            msg = "`output` is no array"
+            raise ShapeError(msg)
+        parts = [
+            part
+            for at, item in items
+            if item.get("type") == "message"
+            for part in objects(item.get("content") or None, f"{at}.content")
+        ]
+        text = texts_of(parts, "output_text", "text")
+        refusal = texts_of(parts, "refusal", "refusal")
+        stop = status
+        if status == "incomplete":
+            reason = word(table(tree.get("incomplete_details")).get("reason"))
+            stop = reason if reason in ("max_output_tokens", "content_filter") else status
+        if stop == "content_filter":
+            refusal = refusal or text or FILTERED
+        return ModelReply(
+            text=text,
+            calls=tuple(
+                requested_call(*_named(item, at), item.get("arguments"), at)
+                for at, item in items
+                if item.get("type") == "function_call"
+            ),
+            items=tuple(Verbatim(raw.raw(index)) for index in range(len(raw))),
+            stop=stop,
+            refusal=refusal,
+            wants=_wants([item for _, item in items]),
+            usage=self.usage(table(tree.get("usage"))),
+        )
+
+    def usage(self, told: Mapping[str, Any]) -> ModelUsage:
+        """Return what a ``usage`` says."""
+        return openai_usage(told)
+
+    def error_body(self, error: RequestError, request_id: str) -> bytes:
+        """Return the error in OpenAI's shape."""
+        return openai_error(error)
+
+    def error_event(self, error: RequestError, request_id: str, last: bytes) -> bytes:
+        """Return the error as an event ``error``, its number behind that of the last event."""
+        told = {"code": error.code, "message": error.message, "param": None}
+        # The official SDK ends quietly unless the event has an `error` of its own.
+        event: dict[str, Any] = {"type": "error", **told, "error": {"type": "error", **told}}
+        numbers = _SEQUENCE.findall(last)
+        if numbers:
+            event["sequence_number"] = int(numbers[-1]) + 1
+        return b"event: error\ndata: " + encode(event) + b"\n\n"
+
+    def provider_error(self, status: int, message: str, request_id: str) -> dict[str, Any]:
+        """Return the error in OpenAI's shape."""
+        return openai_provider_error(status, message)
+
+    def provider_error_event(self, status: int, message: str, number: int) -> Event:
+        """Return the event ``response.failed``."""
+        failure = {
+            "id": "resp_failed",
+            "object": "response",
+            "created_at": 0,
+            "status": "failed",
+            "model": "scripted",
+            "output": [],
             "parallel_tool_calls": True,
-            "previous_response_id": None,
-            # Nobody keeps it: a later request cannot name it.
-            "store": False,
-            "temperature": None,
             "tool_choice": "auto",
             "tools": [],
-            "top_p": None,
-            "usage": usage,
+            "error": {"code": "server_error", "message": message},
         }
+        event = {"type": "response.failed", "sequence_number": number, "response": failure}
+        return Event(event, "response.failed")
 
-    def _usage(self) -> dict[str, Any]:
-        usage = self._sections.usage
+    def token_count(self, tokens: int) -> dict[str, Any]:
+        """Return the answer of ``/responses/input_tokens``."""
+        return {"object": "response.input_tokens", "input_tokens": tokens}
+
+    def compaction(self, frame: Frame, opaque: str, usage: ModelUsage) -> dict[str, Any]:
+        """Return the answer of ``/responses/compact``: the user's messages and an opaque item."""
+        items = (frame.request or {}).get("input")
+        kept = [
+            item
+            for item in (items if isinstance(items, list) else ())
+            if isinstance(item, Mapping) and item.get("role") == "user"
+        ]
+        compacted = f"cmp_{frame.id.removeprefix('resp_')}"
+        summary = {"id": compacted, "type": "compaction", "encrypted_content": opaque}
         return {
-            "input_tokens": usage.input_tokens,
-            "input_tokens_details": {
-                "cached_tokens": usage.cached_tokens,
-                "cache_write_tokens": 0,
-            },
-            "output_tokens": usage.output_tokens,
-            "output_tokens_details": {"reasoning_tokens": 0},
-            "total_tokens": usage.input_tokens + usage.output_tokens,
+            "id": frame.id,
+            "object": "response.compaction",
+            "created_at": frame.created_s,
+            "output": [*kept, summary],
+            "usage": _usage(frame, usage),
         }
 
 
-def _part(text: str) -> dict[str, Any]:
+def _usage(frame: Frame, usage: ModelUsage) -> dict[str, Any]:
+    return {
+        "input_tokens": usage.input_tokens,
+        "input_tokens_details": {"cached_tokens": usage.cached_tokens, "cache_write_tokens": 0},
+        "output_tokens": usage.output_tokens,
+        "output_tokens_details": {"reasoning_tokens": frame.reasoning_tokens},
+        "total_tokens": usage.input_tokens + usage.output_tokens,
+    }
+
+
+def _named(item: Mapping[str, Any], at: str) -> tuple[str, str]:
+    return text_in(item, "call_id", at), text_in(item, "name", at)
+
+
+def _text(text: str) -> dict[str, Any]:
     return {"type": "output_text", "annotations": [], "logprobs": [], "text": text}
+
+
+def _summary(text: str) -> dict[str, Any]:
+    return {"type": "summary_text", "text": text}
+
+
+def _call_stem(part: AnswerPart) -> str:
+    return f"response.{'custom_tool_call_input' if part.custom else 'function_call_arguments'}"
+
+
+def _call_key(part: AnswerPart) -> str:
+    return "input" if part.custom else "arguments"
+
+
+def _wants(items: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Return what the output asks for that none of our tools can be.
+
+    A kind of call that is not known yet asks for something if it has an id to answer to, which
+    calls that the provider answers itself have not.
+    """
+    found = [(word(item.get("type")), item.get("call_id")) for item in items]
+    named = [(kind, call_id if isinstance(call_id, str) else None) for kind, call_id in found]
+    done = {call_id for kind, call_id in named if kind.endswith("_output")}
+    return shown(
+        kind
+        for kind, call_id in named
+        if (call_id is None or call_id not in done)
+        and (
+            kind in _ASKING
+            or (kind.endswith("_call") and kind not in _ANSWERED and call_id is not None)
+        )
+    )

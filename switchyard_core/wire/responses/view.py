@@ -7,14 +7,9 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
+from switchyard_core.conversation import CallKind
 from switchyard_core.jsonio.tree import ArrayText, ObjectText, encode
 from switchyard_core.wire.chat.view import leading_instructions
-from switchyard_core.wire.responses.reading import (
-    CALL_TYPES,
-    HOSTED_TYPES,
-    OUTPUT_TYPES,
-    OpenAIResponses,
-)
 from switchyard_core.wire.view import (
     ORPHAN,
     PLANNER,
@@ -28,8 +23,50 @@ from switchyard_core.wire.view import (
     same_text,
 )
 
-__all__ = ["ResponsesView"]
+__all__ = [
+    "CALL_TYPES",
+    "CONTINUATION_KEYS",
+    "HOSTED_TYPES",
+    "OUTPUT_TYPES",
+    "ResponsesView",
+    "continuation",
+]
 
+CONTINUATION_KEYS = ("previous_response_id", "conversation")
+#: Items that are calls which the client (or an MCP server) runs, with their kind.
+CALL_TYPES: Mapping[str, CallKind] = {
+    "function_call": "function",
+    "custom_tool_call": "custom",
+    "local_shell_call": "builtin",
+    "shell_call": "builtin",
+    "apply_patch_call": "builtin",
+    "mcp_call": "mcp",
+}
+#: Calls that run at the provider and never touch the workspace.
+HOSTED_TYPES = frozenset(
+    {
+        "web_search_call",
+        "file_search_call",
+        "code_interpreter_call",
+        "image_generation_call",
+        "computer_call",
+        "mcp_list_tools",
+        "mcp_approval_request",
+        "tool_search_call",
+    }
+)
+#: Items that answer a call.
+OUTPUT_TYPES = frozenset(
+    {
+        "function_call_output",
+        "custom_tool_call_output",
+        "local_shell_call_output",
+        "shell_call_output",
+        "apply_patch_call_output",
+        "computer_call_output",
+        "tool_search_output",
+    }
+)
 # An MCP call holds its own output.
 _ANSWERABLE = frozenset(CALL_TYPES) - {"mcp_call"}
 _MADE = frozenset(CALL_TYPES) | HOSTED_TYPES
@@ -143,7 +180,7 @@ class ResponsesView(BodyView):
                 waits = kind not in _ANSWERABLE or index >= end or not names
                 calls.append(MadeCall(frozenset(names), index, f"input[{index}]", waits))
         # With a continuation the calls may be at the provider.
-        elsewhere = bool(OpenAIResponses().continuation(self.body))
+        elsewhere = bool(continuation(self.body))
         return [_History(items, calls, results, elsewhere=elsewhere)]
 
     def blanks(self, index: int) -> list[BlankPart]:
@@ -202,6 +239,13 @@ class ResponsesView(BodyView):
             return ""
         items.insert(place, said)
         return f"added a developer message as input[{place}]"
+
+
+def continuation(fields: ObjectText) -> tuple[str, ...]:
+    """Return the keys by which a body goes on from an earlier response."""
+    return tuple(
+        [key for key in CONTINUATION_KEYS if fields.raw(key) not in (None, b"null", b'""')]
+    )
 
 
 def _summary(item: ObjectText) -> str:

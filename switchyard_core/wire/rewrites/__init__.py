@@ -2,135 +2,111 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from pydantic import BaseModel
-
-from switchyard_core.declarations import WIRE_FORMATS, RewriteFunction, RewriteType, WireFormat
+from switchyard_core.declarations import RewriteType
 from switchyard_core.wire.rewrites import additions, history
 
 __all__ = ["CORE_REWRITES"]
 
 
-def _rewrite(
-    name: str,
-    order: int,
-    function: RewriteFunction,
-    summary: str,
-    parameters: type[BaseModel] | None = None,
-    *,
-    wire_formats: Sequence[WireFormat] = WIRE_FORMATS,
-    switchable: bool = True,
-) -> RewriteType:
-    return RewriteType(
-        name=name,
-        order=order,
-        functions=dict.fromkeys(wire_formats, function),
-        summary=summary,
-        parameters=parameters,
-        switchable=switchable,
-    )
-
-
 #: Every built-in rewrite.
 CORE_REWRITES: tuple[RewriteType, ...] = (
-    _rewrite(
-        "reasoning_as_text",
-        100,
-        history.reasoning_as_text,
-        "turns the planner's visible reasoning into assistant text",
-        history.TextParameters,
+    RewriteType(
+        name="reasoning_as_text",
+        order=100,
+        function=history.reasoning_as_text,
+        summary="turns the planner's visible reasoning into assistant text",
+        parameters=history.TextParameters,
     ),
-    _rewrite(
-        "drop_opaque_reasoning",
-        200,
-        history.drop_opaque_reasoning,
-        "removes the planner's reasoning, which another origin refuses",
-        history.DropParameters,
+    RewriteType(
+        name="drop_opaque_reasoning",
+        order=200,
+        function=history.drop_opaque_reasoning,
+        summary="removes the planner's reasoning, which another origin refuses",
+        parameters=history.DropParameters,
     ),
-    _rewrite(
-        "drop_reasoning_companions",
-        300,
-        history.drop_reasoning_companions,
-        "removes what refers to dropped reasoning",
-        history.CompanionParameters,
+    RewriteType(
+        name="drop_reasoning_companions",
+        order=300,
+        function=history.drop_reasoning_companions,
+        summary="removes what refers to dropped reasoning",
+        parameters=history.CompanionParameters,
     ),
-    _rewrite(
-        "remap_tool_ids",
-        400,
-        history.remap_tool_ids,
-        "renames tool ids that the target refuses",
-        history.RemapParameters,
+    RewriteType(
+        name="remap_tool_ids",
+        order=400,
+        function=history.remap_tool_ids,
+        summary="renames tool ids that the target refuses",
+        parameters=history.RemapParameters,
     ),
-    _rewrite(
-        "repair_tool_pairs",
-        500,
-        history.repair_tool_pairs,
-        "pairs every tool call with a result",
-        history.WhenParameters,
+    RewriteType(
+        name="repair_tool_pairs",
+        order=500,
+        function=history.repair_tool_pairs,
+        summary="pairs every tool call with a result",
+        parameters=history.WhenParameters,
     ),
-    _rewrite(
-        "drop_empty_content",
-        600,
-        history.drop_empty_content,
-        "removes messages with nothing left in them",
-        history.WhenParameters,
+    RewriteType(
+        name="drop_empty_content",
+        order=600,
+        function=history.drop_empty_content,
+        summary="removes messages with nothing left in them",
+        parameters=history.WhenParameters,
     ),
-    _rewrite(
-        "append_user_text",
-        700,
-        additions.append_user_text,
-        "adds a user's text at the end of the history",
-        additions.UserTextParameters,
+    RewriteType(
+        name="append_user_text",
+        order=700,
+        function=additions.append_user_text,
+        summary="adds a user's text at the end of the history",
+        parameters=additions.UserTextParameters,
     ),
-    _rewrite(
-        "insert_system_prompt",
-        710,
-        additions.insert_prompt,
-        "adds the target's own instruction",
-        additions.PromptParameters,
+    RewriteType(
+        name="insert_system_prompt",
+        order=710,
+        function=additions.insert_prompt,
+        summary="adds the target's own instruction",
+        parameters=additions.PromptParameters,
     ),
-    _rewrite(
-        "insert_planning_prompt",
-        720,
-        additions.insert_prompt,
-        "adds the planning instruction",
-        additions.PromptParameters,
+    RewriteType(
+        name="insert_planning_prompt",
+        order=720,
+        function=additions.insert_prompt,
+        summary="adds the planning instruction",
+        parameters=additions.PromptParameters,
     ),
-    _rewrite(
-        "limit_cache_marks",
-        800,
-        history.limit_cache_marks,
-        "leaves at most four cache marks",
-        history.WhenParameters,
+    RewriteType(
+        name="limit_cache_marks",
+        order=800,
+        function=history.limit_cache_marks,
+        summary="leaves at most four cache marks",
+        parameters=history.WhenParameters,
         wire_formats=("anthropic_messages",),
     ),
-    _rewrite(
-        "target_parameters",
-        900,
-        additions.target_parameters,
-        "fills the target's extra_body",
-        additions.ExtraBodyParameters,
+    RewriteType(
+        name="target_parameters",
+        order=900,
+        function=additions.target_parameters,
+        summary="fills the target's extra_body",
+        parameters=additions.ExtraBodyParameters,
     ),
-    _rewrite(
-        "reasoning_effort",
-        910,
-        additions.reasoning_effort,
-        "sets the target's reasoning effort",
-        additions.EffortParameters,
+    RewriteType(
+        name="reasoning_effort",
+        order=910,
+        function=additions.reasoning_effort,
+        summary="sets the target's reasoning effort",
+        parameters=additions.EffortParameters,
     ),
-    _rewrite(
-        "end_with_user_turn",
-        1000,
-        additions.end_with_user_turn,
-        "ends with a user turn for targets that refuse a prefill",
+    RewriteType(
+        name="end_with_user_turn",
+        order=1000,
+        function=additions.end_with_user_turn,
+        summary="ends with a user turn for targets that refuse a prefill",
     ),
-    _rewrite(
-        "set_model",
-        1200,
-        additions.set_model,
-        "sets the target's model id",
-        additions.ModelParameters,
+    RewriteType(
+        name="set_model",
+        order=1200,
+        function=additions.set_model,
+        summary="sets the target's model id",
+        parameters=additions.ModelParameters,
         switchable=False,
     ),
 )

@@ -9,9 +9,8 @@ from pydantic import BaseModel, ConfigDict
 
 from switchyard_core.declarations import RewriteScope
 from switchyard_core.jsonio.tree import ObjectText, encode
-from switchyard_core.wire.registry import format_of
-from switchyard_core.wire.rewrites.texts import text as fixed_text
-from switchyard_core.wire.views import view_of
+from switchyard_core.wire import format_of
+from switchyard_core.wire.texts import fixed_text
 
 __all__ = [
     "EffortParameters",
@@ -26,13 +25,6 @@ __all__ = [
     "set_model",
     "target_parameters",
 ]
-
-#: Where each wire format keeps the reasoning effort: a key, and the object that it is in.
-_EFFORT: Mapping[str, tuple[str | None, str]] = {
-    "openai_chat": (None, "reasoning_effort"),
-    "openai_responses": ("reasoning", "effort"),
-    "anthropic_messages": ("output_config", "effort"),
-}
 
 
 class _Parameters(BaseModel):
@@ -81,14 +73,14 @@ def append_user_text(
     """Add a user's words at the end; nothing comes between an open call and its result."""
     if format_of(scope.wire_format).read(body).ends_with_open_call:
         return ()
-    return _told(view_of(body, scope.wire_format).append_user_text(parameters.text))
+    return _told(format_of(scope.wire_format).view(body).append_user_text(parameters.text))
 
 
 def insert_prompt(
     body: ObjectText, parameters: PromptParameters, scope: RewriteScope
 ) -> Sequence[str]:
     """Add an instruction before or after the caller's own, without touching theirs."""
-    view = view_of(body, scope.wire_format)
+    view = format_of(scope.wire_format).view(body)
     return _told(view.add_instruction(parameters.text, append=parameters.position == "append"))
 
 
@@ -98,7 +90,7 @@ def end_with_user_turn(body: ObjectText, parameters: None, scope: RewriteScope) 
     The text is kept. A trailing tool call is an open call, and nothing follows it.
     """
     del parameters
-    view = view_of(body, scope.wire_format)
+    view = format_of(scope.wire_format).view(body)
     conversation = format_of(scope.wire_format).read(body)
     if not conversation.messages or conversation.messages[-1].role != "assistant":
         return ()
@@ -125,17 +117,17 @@ def reasoning_effort(
     body: ObjectText, parameters: EffortParameters, scope: RewriteScope
 ) -> Sequence[str]:
     """Set the reasoning effort where the wire format keeps it; its neighbours stay."""
-    outer, key = _EFFORT[scope.wire_format]
+    keys = format_of(scope.wire_format).effort
     holder: ObjectText | None = body
-    if outer is not None:
-        if (body.raw(outer) or b"null") == b"null":
-            body.set(outer, b"{}")
-        holder = body.object(outer)
+    for key in keys[:-1]:
+        if holder is not None and (holder.raw(key) or b"null") == b"null":
+            holder.set(key, b"{}")
+        holder = None if holder is None else holder.object(key)
     value = encode(parameters.effort)
-    if holder is None or holder.raw(key) == value:
+    if holder is None or holder.raw(keys[-1]) == value:
         return ()
-    holder.set(key, value)
-    return (f"set {outer + '.' if outer else ''}{key} to {parameters.effort}",)
+    holder.set(keys[-1], value)
+    return (f"set {'.'.join(keys)} to {parameters.effort}",)
 
 
 def set_model(body: ObjectText, parameters: ModelParameters, scope: RewriteScope) -> Sequence[str]:

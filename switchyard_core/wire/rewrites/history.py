@@ -16,10 +16,9 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from switchyard_core.conversation import Conversation
 from switchyard_core.declarations import RewriteScope
 from switchyard_core.jsonio.tree import ObjectText, encode
-from switchyard_core.wire.registry import format_of
-from switchyard_core.wire.rewrites.texts import text as fixed_text
+from switchyard_core.wire import format_of
+from switchyard_core.wire.texts import fixed_text
 from switchyard_core.wire.view import PLANNER, STRIPPED, BodyView, ReasoningPart
-from switchyard_core.wire.views import view_of
 
 __all__ = [
     "CompanionParameters",
@@ -38,12 +37,8 @@ __all__ = [
 
 #: Most cache marks that a request may have.
 MAX_MARKS = 4
-_LEGAL: dict[str, re.Pattern[str]] = {
-    "openai_chat": re.compile(r".{1,40}", re.DOTALL),
-    "openai_responses": re.compile(r".{1,64}", re.DOTALL),
-    "anthropic_messages": re.compile(r"[a-zA-Z0-9_-]{1,64}"),
-    "alphanumeric_9": re.compile(r"[a-zA-Z0-9]{9}"),
-}
+#: Ids of targets that want exactly nine letters or digits.
+_NINE = re.compile(r"[a-zA-Z0-9]{9}")
 _ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -135,7 +130,7 @@ def reasoning_as_text(
     body: ObjectText, parameters: TextParameters, scope: RewriteScope
 ) -> Sequence[str]:
     """Put the planner's visible reasoning into assistant text, at its place."""
-    view = view_of(body, scope.wire_format)
+    view = format_of(scope.wire_format).view(body)
     found = [part for part in _planners(view, parameters, scope) if part.text.strip()]
     texts, cut = _newest([part.text for part in found], parameters.max_chars)
     changes = [f"left out the oldest {cut} characters of reasoning"] if cut else []
@@ -158,7 +153,7 @@ def drop_opaque_reasoning(
     body: ObjectText, parameters: DropParameters, scope: RewriteScope
 ) -> Sequence[str]:
     """Remove the planner's reasoning."""
-    view = view_of(body, scope.wire_format)
+    view = format_of(scope.wire_format).view(body)
     gone: list[str] = []
     for part in reversed(_planners(view, parameters, scope)):
         gone[:0] = part.remove()
@@ -173,7 +168,7 @@ def drop_reasoning_companions(
     """Remove what refers to reasoning that is gone, and continuations that lead nowhere."""
     changes: list[str] = []
     if parameters.applies(scope):
-        changes += view_of(body, scope.wire_format).drop_companions()
+        changes += format_of(scope.wire_format).view(body).drop_companions()
     if parameters.drop_continuation:
         keys = format_of(scope.wire_format).continuation(body)
         changes += [f"removed {key}" for key in keys if body.delete(key)]
@@ -186,13 +181,14 @@ def remap_tool_ids(
     """Replace every id that the target refuses by a hash of it, in calls and in results."""
     if not parameters.applies(scope):
         return ()
-    style = scope.wire_format if parameters.style == "format" else parameters.style
+    wire_format = format_of(scope.wire_format)
+    legal = wire_format.legal_id if parameters.style == "format" else _NINE
     renamed = set()
-    for holder, key in view_of(body, scope.wire_format).id_fields():
+    for holder, key in wire_format.view(body).id_fields():
         old = holder.text(key)
-        if old is not None and not _LEGAL[style].fullmatch(old):
+        if old is not None and not legal.fullmatch(old):
             renamed.add(old)
-            holder.set(key, encode(_hashed(old, style)))
+            holder.set(key, encode(_hashed(old, parameters.style)))
     return [f"renamed {len(renamed)} tool ids"] if renamed else []
 
 
@@ -207,7 +203,7 @@ def repair_tool_pairs(
     if not parameters.applies(scope):
         return ()
     changes: list[str] = []
-    for turn in reversed(view_of(body, scope.wire_format).tool_turns()):
+    for turn in reversed(format_of(scope.wire_format).view(body).tool_turns()):
         strays, missing = turn.faults()
         turn.mend(strays, missing, fixed_text("lost_result"))
         changes[:0] = [
@@ -221,7 +217,7 @@ def drop_empty_content(
     body: ObjectText, parameters: WhenParameters, scope: RewriteScope
 ) -> Sequence[str]:
     """Remove texts and messages that say nothing; give empty results a text."""
-    view = view_of(body, scope.wire_format)
+    view = format_of(scope.wire_format).view(body)
     items = view.items
     if items is None or not parameters.applies(scope):
         return ()
@@ -248,7 +244,7 @@ def limit_cache_marks(
     marked: list[tuple[str, ObjectText]] = []
     # A mark on the request itself takes a place too.
     room = MAX_MARKS - _is_marked(body)
-    for place, block in view_of(body, scope.wire_format).cache_marks():
+    for place, block in format_of(scope.wire_format).view(body).cache_marks():
         if not _is_marked(block):
             continue
         if block.text("type") == "text" and not (block.text("text") or "").strip():

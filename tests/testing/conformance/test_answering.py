@@ -6,10 +6,10 @@ import inspect
 
 import pytest
 
-from switchyard_core import WIRE_FORMATS
 from switchyard_core.testing import AnsweringConformance
 from switchyard_core.testing.conformance import answering
 from switchyard_core.testing.conformance.router import RouteSuite
+from switchyard_core.wire import WIRE_FORMATS
 from tests.testing.conformance import wrong_answers as wrong
 from tests.testing.conformance.wrong_routers import RightSuite as SendingSuite
 

@@ -6,8 +6,9 @@ import inspect
 
 import pytest
 
-from switchyard_core import WIRE_FORMATS, MutationPack, PluginError, hookimpl
+from switchyard_core import MutationPack, PluginError, hookimpl
 from switchyard_core.testing import Call, MutationPackConformance, call
+from switchyard_core.wire import WIRE_FORMATS
 
 RIGHT = '[[rules]]\nlabel = "file_edit"\nmatch = ["write"]\n'
 EDIT = {"file_edit": (call("write", path="a.py"),)}

@@ -7,7 +7,8 @@ import inspect
 
 import pytest
 
-from switchyard_core import MemoryPlanStore, PlanCapacityError
+from switchyard_core.errors import PlanCapacityError
+from switchyard_core.stores import MemoryPlanStore
 from switchyard_core.testing import PlanStoreConformance
 
 

@@ -9,8 +9,9 @@ import time
 import pytest
 from pydantic import BaseModel
 
-from switchyard_core import WIRE_FORMATS, PluginError, RewriteType, hookimpl
+from switchyard_core import PluginError, RewriteType, hookimpl
 from switchyard_core.testing import RewriteConformance
+from switchyard_core.wire import WIRE_FORMATS
 
 
 def right(body, _parameters, _scope):
@@ -80,7 +81,7 @@ def suite(function, parameters=None):
                 RewriteType(
                     name="mine",
                     order=1,
-                    functions=dict.fromkeys(WIRE_FORMATS, function),
+                    function=function,
                     summary="x",
                     parameters=parameters,
                 )

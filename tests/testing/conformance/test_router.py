@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from switchyard_core import WIRE_FORMATS, AskError, Failure, ModelReply, PluginError, RefusedError
+from switchyard_core import Failure, PluginError, RefusedError
+from switchyard_core.answering import AskError, ModelReply
 from switchyard_core.testing import RouterConformance
 from switchyard_core.testing.conformance import router, watching
+from switchyard_core.wire import WIRE_FORMATS
 from tests.testing.conformance import wrong_routers as wrong
 
 pytest_plugins = ["pytester"]

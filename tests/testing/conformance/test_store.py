@@ -7,7 +7,8 @@ import inspect
 
 import pytest
 
-from switchyard_core import LatchCapacityError, MemoryLatchStore
+from switchyard_core.errors import LatchCapacityError
+from switchyard_core.stores import MemoryLatchStore
 from switchyard_core.testing import LatchStoreConformance
 
 

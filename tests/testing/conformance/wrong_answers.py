@@ -11,24 +11,26 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from switchyard_core import (
-    Announced,
-    AskError,
     Decision,
-    Extension,
-    Finished,
-    ModelCall,
-    ModelReply,
     Options,
     Reason,
     RefusedError,
     RouteType,
+    TargetName,
+    Transcript,
+    hookimpl,
+)
+from switchyard_core.answering import (
+    Announced,
+    AskError,
+    Extension,
+    Finished,
+    ModelCall,
+    ModelReply,
     SectionFinished,
     SectionStarted,
-    TargetName,
     TextDelta,
-    Transcript,
     Usage,
-    hookimpl,
 )
 from switchyard_core.testing import AnsweringConformance
 

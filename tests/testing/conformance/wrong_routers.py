@@ -111,12 +111,11 @@ def plugin(decide: Callable[..., Any], options: type[BaseModel] = Two) -> object
 
         @hookimpl
         def switchyard_rewrites(self):
-            formats = ("openai_chat", "openai_responses", "anthropic_messages")
             return [
                 RewriteType(
                     name=each.__name__,
                     order=1100,
-                    functions=dict.fromkeys(formats, each),
+                    function=each,
                     summary="wrong",
                 )
                 for each in REWRITES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from switchyard_core import (
+from switchyard_core.answering import (
     Announced,
     Extension,
     Finished,
@@ -15,7 +15,7 @@ from switchyard_core import (
     TextDelta,
     Usage,
 )
-from switchyard_core.wire.answer.sections import Closed, More, Opened, Sections
+from switchyard_core.wire.answers import Closed, More, Opened, Sections
 from tests.support.cases import each_of
 
 PLAN = SectionStarted(kind="plan")

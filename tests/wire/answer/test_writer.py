@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switchyard_core import (
-    WIRE_FORMATS,
+from switchyard_core.answering import (
     Announced,
     Extension,
     Finished,
@@ -24,7 +23,9 @@ from switchyard_core import (
     Usage,
 )
 from switchyard_core.testing import assert_valid_for
-from switchyard_core.wire.answer import answer_id, answer_writer, comment
+from switchyard_core.wire import WIRE_FORMATS, format_of
+from switchyard_core.wire.answers import answer_id, answer_writer
+from switchyard_core.wire.sse import comment
 
 each_format = pytest.mark.parametrize("wire_format", WIRE_FORMATS)
 
@@ -49,9 +50,9 @@ TEXTS = ["1. search ✓\n2. answer\n\n", "Found it.\n\n"]
 
 
 def writer(wire_format, **settings):
-    made = answer_id(wire_format, lambda prefix: f"{prefix}_0123")
+    made = answer_id(format_of(wire_format), lambda prefix: f"{prefix}_0123")
     known = {"model": "team/shop", "answer_id": made, "created_s": 1_700_000_000}
-    return answer_writer(wire_format, **(known | settings))
+    return answer_writer(format_of(wire_format), **(known | settings))
 
 
 def streamed(wire_format, events, **settings) -> bytes:
@@ -315,7 +316,7 @@ def test_events_out_of_order_are_refused_whole_and_streamed(wire_format):
     ],
 )
 def test_id_is_formed_as_clients_know_it(wire_format, made):
-    assert answer_id(wire_format, lambda prefix: f"{prefix}_ab_c") == made
+    assert answer_id(format_of(wire_format), lambda prefix: f"{prefix}_ab_c") == made
 
 
 SECTIONS = st.lists(st.lists(st.text(max_size=6), max_size=4), max_size=3)

@@ -80,11 +80,10 @@ def apply_rewrites(
     reports = []
     for rewrite in order_rewrites(rewrites, types):
         kind = types[rewrite.name]
-        function = kind.functions.get(wire_format)
         if kind.switchable and (switches or {}).get(rewrite.name) is False:
             reports.append(RewriteReport(name=rewrite.name, skipped="switched off by the target"))
             continue
-        if function is None:
+        if kind.wire_formats is not None and wire_format not in kind.wire_formats:
             reports.append(RewriteReport(name=rewrite.name, skipped=f"not for {wire_format}"))
             continue
         try:
@@ -96,7 +95,7 @@ def apply_rewrites(
         except ValidationError as error:
             raise fault(rewrite.name, f"was given wrong parameters: {error}") from error
         try:
-            changes = tuple(function(body, parameters, scope))
+            changes = tuple(kind.function(body, parameters, scope))
         except JsonTextError as error:
             message = f"the body cannot be rewritten: {error.message}"
             raise BodyError(message=message, code="invalid_json") from None

@@ -1,4 +1,4 @@
-"""The fixed texts of the rewrites, read from ``texts.toml``."""
+"""The fixed texts that are put into bodies, read from ``texts.toml``."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from importlib.resources import files
 
 import tomli
 
-__all__ = ["text"]
+__all__ = ["fixed_text"]
 
 
-def text(name: str) -> str:
+def fixed_text(name: str) -> str:
     """Return one of the texts."""
     return _texts()[name]
 

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switchyard_core import WIRE_FORMATS
-from switchyard_core.server.tokens import EDGE_BYTES, WHOLE_BYTES, AnswerTrace, Tokens
+from switchyard_core.answering import ModelUsage
+from switchyard_core.wire import WIRE_FORMATS, format_of
+from switchyard_core.wire.passing import EDGE_BYTES, WHOLE_BYTES, AnswerTrace
 
 WHOLE = {"content-type": "application/json; charset=utf-8"}
 STREAM = {"content-type": "text/event-stream"}
@@ -30,7 +31,7 @@ USAGE = {
         "output_tokens": 20,
     },
 }
-EXPECTED = Tokens(input=100, cached=70, output=20)
+EXPECTED = ModelUsage(input_tokens=100, cached_tokens=70, output_tokens=20)
 
 
 def event(name, data):
@@ -66,7 +67,7 @@ def stream(wire_format, filler=b""):
 
 
 def traced(wire_format, headers, data, size=100):
-    trace = AnswerTrace(wire_format, headers)
+    trace = AnswerTrace(format_of(wire_format), headers)
     for start in range(0, len(data), size):
         trace.note(data[start : start + size])
     return trace
@@ -124,15 +125,15 @@ def test_answer_that_does_not_say_counts_nothing(headers, data):
 
 @given(st.sampled_from(WIRE_FORMATS), st.sampled_from([WHOLE, STREAM]), st.lists(st.binary()))
 def test_any_bytes_are_read_without_an_error(wire_format, headers, chunks):
-    trace = AnswerTrace(wire_format, headers)
+    trace = AnswerTrace(format_of(wire_format), headers)
     for chunk in chunks:
         trace.note(chunk)
-    assert trace.tokens() is None or trace.tokens().input >= 0
+    assert trace.tokens() is None or trace.tokens().input_tokens >= 0
     assert trace.broken_stream in (True, False)
 
 
 def test_no_more_than_the_edges_of_a_stream_is_kept():
-    trace = AnswerTrace("openai_chat", STREAM)
+    trace = AnswerTrace(format_of("openai_chat"), STREAM)
     for _ in range(1000):
         trace.note(b"x" * 1000)
     assert sum(map(len, trace._end)) < EDGE_BYTES + 1000

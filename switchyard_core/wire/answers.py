@@ -1,0 +1,439 @@
+"""Writing an answer in a caller's wire format: its parts one after another, as a stream or whole.
+
+Routers that answer on their own and the scripted provider write through the same writers.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from switchyard_core.answering import (
+    Announced,
+    AnswerEvent,
+    Extension,
+    Finished,
+    ModelUsage,
+    Progress,
+    SectionFinished,
+    SectionStarted,
+    TextDelta,
+    Usage,
+)
+from switchyard_core.jsonio.tree import encode, loads
+from switchyard_core.wire.sse import Event, sse
+
+if TYPE_CHECKING:
+    from switchyard_core.wire.format import Format
+
+__all__ = [
+    "AnswerPart",
+    "AnswerWriter",
+    "Closed",
+    "Frame",
+    "More",
+    "Opened",
+    "PartWriter",
+    "Piece",
+    "Sections",
+    "answer_id",
+    "answer_writer",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frame:
+    """What is known of an answer before its first part.
+
+    Args:
+        model: Model id that the answer names.
+        id: Id of the answer, with the prefix of its wire format.
+        created_s: Seconds since the epoch.
+        include_usage: Whether a Chat stream states the usage.
+        request: Body of the request, for an answer that looks in all as its provider writes it:
+            settings repeated, every count. ``None`` leaves out what a router cannot know.
+        stop: Why it ends; see :attr:`PartWriter.stop_words`.
+        reasoning_tokens: How many tokens of the output were reasoning.
+        only_calls: Whether the answer will be tool calls without a text.
+    """
+
+    model: str
+    id: str
+    created_s: int
+    include_usage: bool = False
+    request: Mapping[str, Any] | None = None
+    stop: str = "stop"
+    reasoning_tokens: int = 0
+    only_calls: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerPart:
+    """One part of an answer; its text comes in pieces.
+
+    Args:
+        kind: ``call`` is a tool call: its text is the JSON of the arguments, or the free text
+            of a ``custom`` one.
+        id: Id of a call.
+        name: Tool of a call.
+        namespace: Namespace of the tool, ``""`` without one.
+        custom: Whether a call takes free text.
+        opaque: Opaque form of reasoning, ``""`` without one.
+    """
+
+    kind: Literal["text", "reasoning", "call"]
+    id: str = ""
+    name: str = ""
+    namespace: str = ""
+    custom: bool = False
+    opaque: str = ""
+
+
+class PartWriter(ABC):
+    """Writes one answer: ``begin``; ``open``, ``more`` and ``close`` for each part; ``end``.
+
+    For a whole body their events are ignored, and ``whole`` comes in place of ``end``: both
+    have the same content.
+
+    Args:
+        frame: What is known before.
+    """
+
+    #: What an answer's id begins with, and a tool call's.
+    id_prefix: ClassVar[str]
+    call_prefix: ClassVar[str] = "call_"
+    #: Whether tools can take free text.
+    has_custom_calls: ClassVar[bool] = False
+    #: Words for the reasons to stop: ``stop``, ``calls``, ``length``, ``filter``; others stay.
+    stop_words: ClassVar[Mapping[str, str]]
+
+    def __init__(self, frame: Frame) -> None:
+        self.frame = frame
+        #: The parts so far, and their texts; the last one may be open.
+        self.parts: list[AnswerPart] = []
+        self.texts: list[str] = []
+
+    @classmethod
+    @abstractmethod
+    def id_of(cls, key: str) -> str:
+        """Return the id of a provider's answer that follows from 64 hex digits."""
+
+    @property
+    def wants_opaque(self) -> bool:
+        """Whether reasoning always has an opaque form, given or not."""
+        return False
+
+    @abstractmethod
+    def begin(self, usage: ModelUsage) -> Iterable[Event]:
+        """Return the first events of a stream; ``usage`` is what is known of it by then."""
+
+    def open(self, part: AnswerPart) -> Iterable[Event]:
+        """Begin a part."""
+        self.parts.append(part)
+        self.texts.append("")
+        return self._opened(len(self.parts) - 1, part)
+
+    def more(self, text: str) -> Iterable[Event]:
+        """Add text to the part that is open."""
+        self.texts[-1] += text
+        return self._more(len(self.parts) - 1, self.parts[-1], text)
+
+    def close(self) -> Iterable[Event]:
+        """End the part that is open."""
+        return self._closed(len(self.parts) - 1, self.parts[-1], self.texts[-1])
+
+    @abstractmethod
+    def end(self, usage: ModelUsage, extension: Mapping[str, Any]) -> Iterable[Event]:
+        """Return the last events of a stream.
+
+        Args:
+            usage: Tokens that it took.
+            extension: Further members of the last object.
+        """
+
+    @abstractmethod
+    def whole(self, usage: ModelUsage, extension: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the whole body; takes what :meth:`end` takes."""
+
+    def arguments(self, text: str) -> str:
+        """Return the arguments of a call as this wire format can carry them."""
+        return text
+
+    @property
+    def stop_word(self) -> str:
+        """Why the answer ends, in the words of this wire format."""
+        return self.stop_words.get(self.frame.stop, self.frame.stop)
+
+    @abstractmethod
+    def _opened(self, index: int, part: AnswerPart) -> Iterable[Event]: ...
+
+    @abstractmethod
+    def _more(self, index: int, part: AnswerPart, text: str) -> Iterable[Event]: ...
+
+    @abstractmethod
+    def _closed(self, index: int, part: AnswerPart, text: str) -> Iterable[Event]: ...
+
+
+# --- the events of a router --------------------------------------------------------------
+
+#: What ends the text of every section: helpers of the SDKs join sections without a separator.
+_END = "\n\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A section begins to be written.
+
+    Args:
+        index: Its number among the written sections, from 0.
+    """
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class More:
+    """More text of a section.
+
+    Args:
+        index: Number of the section.
+        delta: The text, never empty.
+    """
+
+    index: int
+    delta: str
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """A section is complete.
+
+    Args:
+        index: Number of the section.
+        text: All of its text, with the blank line at its end.
+    """
+
+    index: int
+    text: str
+
+
+Piece = Opened | More | Closed
+
+
+class Sections:
+    """Follows the events of one answer.
+
+    Whitespace at the end of what a section said so far is held back, so that its text ends with
+    exactly one blank line whatever the router wrote. A section begins to be written with its
+    first visible character; one without any is not written at all, because providers refuse
+    empty parts when the answer comes back as history.
+
+    Attributes:
+        texts: Texts of the complete sections.
+        usage: Sum of the usage so far.
+        extension: Data of the last ``Extension``, ``None`` without one.
+        status: Status of :class:`~switchyard_core.answering.Finished`, ``None`` before it.
+    """
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.usage = ModelUsage()
+        self.extension: Any = None
+        self.status: str | None = None
+        self._open: str | None = None
+        self._said: list[str] = []
+        self._held = ""
+
+    def take(self, event: AnswerEvent) -> tuple[Piece, ...]:
+        """Return what an event writes.
+
+        Raises:
+            ValueError: The event is none, or may not stand here; the message says why.
+        """
+        if self.status is not None:
+            msg = f"`{type(event).__name__}` after `Finished`, which is the last event of an answer"
+            raise ValueError(msg)
+        match event:
+            case SectionStarted():
+                self._start(event)
+            case TextDelta():
+                return self._more(event)
+            case SectionFinished():
+                return self._close()
+            case Extension():
+                self.extension = _plain(event.data)
+            case Usage():
+                self.usage += event.usage
+            case Finished():
+                self._finish(event)
+            case Announced() | Progress():
+                pass
+            case _:
+                msg = f"`{type(event).__name__}` is no event of an answer; see `AnswerEvent`"
+                raise ValueError(msg)
+        return ()
+
+    def _start(self, event: SectionStarted) -> None:
+        if self._open is not None:
+            msg = (
+                f"the section `{event.kind}` starts while the section `{self._open}` is open: "
+                "yield `SectionFinished` first"
+            )
+            raise ValueError(msg)
+        self._open, self._said, self._held = event.kind, [], ""
+
+    def _more(self, event: TextDelta) -> tuple[Piece, ...]:
+        if self._open is None:
+            msg = "`TextDelta` outside of a section: yield `SectionStarted` first"
+            raise ValueError(msg)
+        if not isinstance(event.delta, str):
+            msg = f"the delta of a `TextDelta` must be text, not {type(event.delta).__name__}"
+            raise ValueError(msg)  # noqa: TRY004  # one error for all that a router does wrong
+        text = self._held + event.delta
+        visible = text.rstrip()
+        self._held = text[len(visible) :]
+        if not visible:
+            return ()
+        index = len(self.texts)
+        opened = () if self._said else (Opened(index),)
+        self._said.append(visible)
+        return (*opened, More(index, visible))
+
+    def _close(self) -> tuple[Piece, ...]:
+        if self._open is None:
+            msg = "`SectionFinished` without a section: yield `SectionStarted` first"
+            raise ValueError(msg)
+        self._open = None
+        if not self._said:
+            return ()
+        index = len(self.texts)
+        self.texts.append("".join(self._said) + _END)
+        return More(index, _END), Closed(index, self.texts[index])
+
+    def _finish(self, event: Finished) -> None:
+        if self._open is not None:
+            msg = f"`Finished` while the section `{self._open}` is open: yield `SectionFinished`"
+            raise ValueError(msg)
+        self.status = event.status
+
+
+def _plain(data: Mapping[str, Any]) -> Any:
+    """Return data as it will be read, independent of what the router does with its own."""
+    try:
+        return loads(encode(dict(data)))
+    except (TypeError, ValueError, RecursionError) as error:
+        msg = f"the data of an `Extension` is no JSON object: {error}"
+        raise ValueError(msg) from None
+
+
+class AnswerWriter:
+    """Writes one answer of a router in one wire format: as a stream, or whole.
+
+    A stream is ``begin()``, then ``event()`` for each event of the router, then ``end()``; each
+    gives complete server-sent events, so that comments may come between any two. A whole body
+    is ``note()`` for each event, then ``whole()``. The same events give the same content.
+
+    The text of each section ends with exactly one blank line, whatever the router wrote, and a
+    section without a visible character is not written. Events out of order are ``ValueError``:
+    text outside of a section, a section in another one, anything after ``Finished``.
+    """
+
+    def __init__(self, writer: PartWriter, extension_key: str) -> None:
+        self._writer = writer
+        self._extension_key = extension_key
+        self._sections = Sections()
+
+    def begin(self) -> bytes:
+        """Return the first bytes of a stream; the tokens are not known yet."""
+        return _bytes(self._writer.begin(ModelUsage()))
+
+    def event(self, event: AnswerEvent) -> bytes:
+        """Return the bytes of one event in a stream, ``b""`` when it writes nothing.
+
+        Raises:
+            ValueError: The event may not come here.
+        """
+        return b"".join([_bytes(self._written(piece)) for piece in self._sections.take(event)])
+
+    def note(self, event: AnswerEvent) -> None:
+        """Take one event for the whole body.
+
+        Raises:
+            ValueError: The event may not come here.
+        """
+        for piece in self._sections.take(event):
+            self._written(piece)
+
+    def end(self) -> bytes:
+        """Return the last bytes of a stream.
+
+        Raises:
+            ValueError: There was no ``Finished``.
+        """
+        return _bytes(self._writer.end(self._sections.usage, self._finished()))
+
+    def whole(self) -> bytes:
+        """Return the whole body.
+
+        Raises:
+            ValueError: There was no ``Finished``.
+        """
+        return encode(self._writer.whole(self._sections.usage, self._finished()))
+
+    def _written(self, piece: Piece) -> Iterable[Event]:
+        match piece:
+            case Opened():
+                return self._writer.open(AnswerPart(kind="text"))
+            case More():
+                return self._writer.more(piece.delta)
+            case Closed():
+                return self._writer.close()
+
+    def _finished(self) -> dict[str, Any]:
+        """Return the extension as members of an object, once the answer is complete."""
+        if self._sections.status is None:
+            msg = "the answer is not finished: the last event of an answer is `Finished`"
+            raise ValueError(msg)
+        extension = self._sections.extension
+        return {} if extension is None else {self._extension_key: extension}
+
+
+def answer_writer(
+    wire_format: Format,
+    *,
+    model: str,
+    answer_id: str,
+    created_s: int,
+    extension_key: str = "switchyard",
+    include_usage: bool = False,
+) -> AnswerWriter:
+    """Return a writer for one answer of a router.
+
+    Args:
+        wire_format: The caller's.
+        model: Model id that the answer names: the route's, since several models may serve it.
+        answer_id: See :func:`answer_id`.
+        created_s: Whole seconds since the epoch.
+        extension_key: Key of the machine-readable part.
+        include_usage: Whether a Chat request has ``stream_options.include_usage``; the other
+            formats and whole bodies always state the usage.
+    """
+    frame = Frame(model=model, id=answer_id, created_s=created_s, include_usage=include_usage)
+    return AnswerWriter(wire_format.writer(frame), extension_key)
+
+
+def answer_id(wire_format: Format, new_id: Callable[[str], str]) -> str:
+    """Return a new id of an answer, formed as clients of the wire format know it.
+
+    Args:
+        wire_format: The caller's.
+        new_id: Makes ``<prefix>_<something>``, such as ``context.new_id``.
+    """
+    prefix = wire_format.writer.id_prefix
+    return prefix + new_id(prefix[:-1]).removeprefix(f"{prefix[:-1]}_")
+
+
+def _bytes(events: Iterable[Event]) -> bytes:
+    return b"".join([sse(event.data, event.name) for event in events])

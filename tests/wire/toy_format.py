@@ -1,0 +1,206 @@
+"""A fourth wire format, for the test that a folder and one line are enough."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
+
+from switchyard_core.answering import ModelReply, ModelUsage
+from switchyard_core.conversation import Conversation, Text, ToolCall, ToolResult
+from switchyard_core.jsonio.tree import ObjectText, encode
+from switchyard_core.wire.answers import PartWriter
+from switchyard_core.wire.format import Format
+from switchyard_core.wire.history import Turns
+from switchyard_core.wire.replies import count
+from switchyard_core.wire.sse import Event
+from switchyard_core.wire.view import (
+    PLANNER,
+    BlankPart,
+    BodyView,
+    MadeCall,
+    ReasoningPart,
+    ToolTurn,
+    blank,
+    join_text,
+)
+
+#: ``{"setup": "…", "talk": [{"by": "me" | "bot" | "tool", "say", "think", "no", "does"}]}``: a
+#: bot's ``does`` is the tool that it calls, ``no`` the call's id, which a tool repeats.
+_ROLES = {"me": "user", "bot": "assistant", "tool": "tool"}
+
+
+class _Thought(ReasoningPart):
+    def __init__(self, index: int, turn: ObjectText) -> None:
+        super().__init__(index, f"the thought of talk[{index}]", turn.text("think") or "")
+        self.turn = turn
+
+    def become(self, text: str) -> None:
+        self.turn.delete("think")
+        self.turn.set("say", encode(text + (self.turn.text("say") or "")))
+
+    def remove(self) -> Sequence[str]:
+        return [self.name] if self.turn.delete("think") else []
+
+
+class _Talk(ToolTurn):
+    def __init__(self, view: ToyView, calls: list[MadeCall], results: list[MadeCall]) -> None:
+        super().__init__(calls, results)
+        self.view = view
+
+    def mend(self, strays: Sequence[MadeCall], missing: Sequence[MadeCall], text: str) -> None:
+        for call in reversed(missing):
+            made = {"by": "tool", "no": next(iter(call.ids)), "say": text}
+            self.view.items.insert(call.index + 1, encode(made))
+        for stray in reversed(strays):
+            self.view.items.delete(stray.index)
+
+
+class ToyView(BodyView):
+    key = "talk"
+
+    def reasoning(self) -> list[ReasoningPart]:
+        found = ((n, turn) for n, turn in self.items.objects() if "think" in turn)
+        return [_Thought(n, turn) for n, turn in found if self.items.tagged(n, PLANNER)]
+
+    def drop_companions(self) -> list[str]:
+        return []
+
+    def id_fields(self) -> Iterator[tuple[ObjectText, str]]:
+        return ((turn, "no") for _, turn in self.items.objects() if "no" in turn)
+
+    def tool_turns(self) -> list[ToolTurn]:
+        made = [(n, t.text("by"), t.text("no")) for n, t in self.items.objects() if "no" in t]
+        turns = [(by, MadeCall(frozenset({no}), n, f"talk[{n}]")) for n, by, no in made]
+        calls = [call for by, call in turns if by == "bot"]
+        return [_Talk(self, calls, [result for by, result in turns if by == "tool"])]
+
+    def blanks(self, index: int) -> list[BlankPart]:
+        turn = self.items.object(index)
+        empty = turn.text("by") == "tool" and blank(turn, "say")
+        return [BlankPart(f"talk[{index}]", turn, "say")] if empty else []
+
+    def is_empty(self, index: int) -> bool:
+        turn = self.items.object(index)
+        return turn.text("by") == "bot" and blank(turn, "say") and "no" not in turn
+
+    def user_item(self, text: str) -> bytes:
+        return encode({"by": "me", "say": text})
+
+    def append_user_text(self, text: str) -> str:
+        if self.items.raw(len(self.items) - 1) == self.user_item(text):
+            return ""
+        self.items.append(self.user_item(text))
+        return "added a turn"
+
+    def add_instruction(self, text: str, *, append: bool) -> str:
+        return join_text(self.body, "setup", "talk", text, append=append)
+
+
+class ToyWriter(PartWriter):
+    id_prefix = "toy_"
+    stop_words: ClassVar = {"stop": "over", "calls": "doing"}
+
+    @classmethod
+    def id_of(cls, key):
+        return f"toy_{key[:8]}"
+
+    def begin(self, usage):
+        return [Event({"begin": self.frame.id})]
+
+    def end(self, usage, extension):
+        return [Event({"end": self.stop_word, "cost": self._cost(usage), **extension})]
+
+    def whole(self, usage, extension):
+        texts = zip(self.parts, self.texts, strict=True)
+        says = [{part.kind: text, "no": part.id} for part, text in texts]
+        head = {"id": self.frame.id, "says": says, "end": self.stop_word}
+        return {**head, "cost": self._cost(usage), **extension}
+
+    def _cost(self, usage):
+        return {"in": usage.input_tokens, "out": usage.output_tokens}
+
+    def _opened(self, index, part):
+        return []
+
+    def _more(self, index, part, text):
+        return [Event({part.kind: text})]
+
+    def _closed(self, index, part, text):
+        return []
+
+
+class Toy(Format):
+    name = "toy"
+    paths: ClassVar = {"create": "/talk"}
+    view = ToyView
+    writer = ToyWriter
+    history_key = "talk"
+    instructions_key = "setup"
+    roles: ClassVar = {"me": "user", "bot": "assistant"}
+    legal_id = re.compile(r"\w+")
+    effort = ("zeal",)
+    limit_key = "most"
+    sampling: ClassVar = {}
+    end_mark = re.compile(rb'"end"')
+    error_mark = re.compile(rb'"wrong"')
+
+    def read(self, fields):
+        turns = Turns()
+        for index, turn in enumerate(json.loads(self.history(fields))):
+            number = turns.start(_ROLES[turn["by"]], index)
+            path = f"$.talk[{index}]"
+            if turn["by"] == "tool":
+                turns.parts.append(ToolResult(call_id=turn["no"], path=path))
+                continue
+            turns.parts.append(Text(source=encode(turn.get("say", ""))))
+            if "does" in turn:
+                call = ToolCall(id=turn["no"], name=turn["does"], message=number, path=path)
+                turns.parts.append(call)
+        return Conversation(messages=turns.messages(), tools=self.offered_tools(fields))
+
+    def said(self, fields):
+        said = json.loads(self.history(fields))
+        role = {"me": "user"}
+        return [(role.get(turn["by"], turn["by"]), encode(turn.get("say"))) for turn in said]
+
+    def offered_tools(self, fields):
+        return tuple(fields.value("tools") or ())
+
+    def schema_fields(self, name, schema):
+        return {"shape": schema}
+
+    def tool(self, name, description, parameters):
+        return {"does": name}
+
+    def tool_choice(self, name):
+        return {"does": name}
+
+    def user_message_item(self, text, images=()):
+        return {"by": "me", "say": text}
+
+    def image(self, image):
+        return {"see": image.url}
+
+    def result_items(self, outputs):
+        return tuple({"by": "tool", "no": o.call.id, "say": o.text} for o in outputs)
+
+    def read_answer(self, tree, fields):
+        text = "".join(part.get("text", "") for part in tree["says"])
+        return ModelReply(text=text, stop=tree["end"], usage=self.usage(tree["cost"]))
+
+    def usage(self, told):
+        return ModelUsage(input_tokens=count(told, "in"), output_tokens=count(told, "out"))
+
+    def error_body(self, error, request_id):
+        return encode({"wrong": error.message})
+
+    def error_event(self, error, request_id, last):
+        return b"data: " + self.error_body(error, request_id) + b"\n\n"
+
+    def provider_error(self, status, message, request_id):
+        return {"wrong": message}
+
+    def provider_error_event(self, status, message, number):
+        return Event({"wrong": message})
