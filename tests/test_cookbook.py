@@ -21,7 +21,7 @@ _SECTION = re.compile(
     r"^## (?P<title>.+?)\n.*?```toml\n(?P<excerpt>.*?)```\n\n"
     r"Whole: \[(?P<name>\w+)\.toml\]\(cookbook/(?P=name)\.toml\), "
     r"\[(?P=name)\.test\.toml\]\(cookbook/(?P=name)\.test\.toml\)\.\n\n"
-    r"With `(?P<new>.+?)` in place of `(?P<old>.+?)`:\n\n```text\n(?P<said>.*?)```$",
+    r"With `(?P<new>.+?)` instead of `(?P<old>.+?)`:\n\n```text\n(?P<said>.*?)```$",
     re.MULTILINE | re.DOTALL,
 )
 

@@ -5,7 +5,8 @@ Marks in Markdown, right above a fenced block:
 - ``<!-- policy -->``       a ``toml`` block that is a whole policy: it has no finding
 - ``<!-- policy: broken -->``  a policy that shows a mistake: it has at least one error
 - ``<!-- not run -->``      a ``python`` block that needs what a test has not got
-- ``<!-- file: PATH -->``    a file of the tutorial, which tests/packaging/test_tutorial.py plays
+- ``<!-- file: PATH -->``, ``<!-- append: PATH -->``  a file of the tutorial, or its end, which
+  tests/packaging/test_tutorial.py plays
 
 A ``toml`` block with ``schema_version`` at its start is a policy, marked or not. Every
 ``python`` block runs, those of one page in order, in one namespace, on one event loop, with
@@ -78,7 +79,7 @@ def blocks(language: str) -> Iterator[Block]:
 
 
 def is_file(block: Block) -> bool:
-    return block.mark.startswith("file:")
+    return block.mark.startswith(("file:", "append:"))
 
 
 def examples() -> list[Block]:

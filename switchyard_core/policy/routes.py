@@ -195,7 +195,7 @@ def _check_ids(draft: Draft) -> None:
                     f"route id `{shown(model_id)}` is used twice",
                     location,
                     notes=(f"first used at {draft.document.where(first)}",),
-                    fix="give each route ids and aliases of its own",
+                    fix="give each route its own ids and aliases",
                 )
 
 

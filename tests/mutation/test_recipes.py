@@ -83,11 +83,11 @@ def test_every_recipe_is_a_whole_policy_with_the_first_ones_head() -> None:
 
     assert list(dict.fromkeys(titles)) == [
         "Extend a pack",
-        "Overrule one rule of a pack",
+        "Override one rule of a pack",
         "Switch shell reading off",
-        "Whatever is not known is an edit",
+        "Treat everything unknown as an edit",
         "Path classes",
         "Hand off on more than edits",
-        "Hand off on what cannot be seen, too",
+        "Hand off on unknown calls too",
         "JSONPath on the raw body",
     ]

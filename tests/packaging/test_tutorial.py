@@ -3,7 +3,8 @@
 Marks right above a fenced block:
 
 - ``<!-- file: PATH -->``      the block is written to a file
-- ``<!-- contains: PATH -->``  the block stands in a file
+- ``<!-- append: PATH -->``    the block is added to a file, after two empty lines
+- ``<!-- contains: PATH -->``  the block is part of a file
 - ``<!-- run -->``             the block is run by a shell and succeeds
 - ``<!-- run: exit N -->``     it ends with another code
 - ``<!-- output -->``          the lines of the block are printed by the last run, in their order
@@ -49,6 +50,9 @@ def test_tutorial_plays_to_its_end(authors: Environment, tmp_path: Path) -> None
             word, _, rest = block["mark"].partition(":")
             if word == "file":
                 (tmp_path / rest.strip()).write_text(block["text"], encoding="utf-8")
+            elif word == "append":
+                with (tmp_path / rest.strip()).open("a", encoding="utf-8") as file:
+                    file.write(f"\n\n{block['text']}")
             elif word == "contains":
                 assert block["text"] in (tmp_path / rest.strip()).read_text(encoding="utf-8")
             elif word == "run":
