@@ -29,6 +29,14 @@ MODULES: dict[str, tuple[str, ...] | None] = {
     "plugins": None,
     "policy": ("check_policy", "load_policy", "load_policy_text"),
     "replay": ("ReplayTransport",),
+    "scripted": (
+        "RecordedRequest",
+        "ScriptedProviderApp",
+        "ScriptedUpstream",
+        "check_script",
+        "load_script",
+    ),
+    "server": None,
     "stores": None,
     "upstream": None,
     "wire": (

@@ -1,8 +1,9 @@
 """switchyard: a declarative policy framework that routes the LLM traffic of coding agents.
 
 This module has what most plugins and hosts need. The modules ``answering``, ``conversation``,
-``errors``, ``jsonio``, ``patterns``, ``plugins``, ``policy``, ``replay``, ``stores``, ``upstream``
-and ``wire`` have the rest of what is public; everything else is free to move.
+``errors``, ``jsonio``, ``patterns``, ``plugins``, ``policy``, ``replay``, ``scripted``, ``server``,
+``stores``, ``upstream`` and ``wire`` have the rest of what is public; everything else is free to
+move. ``docs/reference.md`` lists all of it.
 """
 
 from switchyard_core.conversation import Conversation
