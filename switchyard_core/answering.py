@@ -58,7 +58,7 @@ _CUT = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSpec:
-    """A tool as a model is told of it, the same for every wire format.
+    """A tool as a model sees it, the same for every wire format.
 
     Args:
         name: ``[a-zA-Z0-9_-]``, up to 64 characters.
@@ -114,7 +114,7 @@ class ModelUsage:
     """Tokens of one call, 0 where the provider says nothing.
 
     Args:
-        input_tokens: All tokens of the input, those of a cache included, in every wire format.
+        input_tokens: All tokens of the input, cached ones included, in every wire format.
         output_tokens: Tokens of the reply, reasoning included.
         cached_tokens: How many of the input came from a cache.
     """
@@ -134,13 +134,7 @@ class ModelUsage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestedCall:
-    """A tool call that a reply asks for.
-
-    Args:
-        id: Id that the result has to name.
-        name: Tool name.
-        arguments: JSON text of the arguments.
-    """
+    """A tool call that a reply asks for; ``arguments`` is JSON text."""
 
     id: str
     name: str
@@ -212,12 +206,7 @@ class AskError(SwitchyardError):
 
 
 class WouldAsk(SwitchyardError):  # noqa: N818  # not a fault: an explanation ends here
-    """A router wants to ask a model where nothing may be sent: in an explanation.
-
-    Args:
-        target: Name of the target that would be asked.
-        call: What it would be asked.
-    """
+    """A router wants to ask a model where nothing may be sent: in an explanation."""
 
     def __init__(self, target: str, call: ModelCall) -> None:
         self.target = target
@@ -298,8 +287,7 @@ class Usage:
 class Finished:
     """The end of the answer, always the last event.
 
-    Args:
-        status: A word of the router; becomes ``x-switchyard-phase`` of a whole answer.
+    ``status`` is a word of the router; it becomes ``x-switchyard-phase`` of a whole answer.
     """
 
     status: str

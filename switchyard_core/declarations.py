@@ -78,10 +78,6 @@ class Reference:
     """Marks an option whose value names something else of the policy.
 
     The policy check resolves it and reports an unknown name with the nearest known one.
-
-    Args:
-        kind: ``target``, ``client``, ``route``, ``route_type``, ``rule_set``, ``latch_store``,
-            ``label``, ``tool``, ``plan_store`` or ``rewrite``.
     """
 
     kind: ReferenceKind
@@ -94,10 +90,10 @@ class Reference:
 
 
 class OptionError(ValueError):
-    """What a validator of an option raises to say where its text is wrong and what to do.
+    """A validator of an option raises it to say where its text is wrong and what to do.
 
-    The policy check reports it at the option, with line and column. A plain ``ValueError``
-    is reported too, at the beginning of the value and without a fix of its own.
+    The policy check reports it with line and column. A plain ``ValueError`` is reported at the
+    beginning of the value, without a fix.
 
     Args:
         message: What is wrong, one sentence, lower case, no final stop.
@@ -174,10 +170,9 @@ class Options(BaseModel):
 class LatchOptions(Options):
     """Base of the options of a route type whose router remembers sessions.
 
-    A route whose options inherit it gets a latch store, which holds what the effects ``Latch``,
-    ``UpdateRecord`` and ``Remember`` of its decisions say; the record of a session comes back as
-    ``context.session.record``. Any other route has no store: such an effect is dropped there, with
-    the warning ``no_latch_store``.
+    A route with such options gets a latch store for the effects ``Latch``, ``UpdateRecord`` and
+    ``Remember`` of its decisions; the record of a session comes back as ``context.session.record``.
+    On any other route such an effect is dropped, with the warning ``no_latch_store``.
     """
 
     latch_store: LatchStoreName = Field(
@@ -308,14 +303,14 @@ class RewriteScope:
 
 
 class RewriteFunction(Protocol):
-    """Changes one body in place and says what it changed.
+    """Changes one body in place and returns its changes.
 
-    The body is a lossless tree over the caller's bytes: whatever is not touched keeps its
-    very bytes. The function must be idempotent and must not read clock or randomness.
+    The body is a lossless tree over the caller's bytes: untouched parts keep their bytes. The
+    function must be idempotent and must not read clock or randomness.
     """
 
     def __call__(self, body: ObjectText, parameters: Any, scope: RewriteScope, /) -> Sequence[str]:
-        """Return one line per change, an empty sequence when nothing had to change."""
+        """Return one line per change, none when nothing had to change."""
         ...
 
 

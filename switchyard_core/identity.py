@@ -92,7 +92,7 @@ class Headers(Mapping[str, str]):
         return ", ".join(values) if values else None
 
     def flag(self, *names: str) -> bool | None:
-        """Return the first of some headers that says yes or no, ``None`` when none does."""
+        """Return the first of some headers that says yes or no, ``None`` without one."""
         for name in names:
             word = self._values.get(name, "").strip().lower()
             if word in _TRUE:
@@ -137,19 +137,14 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What a client's own turn metadata says about a request.
+    """A client's own turn metadata."""
 
-    Args:
-        metadata: The parsed Codex turn metadata, empty without it.
-        subagent: ``x-openai-subagent`` or the metadata's ``subagent_kind``, ``""`` without.
-    """
-
-    metadata: Mapping[str, Any]
-    subagent: str
+    metadata: Mapping[str, Any]  # the parsed Codex turn metadata, empty without it
+    subagent: str  # `x-openai-subagent` or the metadata's `subagent_kind`, `""` without
 
     @property
     def of_root(self) -> bool:
-        """Whether the request is upkeep of the root conversation, though marked a sub-agent's."""
+        """Whether the request is upkeep of the root, though marked as a sub-agent's."""
         return self.subagent in _MAINTENANCE
 
     @property
@@ -160,7 +155,7 @@ class Mark:
 
 
 def read_mark(headers: Headers) -> Mark:
-    """Return what the client's own metadata says; never fails on a broken one."""
+    """Return the client's own metadata; never fails on a broken one."""
     metadata: Any = {}
     text = headers.get(_CODEX_METADATA)
     if text and len(text) <= MAX_METADATA:
@@ -181,16 +176,9 @@ def read_identity(
     user_id: Callable[[], str | None] | None = None,
     extra: Sequence[tuple[str, Callable[[], str | None]]] = (),
 ) -> Identity | None:
-    """Return whom a request belongs to, ``None`` when it does not say.
+    """Return whom a request belongs to, or ``None`` and the place of an unusable id.
 
-    Args:
-        headers: The request's headers.
-        mark: What :func:`read_mark` found in them.
-        user_id: Reads ``metadata.user_id`` of a Messages body.
-        extra: The policy's own session sources, as pairs of name and reader.
-
-    Guarantees:
-        Pure. A sub-agent without an agent id, and an agent without a session, is nobody.
+    A sub-agent without an agent id, and an agent without a session, is nobody.
     """
     return _read(headers, mark, user_id, extra)[0]
 
@@ -206,15 +194,6 @@ def unfit_source(
 
     That is an id with other than ASCII characters, or one over 8192 of them. It makes the
     request nobody's, and its sender should hear which header it was.
-
-    Args:
-        headers: As for :func:`read_identity`.
-        mark: As there.
-        user_id: As there.
-        extra: As there.
-
-    Returns:
-        ``header:<name>`` or ``body:<path>``.
     """
     return _read(headers, mark, user_id, extra)[1]
 
@@ -248,7 +227,7 @@ def _session(
     user_id: Callable[[], str | None] | None,
     extra: Sequence[tuple[str, Callable[[], str | None]]],
 ) -> tuple[str | None, str]:
-    """Return the first id that is given and its place; both empty when there is none."""
+    """Return the first id that is given and its place; both empty without one."""
     for name in _SESSION_HEADERS:
         value = mark.metadata.get("session_id") if name == _CODEX_METADATA else headers.get(name)
         if not _blank(value):

@@ -53,16 +53,7 @@ MAX_RACES = 3
 
 
 class Decider:
-    """Decides for one policy; touches the latch stores and nothing else.
-
-    Args:
-        policy: A policy without errors.
-        registry: The plugins that it was checked with.
-        world: Randomness, time and ids, for routers.
-        ask: Asks a target on a router's account.
-        kept: The routes of the policy before, whose latch stores go on; see
-            :func:`build_runtimes`.
-    """
+    """Decides for one policy; touches the latch stores and nothing else."""
 
     def __init__(
         self,
@@ -85,12 +76,7 @@ class Decider:
         }
 
     def runtime_for(self, request: Request) -> RouteRuntime:
-        """Return the route that a request leads to, in whatever wire format it is.
-
-        Raises:
-            BodyError: The body cannot be read.
-            UnknownModelError: No route has the model id.
-        """
+        """Return the route that a request leads to, in whatever wire format."""
         name = self._by_model.get(request.model, self._policy.default_route)
         if name is None:
             raise self._unknown(request.model)
@@ -104,13 +90,7 @@ class Decider:
         return runtime
 
     async def routed(self, request: Request) -> Routed:
-        """Return a request with the route that serves it, checked.
-
-        Raises:
-            BodyError: The body cannot be read.
-            UnknownModelError: No route has the model id.
-            RefusedError: The route's targets speak another wire format.
-        """
+        """Return a request with its route, checked; a :class:`RequestError` refuses it."""
         return await apart(request, partial(self._routed, request))
 
     def _routed(self, request: Request) -> Routed:
@@ -174,11 +154,7 @@ class Decider:
         return settled
 
     async def again(self, routed: Routed, failed: Decision, failure: Failure) -> Decision | None:
-        """Return the router's next try after a failure, ``None`` when it has none.
-
-        Raises:
-            PluginError: The router broke its contract.
-        """
+        """Return the router's next try after a failure, ``None`` without one."""
         runtime, router = routed.runtime, routed.runtime.router
         if not isinstance(router, RetryingRouter):
             return None
@@ -213,7 +189,7 @@ class Decider:
         return ask
 
     def asking(self, routed: Routed, *, dry_run: bool, instead: Ask | None = None) -> RouterAsk:
-        """Return ``context.ask`` for one request; ``instead`` answers in place of a model."""
+        """Return ``context.ask`` for one request; ``instead`` replaces the models."""
         return RouterAsk(
             routed.runtime.route, routed.request, self._ask, dry_run=dry_run, instead=instead
         )
@@ -255,7 +231,7 @@ class Decider:
     def _complete(
         self, routed: Routed, decision: Decision, context: RouteContext, *, dry_run: bool
     ) -> Decision:
-        """Add what the target needs of every request, and how the decision came about."""
+        """Add the rewrites and warnings of the target, and the trace."""
         request, runtime = routed.request, routed.runtime
         rewrites, warnings = decision.rewrites, decision.warnings
         if runtime.answers:
@@ -278,7 +254,7 @@ class Decider:
         )
 
     def _rewrites(self, request: Request, decision: Decision) -> tuple[Rewrite, ...]:
-        """Return the router's rewrites, and what the target needs of every request."""
+        """Return the router's rewrites and those that the target needs."""
         target = self._policy.targets[decision.target]
         own = list(decision.rewrites)
         if request.endpoint == "create":
@@ -301,11 +277,7 @@ class Decider:
     async def _apply(
         self, runtime: RouteRuntime, decision: Decision, *, dry_run: bool
     ) -> Decision | None:
-        """Carry out a decision's effects; ``None`` when it must be taken again.
-
-        Raises:
-            LatchCapacityError: The store is full; nothing changed.
-        """
+        """Carry out a decision's effects; ``None`` when it must be taken again."""
         store = runtime.store
         if store is None:
             lost = runtime.lost_effects(decision.effects, dry_run=dry_run)
@@ -331,7 +303,7 @@ class Decider:
 
 
 async def apart(request: Request, work: Callable[[], T]) -> T:
-    """Do some work on a request; on a large one in a thread, so that other requests go on."""
+    """Run some work on a request, for a large one in a thread so that other requests proceed."""
     if not _is_large(request.body):
         return work()
     return await asyncio.to_thread(work)
@@ -342,10 +314,7 @@ def _is_large(body: bytes) -> bool:
 
 
 async def _read_ahead(routed: Routed) -> None:
-    """Read and label the history of a large request apart: a router reads it where it runs.
-
-    What is read is kept by the request, and what is labelled by the rules.
-    """
+    """Read and label the history of a large request in a thread, before the router reads it."""
     runtime, request = routed.runtime, routed.request
 
     def read() -> None:
@@ -359,7 +328,6 @@ async def _read_ahead(routed: Routed) -> None:
 
 
 def _must_be_asked(routed: Routed) -> None:
-    """Refuse a side call about a conversation that no single model serves."""
     if routed.request.endpoint != "create":
         raise RefusedError(
             message=f"the route `{routed.runtime.route.id}` answers by itself, with several "
@@ -374,11 +342,7 @@ def _rewrite(name: str, **parameters: Any) -> Rewrite:
 
 
 def _overflow(target: Target, request: Request) -> tuple[DecisionWarning, ...]:
-    """Return a warning for a request that is over the target's window.
-
-    Raises:
-        RefusedError: The target is to get no such request.
-    """
+    """Return a warning for a request over the target's window; refuse it if the target says so."""
     # A token count is how a client learns that a request is too large.
     if request.endpoint != "create" or target.context_window is None:
         return ()
@@ -402,7 +366,7 @@ def _warned(decision: Decision, code: str, detail: str) -> Decision:
 
 
 async def _remember(store: LatchStore, effect: Remember, decision: Decision) -> Decision:
-    """Keep a record, new or not; return the decision, with a warning when there is no room."""
+    """Keep a record, new or not; add a warning to the decision when there is no room."""
     if await store.update(effect.identity, effect.record):
         return decision
     try:
@@ -429,15 +393,9 @@ _FIELDS: tuple[tuple[str, type, str], ...] = (
 
 
 def _breach_of(decision: Any, rewrites: Mapping[str, object]) -> str:
-    """Return what is wrong with the types of a router's decision, ``""`` when nothing is.
+    """Return what is wrong with a router's decision, as the end of a sentence, or ``""``.
 
-    Args:
-        decision: What the router returned.
-        rewrites: The rewrites that installed plugins give, by name.
-
-    Returns:
-        The end of a sentence that begins with the router; never a value of the decision, but
-        for the name of an unknown rewrite.
+    The text holds no value of the decision except the name of an unknown rewrite.
     """
     # One function with loops in it: this runs on every request.
     if not isinstance(decision, Decision):
@@ -459,7 +417,7 @@ def _breach_of(decision: Any, rewrites: Mapping[str, object]) -> str:
 
 
 def _wrong_inside(decision: Decision) -> tuple[str, type, str] | None:
-    """Return the field that holds what it must not, ``None`` without one."""
+    """Return the field with a value of a wrong type, ``None`` without one."""
     reason, (_, _, of_reason, of_rewrites, of_warnings, of_effects, _) = decision.reason, _FIELDS
     if not isinstance(reason.facts, Mapping):
         return of_reason
@@ -494,7 +452,6 @@ _EFFECTS = (Latch, UpdateRecord, Remember, ReleaseAfterSuccess)
 def _trace_of(
     routed: Routed, context: RouteContext, decision: Decision, *, dry_run: bool
 ) -> dict[str, Any]:
-    """Return how a decision came about, as plain data."""
     identity, record = routed.identity, context.session.record
     route = routed.runtime.route
     trace: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""What an event of a router's answer must hold, so that it can be written at all."""
+"""What an event of a router's answer must hold so that it can be written."""
 
 from __future__ import annotations
 
@@ -31,14 +31,9 @@ _COUNTS = ("input_tokens", "output_tokens", "cached_tokens")
 
 
 def breach_of_event(event: object) -> str:
-    """Return what is wrong with an event of an answer, ``""`` when nothing is.
+    """Return what is wrong with an event, as the end of a sentence, or ``""``.
 
-    Args:
-        event: What a router yielded.
-
-    Returns:
-        The end of a sentence that begins with the router. Of what it said, only the name of a
-        fact is in it: the rest may be a user's.
+    The text quotes only the name of a fact: other values may come from a user.
     """
     check = next((check for kind, check in _CHECKS.items() if isinstance(event, kind)), None)
     if check is None:
@@ -96,7 +91,7 @@ def _finished(event: Finished) -> str:
 
 
 def _is_text(value: object) -> bool:
-    """Return whether a value is text that can be encoded; half a character cannot."""
+    """Return whether a value is text that can be encoded; a lone surrogate cannot."""
     return isinstance(value, str) and not any("\ud800" <= char <= "\udfff" for char in value)
 
 

@@ -58,12 +58,7 @@ def shipped_marks() -> tuple[HousekeepingMark, ...]:
 
 
 def housekeeping_mark(request: Request, own: Sequence[Housekeeping]) -> str:
-    """Return what marks a request as a side call, ``""`` for a turn of the conversation.
-
-    Args:
-        request: The request.
-        own: The policy's own conditions.
-    """
+    """Return what marks a request as a side call, ``""`` for a turn of the conversation."""
     if request.endpoint != "create":
         return request.endpoint
     for mark in shipped_marks():

@@ -41,37 +41,23 @@ Kept = tuple[Route, LatchStore | None, PlanStore | None]
 
 @dataclass(slots=True, kw_only=True)
 class RouteRuntime:
-    """What serves one route.
-
-    Args:
-        route: The route.
-        router: Instance of its route type's router.
-        rules: Its mutation rules, compiled.
-        store: Its latch store, ``None`` when its options are no :class:`.LatchOptions`.
-        targets: All targets of the policy, as routers see them.
-        sessions: Reads identities.
-        plans: Its plan store, ``None`` when its options name none.
-        tools: The tools that it lists.
-        tool_calls: Calls of tools so far, by tool (``""`` for unknown ones) and ``ok`` or the
-            error's word.
-        without_identity: Requests so far that a latching route could not attribute.
-        told_missing: Whether the log says that requests come without a session id.
-        told_unfit: Whether the log says that they come with one that cannot be used.
-        told_lost: Whether the log says that effects need a latch store that it does not have.
-    """
+    """What serves one route."""
 
     route: Route
     router: Router
     rules: MutationRules
+    #: Its latch store, `None` when its options are no :class:`.LatchOptions`.
     store: LatchStore | None
-    targets: Mapping[str, TargetView]
+    targets: Mapping[str, TargetView]  # all targets of the policy
     sessions: SessionReader
     plans: PlanStore | None = None
     tools: Toolbox = field(default_factory=Toolbox)
+    #: Calls of tools so far, by tool (`""` for unknown ones) and `ok` or the error's word.
     tool_calls: Counter[tuple[str, str]] = field(default_factory=Counter)
     without_identity: int = 0
-    told_missing: bool = False
-    told_unfit: bool = False
+    told_missing: bool = False  # already logged: requests without a session id
+    told_unfit: bool = False  # already logged: unusable session ids
+    #: Whether the log says that effects need a latch store that it does not have.
     told_lost: bool = False
 
     @property
@@ -80,7 +66,7 @@ class RouteRuntime:
         return self.route.type.kind == "answers"
 
     def routed(self, request: Request, mark: str = "") -> Routed:
-        """Return a request as this route gets it; ``mark`` says of which side call it is one."""
+        """Return a request as this route gets it."""
         return Routed(
             request=request, runtime=self, identity=self.sessions.read(request), mark=mark
         )
@@ -93,7 +79,7 @@ class RouteRuntime:
         *,
         dry_run: bool = False,
     ) -> RouteContext:
-        """Return what the router is given for one request; ``dry_run`` neither counts nor logs."""
+        """Return the router's input for one request; ``dry_run`` neither counts nor logs."""
         request, identity, record = routed.request, routed.identity, None
         if self.store is not None:
             if identity is not None:
@@ -115,7 +101,7 @@ class RouteRuntime:
         )
 
     def unfit_identity(self, routed: Routed) -> tuple[DecisionWarning, ...]:
-        """Return a warning when a request lost its latch because its id cannot be one."""
+        """Return a warning for a request that is not latched because its id is unusable."""
         if routed.identity is not None or self.store is None:
             return ()
         place = self.sessions.unfit(routed.request)
@@ -130,9 +116,9 @@ class RouteRuntime:
     def lost_effects(
         self, effects: Iterable[Effect], *, dry_run: bool
     ) -> tuple[DecisionWarning, ...]:
-        """Return a warning for effects that need a latch store; only of a route without one.
+        """Return a warning for effects that need a latch store, on a route without one.
 
-        The log says it once per route, and not for a ``dry_run``.
+        The log reports it once per route, and not for a ``dry_run``.
         """
         # Without a store there is nothing to release, and a route of sub-agents may have one.
         needed = {type(e).__name__ for e in effects if not isinstance(e, ReleaseAfterSuccess)}
@@ -149,10 +135,7 @@ class RouteRuntime:
         return (DecisionWarning(code="no_latch_store", detail=detail),)
 
     def follow(self, before: RouteRuntime) -> None:
-        """Go on with the counters of the same route under the policy before.
-
-        What it shares of the stores gets the new limits.
-        """
+        """Continue the counters of the same route under the policy before; update store limits."""
         latches = self.store if self.store is before.store else None
         plans = self.plans if self.plans is before.plans else None
         _resize(self.route, latches, plans)
@@ -163,11 +146,11 @@ class RouteRuntime:
 
     @property
     def kept(self) -> Kept:
-        """What the same route may go on with after a reload."""
+        """What the same route may continue with after a reload."""
         return self.route, self.store, self.plans
 
     def _note_missing(self, routed: Routed) -> None:
-        """Count a request without identity; the log says once why there is none."""
+        """Count a request without identity; the log gives the reason once."""
         self.without_identity += 1
         unfit = self.unfit_identity(routed)
         if unfit:
@@ -185,30 +168,17 @@ class RouteRuntime:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Routed:
-    """A request whose route is known: found once, and passed on.
-
-    Args:
-        request: The request.
-        runtime: What serves it.
-        identity: Whom it belongs to, ``None`` when it does not say.
-        mark: What marks it as a client's side call, ``""`` when nothing does.
-    """
+    """A request with its route."""
 
     request: Request
     runtime: RouteRuntime
     identity: Identity | None
-    mark: str
+    mark: str  # the mark of a client's side call, or `""`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestFacts:
-    """As much of a request as could be read, for the log and the counters.
-
-    Args:
-        model: The model id that was asked for, ``""`` when there is none.
-        route: Name of the route that it leads to, ``""`` when it leads to none.
-        identity: Whom the request belongs to.
-    """
+    """As much of a request as could be read, for the log and the counters."""
 
     model: str = ""
     route: str = ""
@@ -216,11 +186,7 @@ class RequestFacts:
 
 
 class SessionReader:
-    """Reads the identity of a request, with a policy's own sources.
-
-    Args:
-        sources: ``header:<name>`` or ``body:<JSONPath>``, tried after the known headers.
-    """
+    """Reads the identity of a request; a policy's sources follow the known headers."""
 
     def __init__(self, sources: tuple[str, ...]) -> None:
         self._sources = tuple(_source(text) for text in sources)
@@ -232,7 +198,7 @@ class SessionReader:
         )
 
     def unfit(self, request: Request) -> str:
-        """Return where a request names itself by what cannot be an id, ``""`` if nowhere."""
+        """Return the place of an id that is unusable, ``""`` without one."""
         return unfit_source(
             request.headers, request.mark, user_id=request.user_id, extra=self._extra(request)
         )
@@ -262,17 +228,8 @@ def build_runtimes(
 ) -> dict[str, RouteRuntime]:
     """Return one runtime per route, by name.
 
-    Args:
-        policy: A policy without errors.
-        registry: What is installed.
-        kept: The runtimes of the policy before; a route of the same name and type with the
-            same latch or plan store goes on with it, and its limits become the new ones. A
-            capacity below what is kept evicts nobody: new ones are refused until enough slots
-            are free.
-        world: Its clock is for plan stores.
-
-    Raises:
-        PluginError: A router or a store does not keep its contract; no store was changed.
+    A route of the same name and type in ``kept`` with the same store continues with that store
+    under the new limits. A lower capacity evicts nobody; new sessions wait for free slots.
     """
     sessions = SessionReader(policy.identity_session)
 
@@ -324,17 +281,7 @@ def _router(route: Route, registry: PluginRegistry) -> Router:
 
 
 def _latch_store(route: Route, registry: PluginRegistry, kept: Kept | None) -> LatchStore | None:
-    """Return a route's latch store, ``None`` when its options are not :class:`.LatchOptions`.
-
-    Args:
-        route: The route.
-        registry: What is installed.
-        kept: Route and stores of the same name before a reload. Records belong to the router
-            that wrote them: another route type, or another store, begins with nothing.
-
-    Raises:
-        PluginError: The store does not keep its contract.
-    """
+    """Return a route's latch store, ``None`` when its options are not :class:`.LatchOptions`."""
     options = route.options
     if not isinstance(options, LatchOptions):
         return None
@@ -352,17 +299,7 @@ def _latch_store(route: Route, registry: PluginRegistry, kept: Kept | None) -> L
 def _plan_store(
     route: Route, registry: PluginRegistry, kept: Kept | None, clock: Callable[[], float]
 ) -> PlanStore | None:
-    """Return a route's plan store, ``None`` when its options name none.
-
-    Args:
-        route: The route.
-        registry: What is installed.
-        kept: As for :func:`_latch_store`.
-        clock: Seconds since the epoch.
-
-    Raises:
-        PluginError: The store cannot be made or does not keep its contract.
-    """
+    """Return a route's plan store, ``None`` when its options name none."""
     options = _plan_options(route)
     if options is None:
         return None
@@ -382,7 +319,7 @@ def _plan_store(
 
 
 def _resize(route: Route, latches: LatchStore | None, plans: PlanStore | None) -> None:
-    """Give the stores that a route goes on with the limits that its options have now."""
+    """Give shared stores the limits of the new options."""
     if latches is not None and isinstance(route.options, LatchOptions):
         latches.capacity = route.options.latch_capacity
     options = _plan_options(route)
@@ -391,7 +328,7 @@ def _resize(route: Route, latches: LatchStore | None, plans: PlanStore | None) -
 
 
 def _plan_options(route: Route) -> tuple[str, int, float] | None:
-    """Return name, capacity and time in seconds of a route's plan store, if it has one."""
+    """Return name, capacity and seconds to live of a route's plan store, if it has one."""
     options: Any = route.options
     name = getattr(options, "plan_store", None)
     capacity = getattr(options, "plan_capacity", None)

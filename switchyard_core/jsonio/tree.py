@@ -1,9 +1,8 @@
 """A lossless, lazy tree over JSON bytes.
 
-Rewrites must change one place of a body and keep the very bytes of all others: numbers such
-as ``1.10`` or 70-digit integers, nested duplicate keys, escapes, spacing, key order. So a
-body is never decoded and encoded again. It is cut one level deep, only where somebody looks,
-and put together from the caller's own bytes.
+Rewrites change one place of a body and keep the very bytes of all others: numbers such as ``1.10``
+or 70-digit integers, nested duplicate keys, escapes, spacing, key order. So a body is never decoded
+and encoded again, but cut one level deep where somebody looks, and put together from its own bytes.
 """
 
 from __future__ import annotations

@@ -37,18 +37,9 @@ _PIECE = 24
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MadeCall:
-    """A tool call with everything settled.
+    """A tool call with everything settled."""
 
-    Args:
-        id: 24 letters and digits without a prefix, or the id that the script gives.
-        fixed_id: Whether the script gives the id.
-        name: Tool name.
-        arguments: JSON text.
-        input: Text of a free-form call.
-        namespace: Namespace of the tool.
-    """
-
-    id: str
+    id: str  # 24 letters and digits without a prefix, or the id that the script gives
     fixed_id: bool
     name: str
     arguments: str
@@ -62,31 +53,19 @@ class MadeCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """One answer of the scripted provider.
+    """One answer of the scripted provider."""
 
-    Args:
-        key: Hex digits that make the ids of this answer; the same for the same request.
-        model: Model id, as asked.
-        created: Seconds since the epoch.
-        reasoning: Readable reasoning.
-        encrypted: Opaque reasoning.
-        text: Text.
-        calls: Tool calls.
-        stop: Why the answer ends, in the words of :data:`StopWord` or, if the script gives a
-            word that no format knows, that word.
-        usage: Tokens; those of a cache are input, reasoning is output.
-        reasoning_tokens: Part of the output.
-    """
-
-    key: str
+    key: str  # hex digits that make the ids of this answer; the same for the same request
     model: str
-    created: int
+    created: int  # seconds since the epoch
     reasoning: str
     encrypted: str
     text: str
     calls: tuple[MadeCall, ...]
+    #: Why the answer ends, in the words of :data:`StopWord` or, if the script gives a word that no
+    #: format knows, that word.
     stop: str
-    usage: ModelUsage
+    usage: ModelUsage  # tokens; those of a cache are input, reasoning is output
     reasoning_tokens: int
 
     def events(self, asked: Asked) -> Iterator[Event]:
@@ -153,7 +132,7 @@ class Answer:
 def make_answer(turn: Turn, asked: Asked, created: int) -> Answer:
     """Return a turn as the answer to a request.
 
-    Ids follow from the body alone, so that a request repeated gives the same answer.
+    Ids follow from the body alone: a repeated request gets the same answer.
     """
     key = hashlib.sha256(asked.raw).hexdigest()
     offered = asked.offered

@@ -32,11 +32,10 @@ _RESULT = "tool_result"
 
 
 class Turns:
-    """Collects parts into messages: a run of one role is one message.
+    """Collects parts into messages.
 
-    Runs of ``assistant`` items are one turn and runs of ``tool`` results are one message, so
-    that the wire formats give the same conversation; user and system messages stay as they
-    were sent.
+    Runs of ``assistant`` items are one turn and runs of ``tool`` results one message, so that the
+    wire formats give the same conversation; user and system messages stay as they were sent.
     """
 
     def __init__(self) -> None:
@@ -46,7 +45,7 @@ class Turns:
         self._role: Role | None = None
 
     def start(self, role: Role, item: int) -> int:
-        """Go on with a role at a wire item; return the index of the message it belongs to."""
+        """Continue with a role at a wire item; return the index of its message."""
         if role == self._role and role in ("assistant", "tool"):
             self._made[-1][2].append(item)
         else:
@@ -66,8 +65,8 @@ class Turns:
 def decode_items(raw: bytes, struct: type[T]) -> list[T | None]:
     """Decode an array of objects, each into the few fields that routing reads.
 
-    Fields of the struct are ``Any`` (small values) or ``Raw`` (not looked into). Items that are
-    not objects give ``None``: what the provider may understand is not refused here.
+    Fields of the struct are ``Any`` (small values) or ``Raw`` (not looked into). Items that are not
+    objects give ``None``: the provider decides about them.
     """
     try:
         items: list[T | None] = msgspec.json.decode(raw, type=list[struct])  # type: ignore[valid-type]
@@ -84,7 +83,7 @@ def decode_items(raw: bytes, struct: type[T]) -> list[T | None]:
 
 
 def decode_one(raw: bytes | msgspec.Raw, struct: type[T]) -> T | None:
-    """Decode one object the same way, ``None`` when it is not one."""
+    """Decode one object, ``None`` when it is not one."""
     found = decode_items(b"[" + bytes(raw) + b"]", struct)
     return found[0] if len(found) == 1 else None
 
@@ -101,10 +100,9 @@ def _from_tree(item: Any, struct: type[T]) -> T | None:
 
 
 def lacks_history(raw: bytes, conversation: Conversation) -> bool:
-    """Return whether a history, continued by id, is not all in the request.
+    """Return whether a history that continues by id is incomplete in the request.
 
-    That is so when it is plain text, holds nothing that the assistant made, or holds a result
-    whose call is missing.
+    It is when it is plain text, has no assistant message, or has a result without its call.
     """
     if raw[:1] != b"[" or all(m.role != "assistant" for m in conversation.messages):
         return True
@@ -120,11 +118,7 @@ def word(value: Any) -> str:
 
 
 def said_by_user(content: bytes | msgspec.Raw) -> UserMessage:
-    """Return a user message.
-
-    Args:
-        content: JSON of its content: a string, or an array of parts of any wire format.
-    """
+    """Return a user message, from the JSON of its content in any wire format."""
     texts: list[str] = []
     images: list[Image] = []
     left_out: list[str] = []
@@ -148,11 +142,7 @@ def only_results(content: bytes | msgspec.Raw) -> bool:
 
 
 def instruction_text(contents: Iterable[bytes | msgspec.Raw]) -> str:
-    """Return the texts of some instructions, joined by a blank line.
-
-    Args:
-        contents: JSON of each: a string, or an array of parts of any wire format.
-    """
+    """Return the texts of some instructions, joined by a blank line."""
     return _joined(
         word(part.get("text"))
         for content in contents
@@ -175,7 +165,7 @@ def _parts(content: bytes | msgspec.Raw) -> list[Mapping[str, Any]]:
 
 
 def _image(part: Mapping[str, Any]) -> Image | None:
-    """Return the image of a part, ``None`` when it holds none that can be passed on."""
+    """Return the image of a part, ``None`` when it has none that can be passed on."""
     kind = part.get("type")
     if kind == "image":
         source = part.get("source")

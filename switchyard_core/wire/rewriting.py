@@ -41,11 +41,7 @@ def _fault(name: str, what: str) -> PluginError:
 def order_rewrites(
     rewrites: Sequence[Rewrite], types: Mapping[str, RewriteType]
 ) -> tuple[Rewrite, ...]:
-    """Return rewrites in the order in which they run; equal orders keep their places.
-
-    Raises:
-        PluginError: A rewrite that no installed plugin declares.
-    """
+    """Return rewrites in the order in which they run; equal orders keep their places."""
     for rewrite in rewrites:
         if rewrite.name not in types:
             known = ", ".join(sorted(types))
@@ -62,19 +58,10 @@ def apply_rewrites(
     switches: Mapping[str, bool] | None = None,
     fault: Callable[[str, str], PluginError] = _fault,
 ) -> tuple[bytes, tuple[RewriteReport, ...]]:
-    """Run rewrites on a body and report what each changed.
+    """Run rewrites on a body, which changes; return its bytes and a report per rewrite.
 
-    Args:
-        body: A tree of its own (a copy); it is changed.
-        rewrites: In any order.
-        types: Every known rewrite, by name.
-        wire_format: Wire format of the body.
-        switches: The target's ``rewrites`` table; ``False`` switches one off.
-        fault: Makes the error for a rewrite's name and what it did, naming who gives it.
-
-    Raises:
-        BodyError: An object in the body is too large to be cut.
-        PluginError: An unknown rewrite, wrong parameters, or a rewrite that raised.
+    ``switches`` is the target's ``rewrites`` table. ``fault`` makes the error for a rewrite that
+    fails.
     """
     scope = RewriteScope(wire_format=wire_format)
     reports = []

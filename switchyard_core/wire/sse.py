@@ -17,38 +17,21 @@ _LINE_ENDS = (("\x85", b"\\u0085"), ("\u2028", b"\\u2028"), ("\u2029", b"\\u2029
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One server-sent event, not encoded yet.
+    """One server-sent event, not encoded yet."""
 
-    Args:
-        data: What it carries: an object, or a word such as ``[DONE]``.
-        name: Its name, ``""`` for none.
-    """
-
-    data: Mapping[str, Any] | str
+    data: Mapping[str, Any] | str  # an object, or a word such as `[DONE]`
     name: str = ""
 
 
 def sse(data: Mapping[str, Any] | str, name: str = "") -> bytes:
-    """Return one event.
-
-    Args:
-        data: What it carries.
-        name: Its name, ``""`` for none.
-    """
+    """Return one event."""
     head = f"event: {name}\n".encode() if name else b""
     line = data.encode() if isinstance(data, str) else _line(data)
     return head + b"data: " + line + b"\n\n"
 
 
 def comment(data: Mapping[str, Any] | None) -> bytes:
-    """Return a comment of a stream, which the official SDKs and every conforming client ignore.
-
-    Args:
-        data: What to say, as one line of JSON; ``None`` gives a sign of life.
-
-    Raises:
-        ValueError: The data is not JSON.
-    """
+    """Return a comment of a stream, JSON or a ping; every conforming client ignores it."""
     if data is None:
         return b": ping\n\n"
     try:

@@ -1,7 +1,7 @@
-"""A body that can be patched: what the rewrites see of it, the same for every wire format.
+"""A body that can be patched: what rewrites see, the same for every wire format.
 
-A view works on the raw items of the lossless tree, so that whatever nobody touches stays byte
-for byte. Each wire format has one; each rewrite is written once, on it.
+A view works on the raw items of the lossless tree, so that untouched parts keep their bytes. Each
+wire format has one view; each rewrite is written once, on it.
 """
 
 from __future__ import annotations
@@ -38,17 +38,11 @@ _TEXT_TYPES = frozenset({"text", "input_text", "output_text"})
 
 @dataclass(slots=True, eq=False)
 class ReasoningPart(ABC):
-    """Reasoning of one turn, or a piece of it that can be removed alone.
-
-    Args:
-        item: Index of its wire item.
-        name: What a report calls it, with its place.
-        text: What of it can be read, ``""`` for an opaque one.
-    """
+    """Reasoning of one turn, or a piece of it that can be removed alone."""
 
     item: int
-    name: str
-    text: str
+    name: str  # for reports, with its place
+    text: str  # its readable part
 
     @abstractmethod
     def become(self, text: str) -> None:
@@ -56,27 +50,20 @@ class ReasoningPart(ABC):
 
     @abstractmethod
     def remove(self) -> Sequence[str]:
-        """Remove it; return the names of what went, none where nothing was there."""
+        """Remove it; return the names of what went."""
 
 
 @dataclass(slots=True, eq=False)
 class BlankPart:
-    """A blank text, or a result without a text, that a provider refuses.
+    """A blank text, or a result without a text, which a provider refuses."""
 
-    Args:
-        place: Where it is, such as ``messages[2].content[0]``.
-        remove: Removes it; ``None`` for a result, which must stay.
-        holder: What holds it.
-        key: Its key in there.
-    """
-
-    place: str
+    place: str  # where it is, such as `messages[2].content[0]`
     holder: ObjectText
     key: str
-    remove: Callable[[], None] | None = None
+    remove: Callable[[], None] | None = None  # removes it; `None` for a result, which must stay
 
     def mend(self, text: str) -> str:
-        """Remove it, or give it a text; return what was done."""
+        """Remove it, or give it a text; return the change."""
         if self.remove is not None:
             self.remove()
             return f"removed the empty {self.place}"
@@ -86,30 +73,17 @@ class BlankPart:
 
 @dataclass(frozen=True, slots=True)
 class MadeCall:
-    """A tool call, or the result of one, as it is paired.
+    """A tool call, or the result of one, for pairing."""
 
-    Args:
-        ids: Names by which a result may refer to the call; a result has the one that it uses.
-        index: Index of its wire item.
-        place: Where it is.
-        open: Whether the call may still wait for its result.
-    """
-
+    #: Names by which a result may refer to the call; a result has the one that it uses.
     ids: frozenset[str]
     index: int
     place: str
-    open: bool = False
+    open: bool = False  # it may still wait for its result
 
 
 class ToolTurn(ABC):
-    """Calls, and the results that may answer them.
-
-    Args:
-        calls: The calls.
-        results: The results where a provider looks for them.
-        once: Whether a second result of one call is as wrong as one without a call.
-        elsewhere: Whether the calls of results may be out of sight.
-    """
+    """Calls, and the results that may answer them."""
 
     def __init__(
         self,
@@ -125,7 +99,7 @@ class ToolTurn(ABC):
         self._elsewhere = elsewhere
 
     def faults(self) -> tuple[list[MadeCall], list[MadeCall]]:
-        """Return the results that answer no call, and the calls that no result answers."""
+        """Return the results without a call, and the calls without a result."""
         made = {name for call in self.calls for name in call.ids}
         seen: set[str] = set()
         strays = []
@@ -139,7 +113,7 @@ class ToolTurn(ABC):
         return strays, [call for call in self.calls if not call.open and not call.ids & seen]
 
     def may_wait(self, *, answered: bool) -> bool:
-        """Return whether the calls may still be open; ``answered`` says whether one is not."""
+        """Return whether the calls may still be open; ``answered`` says that one has a result."""
         del answered
         return False
 
@@ -149,11 +123,7 @@ class ToolTurn(ABC):
 
 
 class BodyView(ABC):
-    """A body of one wire format, to be patched.
-
-    Args:
-        body: The body; it is changed.
-    """
+    """A body of one wire format, to be patched."""
 
     #: The body's key that holds the history.
     key: ClassVar[str]
@@ -172,7 +142,7 @@ class BodyView(ABC):
 
     @abstractmethod
     def drop_companions(self) -> list[str]:
-        """Remove what refers to reasoning that is gone; return a line per change."""
+        """Remove what refers to dropped reasoning; return a line per change."""
 
     @abstractmethod
     def id_fields(self) -> Iterator[tuple[ObjectText, str]]:
@@ -184,20 +154,20 @@ class BodyView(ABC):
 
     @abstractmethod
     def blanks(self, index: int) -> list[BlankPart]:
-        """Return what an item holds that a provider refuses because it says nothing."""
+        """Return the blank parts of an item, which a provider refuses."""
 
     @abstractmethod
     def is_empty(self, index: int) -> bool:
-        """Return whether an item says nothing, so that a provider refuses it."""
+        """Return whether an item is empty, so that a provider refuses it."""
 
     def close_up(self, *, changed: bool) -> list[str]:
-        """Mend what is next to removed items; return a line per change."""
+        """Repair the neighbours of removed items; return a line per change."""
         del changed
         return []
 
     @abstractmethod
     def append_user_text(self, text: str) -> str:
-        """Add a text of the user at the end; return what was done, ``""`` if it is there."""
+        """Add a text of the user at the end; return the change, ``""`` if it is there."""
 
     def user_item(self, text: str) -> bytes:
         """Return a message of the user as a wire item."""
@@ -205,15 +175,15 @@ class BodyView(ABC):
 
     @abstractmethod
     def add_instruction(self, text: str, *, append: bool) -> str:
-        """Add an instruction before or after the caller's; return what was done, or ``""``."""
+        """Add an instruction before or after the caller's; return the change, or ``""``."""
 
     def cache_marks(self) -> Iterator[tuple[str, ObjectText]]:
-        """Yield every place where a cache mark may be, in the order in which a prompt is cached."""
+        """Yield the places for a cache mark, in the order in which a prompt is cached."""
         return iter(())
 
 
 def blank(holder: ObjectText, key: str) -> bool:
-    """Return whether a value says nothing: missing, null, blank text, or only blank texts."""
+    """Return whether a value is missing, null, blank text, or only blank texts."""
     raw = holder.raw(key)
     if raw is None or raw == b"null":
         return True
@@ -241,17 +211,9 @@ def same_text(items: ArrayText, index: int, text: str) -> bool:
 
 
 def join_text(body: ObjectText, key: str, before: str, text: str, *, append: bool) -> str:
-    """Add a text to a string member, or make the member; return what was done, or ``""``.
+    """Add a text to a string member, or make it before ``before``; return the change, or ``""``.
 
-    The caller's string keeps its own bytes: the text is put before or after it, with a blank
-    line between.
-
-    Args:
-        body: What it is a member of.
-        key: Its key.
-        before: Key of the member before which a new one is inserted.
-        text: The text.
-        append: Whether the text goes after the caller's.
+    The caller's string keeps its bytes; a blank line separates the two.
     """
     raw = body.raw(key)
     if raw is None:

@@ -65,8 +65,8 @@ class ChatWriter(PartWriter):
     def end(self, usage: ModelUsage, extension: Mapping[str, Any]) -> Iterator[Event]:
         """Yield the chunk with the reason to stop, the usage, and the end mark.
 
-        OpenAI sends the usage in a chunk without a choice, which many clients that read
-        ``choices[0]`` do not survive: a router's stands in the last chunk with one.
+        OpenAI sends the usage in a chunk without a choice, which breaks many clients that read
+        ``choices[0]``: a router's usage is in the last chunk with one.
         """
         told = {"usage": self._usage(usage)} if self.frame.include_usage else {}
         if self.frame.request is None:
@@ -270,10 +270,7 @@ def _read_call(call: Mapping[str, Any], place: str) -> Any:
 
 
 def _item(fields: ObjectText, message: Mapping[str, Any]) -> Verbatim:
-    """Return the message as a request may hold it.
-
-    The request's type of the official SDK has every key of the answer's but ``annotations``.
-    """
+    """Return the message as a request may hold it: with all keys but ``annotations``."""
     choices = fields.array("choices")
     choice = None if choices is None else choices.object(0)
     item = None if choice is None else choice.object("message")

@@ -161,10 +161,7 @@ class ChatView(BodyView):
         return f"added a user message as messages[{len(messages) - 1}]"
 
     def add_instruction(self, text: str, *, append: bool) -> str:
-        """Add a message before the first or after the last leading instruction message.
-
-        Its role is that of the caller's first instruction message, else ``system``.
-        """
+        """Add a message before or after the leading instructions, in the role of the first."""
         messages = self.items
         if messages is None:
             return ""
@@ -180,12 +177,7 @@ class ChatView(BodyView):
 
 
 def leading_instructions(messages: ArrayText, raw: bytes) -> tuple[int, str]:
-    """Return how many instruction messages come first, and the role of the first one at all.
-
-    Args:
-        messages: The history.
-        raw: Its bytes; a history without any instruction is not cut into messages.
-    """
+    """Return the number of leading instruction messages, and the role of the first one at all."""
     count, role = 0, ""
     for index, message in messages.objects():
         found = message.text("role") or ""

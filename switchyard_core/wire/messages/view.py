@@ -69,7 +69,6 @@ class _Turn(ToolTurn):
             self._answer([name for call in missing for name in call.ids], text)
 
     def _answer(self, ids: Sequence[str], text: str) -> None:
-        """Put results first into the user's turn, or before what is there."""
         results = [
             encode({"type": "tool_result", "tool_use_id": name, "content": text}) for name in ids
         ]
@@ -112,10 +111,9 @@ class MessagesView(BodyView):
         ]
 
     def drop_companions(self) -> list[str]:
-        """Remove ``thinking`` when the last tool loop has lost its thinking and has none left.
+        """Remove ``thinking`` when the last tool loop has lost all its thinking.
 
-        With it goes the ``clear_thinking_*`` context edit, which requires thinking; other edits
-        stay.
+        The ``clear_thinking_*`` context edit requires thinking and goes with it; other edits stay.
         """
         thinking = self.body.object("thinking")
         thinks = thinking is not None and thinking.text("type") != "disabled"
@@ -193,10 +191,7 @@ class MessagesView(BodyView):
         return changes + _merge(messages)
 
     def append_user_text(self, text: str) -> str:
-        """Add a text block at the end of the last user message, or a new user message.
-
-        The block is behind any tool result and has no cache mark.
-        """
+        """Add a text block behind the last user message's results, or a new user message."""
         messages = self.items
         if messages is None:
             return ""
@@ -225,10 +220,7 @@ class MessagesView(BodyView):
         return f"added a text block to messages[{place}]"
 
     def add_instruction(self, text: str, *, append: bool) -> str:
-        """Add the text to a ``system`` string, or a block of its own to ``system`` blocks.
-
-        The caller's blocks and their cache marks are not touched; ours never has one.
-        """
+        """Add the text to a ``system`` string, or as a block to ``system`` blocks."""
         blocks = self.body.array("system")
         if blocks is None:
             return join_text(self.body, "system", "messages", text, append=append)
@@ -322,8 +314,7 @@ def _as_blocks(*messages: ObjectText) -> bytes:
 def _loop_lacks_thinking(messages: ArrayText) -> bool:
     """Return whether the history ends inside a tool loop that has lost all its thinking.
 
-    Neighbours of one role are one turn, and a result counts only where its call is: providers
-    see it so.
+    Providers see neighbours of one role as one turn, and count a result only where its call is.
     """
     blocks = [
         [block for _, block in content.objects()] if (content := _content(messages, n)) else []

@@ -386,10 +386,10 @@ def _call_key(part: AnswerPart) -> str:
 
 
 def _wants(items: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
-    """Return what the output asks for that none of our tools can be.
+    """Return what the output asks for that none of our tools can give.
 
-    A kind of call that is not known yet asks for something if it has an id to answer to, which
-    calls that the provider answers itself have not.
+    An unknown kind of call asks for something if it has an id to answer to; calls that the provider
+    answers have none.
     """
     found = [(word(item.get("type")), item.get("call_id")) for item in items]
     named = [(kind, call_id if isinstance(call_id, str) else None) for kind, call_id in found]

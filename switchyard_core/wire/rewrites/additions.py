@@ -38,12 +38,7 @@ class UserTextParameters(_Parameters):
 
 
 class PromptParameters(_Parameters):
-    """An instruction and its place.
-
-    Args:
-        text: The instruction; not blank.
-        position: Before or after the caller's own instructions.
-    """
+    """An instruction, not blank, and its place relative to the caller's own."""
 
     text: str
     position: Literal["prepend", "append"] = "prepend"
@@ -70,7 +65,7 @@ class EffortParameters(_Parameters):
 def append_user_text(
     body: ObjectText, parameters: UserTextParameters, scope: RewriteScope
 ) -> Sequence[str]:
-    """Add a user's words at the end; nothing comes between an open call and its result."""
+    """Add a user's words at the end, unless a call is open."""
     if format_of(scope.wire_format).read(body).ends_with_open_call:
         return ()
     return _told(format_of(scope.wire_format).view(body).append_user_text(parameters.text))
@@ -79,16 +74,13 @@ def append_user_text(
 def insert_prompt(
     body: ObjectText, parameters: PromptParameters, scope: RewriteScope
 ) -> Sequence[str]:
-    """Add an instruction before or after the caller's own, without touching theirs."""
+    """Add an instruction before or after the caller's own."""
     view = format_of(scope.wire_format).view(body)
     return _told(view.add_instruction(parameters.text, append=parameters.position == "append"))
 
 
 def end_with_user_turn(body: ObjectText, parameters: None, scope: RewriteScope) -> Sequence[str]:
-    """Add a short user turn when the history ends with assistant text.
-
-    The text is kept. A trailing tool call is an open call, and nothing follows it.
-    """
+    """Add a short user turn when the history ends with assistant text; an open call stays."""
     del parameters
     view = format_of(scope.wire_format).view(body)
     conversation = format_of(scope.wire_format).read(body)

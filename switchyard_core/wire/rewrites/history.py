@@ -1,7 +1,7 @@
 """Rewrites of a history that another model takes over, each for every wire format.
 
-Only what the planner made is touched where reasoning goes: assistant items up to and including
-the turn of the call that handed off. What the executor made itself stays, in every later request.
+Reasoning goes only from what the planner made: assistant items up to and including the turn of the
+call that handed off. The executor's own items stay, in every later request.
 """
 
 from __future__ import annotations
@@ -43,14 +43,7 @@ _ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 class DropParameters(BaseModel):
-    """Which turns are the planner's.
-
-    Args:
-        through_call: Number of the call that handed off, from 0, among all tool calls of the
-            history; the turn that holds it is the planner's last one.
-        through_message: In place of it: index of the last message that may be the planner's,
-            among the messages of :class:`~switchyard_core.Conversation`.
-    """
+    """Which turns are the planner's; exactly one of the two is set."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -75,22 +68,14 @@ class DropParameters(BaseModel):
 
 
 class TextParameters(DropParameters):
-    """Which turns are the planner's, and how much of their text is kept.
+    """Which turns are the planner's, and how much of their text is kept."""
 
-    Args:
-        max_chars: Most characters of converted text in all; the newest are kept.
-    """
-
+    #: Most characters of converted text in all; the newest are kept.
     max_chars: int = Field(default=16000, ge=0)
 
 
 class WhenParameters(BaseModel):
-    """When to run.
-
-    Args:
-        when: ``always`` at another origin; ``dropped``, at the same one, only when an earlier
-            rewrite of the request removed reasoning.
-    """
+    """When to run: ``always`` at another origin, ``dropped`` after a rewrite removed reasoning."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -102,13 +87,10 @@ class WhenParameters(BaseModel):
 
 
 class CompanionParameters(WhenParameters):
-    """When to run, and what of continuations.
+    """When to run, and what happens to continuations."""
 
-    Args:
-        drop_continuation: Whether the continuation by id names something that only the
-            planner's provider knows, while the history is all here.
-    """
-
+    #: Whether the continuation by id names something that only the planner's provider knows, while
+    #: the history is all here.
     drop_continuation: bool = False
 
     def applies(self, scope: RewriteScope) -> bool:
@@ -117,11 +99,7 @@ class CompanionParameters(WhenParameters):
 
 
 class RemapParameters(WhenParameters):
-    """When to run, and which ids are legal.
-
-    Args:
-        style: ``alphanumeric_9`` for targets that want exactly nine letters or digits.
-    """
+    """When to run, and which ids are legal; ``alphanumeric_9`` is nine letters or digits."""
 
     style: Literal["format", "alphanumeric_9"] = "format"
 
@@ -195,7 +173,7 @@ def remap_tool_ids(
 def repair_tool_pairs(
     body: ObjectText, parameters: WhenParameters, scope: RewriteScope
 ) -> Sequence[str]:
-    """Remove results that answer no call; give calls without a result a fixed one.
+    """Remove results without a call; give calls without a result a fixed one.
 
     Providers pair by place: a result has to be in the turn right behind its call. The calls at
     the very end of the history may still be open.
@@ -216,7 +194,7 @@ def repair_tool_pairs(
 def drop_empty_content(
     body: ObjectText, parameters: WhenParameters, scope: RewriteScope
 ) -> Sequence[str]:
-    """Remove texts and messages that say nothing; give empty results a text."""
+    """Remove empty texts and messages; give empty results a text."""
     view = format_of(scope.wire_format).view(body)
     items = view.items
     if items is None or not parameters.applies(scope):
@@ -235,8 +213,7 @@ def limit_cache_marks(
 ) -> Sequence[str]:
     """Leave at most four ``cache_control`` marks, and none on an empty text block.
 
-    The earliest marks on messages go first, then those on system blocks and tools from the
-    front; a mark that stays keeps its ttl.
+    The earliest marks on messages go first, then those on system blocks and tools from the front.
     """
     if not parameters.applies(scope):
         return ()
@@ -265,7 +242,7 @@ def _planners(
 ) -> list[ReasoningPart]:
     """Return the planner's reasoning, oldest first.
 
-    Its items are found once per request and tagged, since later rewrites insert and remove items.
+    Its items are tagged once per request, since later rewrites insert and remove items.
     """
     items = view.items
     if items is not None and not scope.facts.get("planner_marked"):
@@ -280,9 +257,9 @@ def _planners(
 
 
 def _newest(texts: Sequence[str], limit: int) -> tuple[list[str], int]:
-    """Return the texts with the oldest characters cut, and how many characters went.
+    """Return the texts with the oldest characters cut, and the number of cut characters.
 
-    The mark of a cut counts within the limit too.
+    The mark of a cut counts within the limit.
     """
     mark = fixed_text("reasoning_cut")
     left, kept, cut = limit, [], 0
