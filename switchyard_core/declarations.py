@@ -40,6 +40,7 @@ __all__ = [
     "ReferenceKind",
     "Rewrite",
     "RewriteFunction",
+    "RewriteReport",
     "RewriteScope",
     "RewriteType",
     "RouteName",
@@ -300,6 +301,21 @@ class RewriteScope:
     wire_format: WireFormat
     notes: dict[str, list[str]] = field(default_factory=dict)
     facts: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RewriteReport:
+    """What one rewrite did to one body.
+
+    Args:
+        name: Name of the rewrite.
+        changes: One line per change; empty when nothing had to change.
+        skipped: Why it did not run, ``""`` when it did.
+    """
+
+    name: str
+    changes: tuple[str, ...] = ()
+    skipped: str = ""
 
 
 class RewriteFunction(Protocol):

@@ -35,9 +35,9 @@ from switchyard_core.replay import Replay
 from switchyard_core.request import Request
 from switchyard_core.router import RetryingRouter
 from switchyard_core.upstream.base import Outgoing, Upstream, UpstreamResponse
-from switchyard_core.wire import format_of
+from switchyard_core.wire import FORMATS
 from switchyard_core.wire.passing import StreamWatch
-from switchyard_core.wire.rewriting import apply_rewrites
+from switchyard_core.wire.rewrites import apply_rewrites
 from switchyard_core.world import World
 
 if TYPE_CHECKING:
@@ -206,7 +206,7 @@ class Switchyard:
         with contextlib.suppress(Exception):
             runtime = self.runtime_for(request)
             route = runtime.route.name
-            identity = runtime.sessions.read(request)
+            identity, _ = runtime.sessions(request)
         with contextlib.suppress(Exception):
             model = request.model
         return RequestFacts(model=model, route=route, identity=identity)
@@ -254,7 +254,7 @@ class Switchyard:
         )
         return Outgoing(
             wire_format=target.wire_format,
-            path="/v1" + format_of(target.wire_format).paths[request.endpoint],
+            path="/v1" + FORMATS[target.wire_format].paths[request.endpoint],
             query=request.query,
             headers=forwarded_headers(request.headers, target.client),
             body=body,
@@ -321,7 +321,7 @@ class Switchyard:
             reports=outgoing.reports,
             finish=partial(self._finished, decision),
             clock=self.world.monotonic,
-            watch=StreamWatch(format_of(outgoing.wire_format)) if frees else None,
+            watch=StreamWatch(FORMATS[outgoing.wire_format]) if frees else None,
         )
 
     def answer(self, request: Request) -> AsyncGenerator[AnswerEvent]:

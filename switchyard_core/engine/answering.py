@@ -41,7 +41,7 @@ from switchyard_core.request import Request
 from switchyard_core.router import AnsweringRouter, RouteContext
 from switchyard_core.stores import MemoryPlanStore
 from switchyard_core.upstream.base import UpstreamResponse
-from switchyard_core.wire import format_of
+from switchyard_core.wire import FORMATS
 from switchyard_core.wire.answers import AnswerWriter, answer_id, answer_writer
 from switchyard_core.wire.sse import comment
 from switchyard_core.world import World
@@ -100,7 +100,7 @@ class Answers:
         """Return the answer in the wire format of the request, whole or as a stream."""
         decision = await self._decider.decide(routed)
         request, runtime = routed.request, routed.runtime
-        wire_format = format_of(request.wire_format)
+        wire_format = FORMATS[request.wire_format]
         options: Any = runtime.route.options
         tokens: dict[str, ModelUsage] = {}
         run = AnswerRun(

@@ -29,8 +29,8 @@ from switchyard_core.upstream.base import Outgoing, Upstream, UpstreamResponse
 from switchyard_core.upstream.encoding import EncodingError, content_encoding, decoded
 from switchyard_core.upstream.http import HttpUpstream
 from switchyard_core.version import VERSION
-from switchyard_core.wire import format_of
-from switchyard_core.wire.rewriting import apply_rewrites
+from switchyard_core.wire import FORMATS
+from switchyard_core.wire.rewrites import apply_rewrites
 from switchyard_core.world import World
 
 __all__ = [
@@ -171,7 +171,7 @@ class Upstreams:
         """Return the request for a router's call, without a credential."""
         target = self._policy.targets[name]
         # The caller's headers name its own conversation; only its credential may be ours to use.
-        client, wire_format = target.client, format_of(target.client.format)
+        client, wire_format = target.client, FORMATS[target.client.format]
         bare = Headers({"user-agent": request.headers.get("user-agent", "")})
         body, _ = apply_rewrites(
             ObjectText(wire_format.compose(call, target.id, target.structured_output)),
@@ -252,7 +252,7 @@ async def _read_reply(target: Target, call: ModelCall, answer: UpstreamResponse)
     try:
         forced = call.schema is not None and target.structured_output == "forced_tool"
         structured = call.schema_name if forced else None
-        return format_of(target.client.format).read_reply(body, structured)
+        return FORMATS[target.client.format].read_reply(body, structured)
     except ValueError as error:
         raise AskError(f"asking `{target.name}`: {error}", failure) from error
 
@@ -321,7 +321,7 @@ def forwarded_headers(headers: Headers, client: Client) -> tuple[tuple[str, str]
 
     Only listed headers pass: no session headers, cookies, hop-by-hop headers or credentials.
     """
-    wire_format = format_of(client.format)
+    wire_format = FORMATS[client.format]
     names = [*_ALWAYS, *wire_format.headers, *client.forward_headers]
     if client.forward_auth:
         names += _WITH_CREDENTIAL
@@ -371,7 +371,7 @@ def credential(
             code="missing_api_key",
             status=500,
         )
-    return (format_of(client.format).credential(key),)
+    return (FORMATS[client.format].credential(key),)
 
 
 def error_code(body: bytes) -> str:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from functools import partial
+from operator import attrgetter
 from typing import Any, TypeVar
 
 from switchyard_core.answering import Ask, AskError, ModelCall, ModelReply, WouldAsk
@@ -22,9 +23,13 @@ from switchyard_core.decision import (
 )
 from switchyard_core.declarations import Rewrite
 from switchyard_core.engine.calling import AskTarget, RouterAsk, target_settings
-from switchyard_core.engine.housekeeping import housekeeping_mark
 from switchyard_core.engine.response import ends_task
-from switchyard_core.engine.routes import Routed, RouteRuntime, build_runtimes
+from switchyard_core.engine.routes import (
+    Routed,
+    RouteRuntime,
+    build_runtimes,
+    housekeeping_mark,
+)
 from switchyard_core.errors import (
     LatchCapacityError,
     PluginError,
@@ -68,6 +73,7 @@ class Decider:
         self._world = world
         self._policy = policy
         self._registry = registry
+        self._needs = {target.name: _needs(target) for target in policy.targets.values()}
         self.runtimes = build_runtimes(policy, registry, kept, world)
         self._by_model = {
             model: name
@@ -84,7 +90,7 @@ class Decider:
         delegate = runtime.route.subagents
         if delegate is not None:
             # A client's upkeep of its root counts as the root's: it has no agent here.
-            identity = runtime.sessions.read(request)
+            identity, _ = runtime.sessions(request)
             if identity is not None and identity.agent is not None:
                 runtime = self.runtimes[delegate]
         return runtime
@@ -138,8 +144,9 @@ class Decider:
         for _ in range(MAX_RACES):
             asking = self.asking(routed, dry_run=dry_run, instead=ask)
             context = await runtime.context(routed, asking, self._world, dry_run=dry_run)
-            if context.session.record is None:
-                await _read_ahead(routed)
+            reads = runtime.route.rule_sets and context.session.record is None
+            if reads and not runtime.answers and _is_large(request.body):
+                await asyncio.to_thread(_label, routed)
             decision = self._complete(
                 routed, await self._route(routed, context, asking), context, dry_run=dry_run
             )
@@ -233,18 +240,13 @@ class Decider:
     ) -> Decision:
         """Add the rewrites and warnings of the target, and the trace."""
         request, runtime = routed.request, routed.runtime
-        rewrites, warnings = decision.rewrites, decision.warnings
-        if runtime.answers:
-            # No body of the caller's is sent on, so there is nothing to rewrite or to fit.
-            rewrites = ()
-        else:
-            target = self._policy.targets[decision.target]
+        rewrites: tuple[Rewrite, ...] = ()
+        warnings = decision.warnings
+        # A router that answers sends no body of the caller, so nothing is rewritten or measured.
+        if not runtime.answers:
             rewrites = self._rewrites(request, decision)
-            warnings = (
-                *warnings,
-                *runtime.unfit_identity(routed),
-                *_overflow(target, request),
-            )
+            overflow = _overflow(self._policy.targets[decision.target], request)
+            warnings = (*warnings, *runtime.unfit_identity(routed), *overflow)
         return decision.with_(
             rewrites=rewrites,
             warnings=warnings,
@@ -255,24 +257,13 @@ class Decider:
 
     def _rewrites(self, request: Request, decision: Decision) -> tuple[Rewrite, ...]:
         """Return the router's rewrites and those that the target needs."""
-        target = self._policy.targets[decision.target]
-        own = list(decision.rewrites)
-        if request.endpoint == "create":
-            needs: list[Rewrite] = []
-            if target.system_prompt is not None:
-                needs.append(_rewrite("insert_system_prompt", text=target.system_prompt))
-            if target.tool_id_style is not None:
-                own = [rewrite for rewrite in own if rewrite.name != "remap_tool_ids"]
-                needs.append(_rewrite("remap_tool_ids", when="always", style=target.tool_id_style))
-            needs += target_settings(target)
-            if not target.accepts_prefill:
-                needs.append(_rewrite("end_with_user_turn"))
-            if needs:
-                asked = {rewrite.name for rewrite in own}
-                own += [rewrite for rewrite in needs if rewrite.name not in asked]
-        if all(rewrite.name != "set_model" for rewrite in own):
-            own.append(_rewrite("set_model", id=target.id))
-        return tuple(own)
+        own, needs = decision.rewrites, self._needs[decision.target]
+        if request.endpoint != "create":
+            needs = needs[-1:]
+        elif self._policy.targets[decision.target].tool_id_style is not None:
+            own = tuple(rewrite for rewrite in own if rewrite.name != "remap_tool_ids")
+        asked = set(map(attrgetter("name"), own))
+        return (*own, *[rewrite for rewrite in needs if rewrite.name not in asked])
 
     async def _apply(
         self, runtime: RouteRuntime, decision: Decision, *, dry_run: bool
@@ -313,18 +304,13 @@ def _is_large(body: bytes) -> bool:
     return len(body) >= LARGE_BYTES or body.count(b",") >= LARGE_COMMAS
 
 
-async def _read_ahead(routed: Routed) -> None:
-    """Read and label the history of a large request in a thread, before the router reads it."""
-    runtime, request = routed.runtime, routed.request
-
-    def read() -> None:
-        for _ in runtime.rules.iterate(
-            request.conversation, body=request.tree, wire_format=request.wire_format
-        ):
-            pass
-
-    if runtime.route.rule_sets and not runtime.answers and _is_large(request.body):
-        await asyncio.to_thread(read)
+def _label(routed: Routed) -> None:
+    """Read and label the history; the request and the rules keep the results."""
+    request = routed.request
+    for _ in routed.runtime.rules.iterate(
+        request.conversation, body=request.tree, wire_format=request.wire_format
+    ):
+        pass
 
 
 def _must_be_asked(routed: Routed) -> None:
@@ -337,8 +323,18 @@ def _must_be_asked(routed: Routed) -> None:
         )
 
 
-def _rewrite(name: str, **parameters: Any) -> Rewrite:
-    return Rewrite(name=name, parameters=parameters)
+def _needs(target: Target) -> tuple[Rewrite, ...]:
+    """Return the rewrites of every turn of a target; the last one is for side calls too."""
+    made = [*target_settings(target), Rewrite(name="set_model", parameters={"id": target.id})]
+    if not target.accepts_prefill:
+        made.insert(-1, Rewrite(name="end_with_user_turn"))
+    if target.tool_id_style is not None:
+        style = {"when": "always", "style": target.tool_id_style}
+        made.insert(0, Rewrite(name="remap_tool_ids", parameters=style))
+    if target.system_prompt is not None:
+        prompt = {"text": target.system_prompt}
+        made.insert(0, Rewrite(name="insert_system_prompt", parameters=prompt))
+    return tuple(made)
 
 
 def _overflow(target: Target, request: Request) -> tuple[DecisionWarning, ...]:

@@ -9,10 +9,10 @@ from typing import Self
 
 from switchyard_core.answering import ModelUsage
 from switchyard_core.decision import Decision
+from switchyard_core.declarations import RewriteReport
 from switchyard_core.upstream.base import UpstreamResponse
 from switchyard_core.upstream.encoding import Decoder, EncodingError, content_encoding
 from switchyard_core.wire.passing import StreamWatch
-from switchyard_core.wire.rewriting import RewriteReport
 
 __all__ = ["Outcome", "Response", "ends_task", "succeeded"]
 

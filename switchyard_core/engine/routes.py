@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
+from importlib.resources import files
 from types import MappingProxyType
 from typing import Any
+
+import msgspec
+import tomli
 
 from switchyard_core.answering import Ask
 from switchyard_core.decision import DecisionWarning, Effect, ReleaseAfterSuccess
 from switchyard_core.declarations import LatchOptions
-from switchyard_core.identity import MAX_LENGTH, Identity, read_identity, unfit_source
+from switchyard_core.identity import MAX_LENGTH, Identity, read_identity
 from switchyard_core.jsonio.path import compile_path
+from switchyard_core.jsonio.tree import ObjectText
 from switchyard_core.mutation import MutationRules, compile_rules
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.plugins.loading import router_problem
-from switchyard_core.policy.models import Policy, Route
+from switchyard_core.policy.models import Housekeeping, Policy, Route
 from switchyard_core.request import Request
 from switchyard_core.router import (
     Mutations,
@@ -31,10 +36,12 @@ from switchyard_core.stores import LatchStore, PlanStore
 from switchyard_core.tools import Toolbox
 from switchyard_core.world import World
 
-__all__ = ["RequestFacts", "RouteRuntime", "Routed", "build_runtimes"]
+__all__ = ["RequestFacts", "RouteRuntime", "Routed", "build_runtimes", "housekeeping_mark"]
 
 _LOG = logging.getLogger("switchyard")
 
+#: Reads whom a request belongs to, or the place of an id that cannot be used.
+SessionReader = Callable[[Request], tuple[Identity | None, str]]
 #: Route and stores before a reload: what a route may go on with.
 Kept = tuple[Route, LatchStore | None, PlanStore | None]
 
@@ -50,6 +57,8 @@ class RouteRuntime:
     store: LatchStore | None
     targets: Mapping[str, TargetView]  # all targets of the policy
     sessions: SessionReader
+    #: Whether its router writes the answer.
+    answers: bool = False
     plans: PlanStore | None = None
     tools: Toolbox = field(default_factory=Toolbox)
     #: Calls of tools so far, by tool (`""` for unknown ones) and `ok` or the error's word.
@@ -60,16 +69,10 @@ class RouteRuntime:
     #: Whether the log says that effects need a latch store that it does not have.
     told_lost: bool = False
 
-    @property
-    def answers(self) -> bool:
-        """Whether its router answers by itself."""
-        return self.route.type.kind == "answers"
-
     def routed(self, request: Request, mark: str = "") -> Routed:
         """Return a request as this route gets it."""
-        return Routed(
-            request=request, runtime=self, identity=self.sessions.read(request), mark=mark
-        )
+        identity, _ = self.sessions(request)
+        return Routed(request=request, runtime=self, identity=identity, mark=mark)
 
     async def context(
         self,
@@ -104,7 +107,7 @@ class RouteRuntime:
         """Return a warning for a request that is not latched because its id is unusable."""
         if routed.identity is not None or self.store is None:
             return ()
-        place = self.sessions.unfit(routed.request)
+        _, place = self.sessions(routed.request)
         if not place:
             return ()
         detail = (
@@ -185,26 +188,15 @@ class RequestFacts:
     identity: Identity | None = None
 
 
-class SessionReader:
-    """Reads the identity of a request; a policy's sources follow the known headers."""
+def session_reader(sources: Sequence[str]) -> SessionReader:
+    """Return what reads the identity of a request; ``sources`` of a policy come last."""
+    finders = [_source(text) for text in sources]
 
-    def __init__(self, sources: tuple[str, ...]) -> None:
-        self._sources = tuple(_source(text) for text in sources)
+    def read(request: Request) -> tuple[Identity | None, str]:
+        extra = [(name, partial(find, request)) for name, find in finders] if finders else ()
+        return read_identity(request.headers, request.mark, user_id=request.user_id, extra=extra)
 
-    def read(self, request: Request) -> Identity | None:
-        """Return whom a request belongs to, ``None`` when it does not say."""
-        return read_identity(
-            request.headers, request.mark, user_id=request.user_id, extra=self._extra(request)
-        )
-
-    def unfit(self, request: Request) -> str:
-        """Return the place of an id that is unusable, ``""`` without one."""
-        return unfit_source(
-            request.headers, request.mark, user_id=request.user_id, extra=self._extra(request)
-        )
-
-    def _extra(self, request: Request) -> list[tuple[str, Callable[[], str | None]]]:
-        return [(name, partial(find, request)) for name, find in self._sources]
+    return read
 
 
 def _source(text: str) -> tuple[str, Callable[[Request], str | None]]:
@@ -231,7 +223,7 @@ def build_runtimes(
     A route of the same name and type in ``kept`` with the same store continues with that store
     under the new limits. A lower capacity evicts nobody; new sessions wait for free slots.
     """
-    sessions = SessionReader(policy.identity_session)
+    sessions = session_reader(policy.identity_session)
 
     def build(route: Route, before: RouteRuntime | None) -> RouteRuntime:
         share = before.kept if before is not None else None
@@ -254,6 +246,7 @@ def build_runtimes(
             store=_latch_store(route, registry, share),
             targets=policy.targets,
             sessions=sessions,
+            answers=route.type.kind == "answers",
             plans=_plan_store(route, registry, share, world.clock),
             tools=box,
             tool_calls=tool_calls,
@@ -336,3 +329,68 @@ def _plan_options(route: Route) -> tuple[str, int, float] | None:
     if not (isinstance(name, str) and isinstance(capacity, int) and isinstance(ttl_s, int | float)):
         return None
     return name, capacity, float(ttl_s)
+
+
+# --- side calls of clients: titles, compaction, token counts ----------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _SideCall:
+    """How a client marks a side call: every part that is set must hold.
+
+    ``housekeeping.toml`` explains the keys.
+    """
+
+    name: str
+    metadata: str = ""
+    unless: tuple[str, ...] = ()
+    subagent: tuple[str, ...] = ()
+    wire_format: str = ""
+    headers: tuple[str, ...] = ()
+    body: tuple[str, ...] = ()
+    tools: bool = True
+
+    def holds(self, request: Request) -> bool:
+        """Return whether a request has this mark; the cheap parts come first."""
+        if self.wire_format and request.wire_format != self.wire_format:
+            return False
+        for name in self.headers:
+            if not request.headers.by_name.get(name, "").strip():
+                return False
+        if self.metadata:
+            value = request.mark.metadata.get(self.metadata)
+            if not isinstance(value, str) or value in self.unless:
+                return False
+        if self.subagent and request.mark.subagent not in self.subagent:
+            return False
+        for dotted in self.body:
+            if not _has(request.fields, dotted):
+                return False
+        return self.tools or not request.offers_tools
+
+
+def housekeeping_mark(request: Request, own: Sequence[Housekeeping]) -> str:
+    """Return the mark of a side call, ``""`` for a turn; ``own`` are the policy's conditions."""
+    if request.endpoint != "create":
+        return request.endpoint
+    for mark in _side_calls():
+        if mark.holds(request):
+            return mark.name
+    for number, condition in enumerate(own):
+        if condition.holds(request.headers, request.tree):
+            return f"housekeeping[{number}]"
+    return ""
+
+
+@cache
+def _side_calls() -> tuple[_SideCall, ...]:
+    text = (files("switchyard_core.engine") / "housekeeping.toml").read_text("utf-8")
+    return msgspec.convert(tomli.loads(text)["marks"], tuple[_SideCall, ...])
+
+
+def _has(fields: ObjectText, dotted: str) -> bool:
+    holder: ObjectText | None = fields
+    *outer, last = dotted.split(".")
+    for key in outer:
+        holder = holder.object(key) if holder is not None else None
+    return holder is not None and holder.raw(last) not in (None, b"null")

@@ -20,7 +20,6 @@ __all__ = [
     "JsonTextError",
     "cut_array",
     "cut_object",
-    "encode",
     "loads",
     "match_end",
     "readable",
@@ -57,15 +56,6 @@ class JsonTextError(ValueError):
         self.message = message
         self.duplicate = duplicate
         super().__init__(message)
-
-
-def encode(value: Any) -> bytes:
-    """Return compact JSON for a value of ours; key order is kept."""
-    try:
-        return msgspec.json.encode(value)
-    except (UnicodeEncodeError, msgspec.MsgspecError, OverflowError, TypeError):
-        # Lone surrogates and integers beyond 64 bits: the standard library writes both.
-        return json.dumps(value, separators=(",", ":")).encode("ascii")
 
 
 def loads(data: bytes) -> Any:

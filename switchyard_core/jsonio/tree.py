@@ -22,7 +22,6 @@ from switchyard_core.jsonio.scan import (
     JsonTextError,
     cut_array,
     cut_object,
-    encode,
     loads,
     match_end,
     skip_value,
@@ -37,6 +36,15 @@ _KEY = re.compile(rb'[ \t\r\n]*("[^"\\]*(?:\\.[^"\\]*)*")[ \t\r\n]*:[ \t\r\n]*',
 _SPACES = b" \t\r\n"
 _ENDS = (b",", b"}", b" ", b"\n", b"\r", b"\t")
 _TEXT = msgspec.json.Decoder(str)
+
+
+def encode(value: Any) -> bytes:
+    """Return compact JSON for a value of ours; key order is kept."""
+    try:
+        return msgspec.json.encode(value)
+    except (UnicodeEncodeError, msgspec.MsgspecError, OverflowError, TypeError):
+        # Lone surrogates and integers beyond 64 bits: the standard library writes both.
+        return json.dumps(value, separators=(",", ":")).encode("ascii")
 
 
 class _Slot(msgspec.Struct, eq=False):

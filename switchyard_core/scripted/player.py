@@ -13,7 +13,7 @@ from switchyard_core.declarations import Endpoint, WireFormat
 from switchyard_core.scripted.answer import Answer, as_bytes, make_answer
 from switchyard_core.scripted.script import Fault, Script
 from switchyard_core.scripted.select import Asked, Choice, Selector
-from switchyard_core.wire import FORMATS, Format, format_of
+from switchyard_core.wire import FORMATS, Format
 from switchyard_core.wire.sse import Event
 
 __all__ = ["Ending", "Player", "Reply"]
@@ -65,7 +65,7 @@ class Player:
         ``speaks`` limits the provider to one wire format.
         """
         path = path.rstrip("/")
-        known = FORMATS.values() if speaks is None else (format_of(speaks),)
+        known = FORMATS.values() if speaks is None else (FORMATS[speaks],)
         first = next(iter(known))
         if method in ("GET", "HEAD"):
             return self._read(method, path, first)

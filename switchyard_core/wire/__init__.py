@@ -13,6 +13,7 @@ from switchyard_core.declarations import (
     WIRE_FORMATS,
     Endpoint,
     RewriteFunction,
+    RewriteReport,
     RewriteScope,
     WireFormat,
 )
@@ -21,7 +22,6 @@ from switchyard_core.wire.chat import OpenAIChat
 from switchyard_core.wire.format import Format
 from switchyard_core.wire.messages import AnthropicMessages
 from switchyard_core.wire.responses import OpenAIResponses
-from switchyard_core.wire.rewriting import RewriteReport
 
 __all__ = [
     "FORMATS",

@@ -18,6 +18,7 @@ from switchyard_core.errors import BodyError, RequestError
 from switchyard_core.jsonio.tree import JsonTextError, ObjectText, encode, loads
 from switchyard_core.wire.answers import Frame, PartWriter
 from switchyard_core.wire.history import (
+    BodyView,
     instruction_text,
     lacks_history,
     said_by_user,
@@ -25,7 +26,6 @@ from switchyard_core.wire.history import (
 from switchyard_core.wire.replies import ShapeError, refuse_error
 from switchyard_core.wire.sse import Event
 from switchyard_core.wire.texts import fixed_text
-from switchyard_core.wire.view import BodyView
 
 __all__ = ["Format", "Verbatim", "assistant_item", "encode_items"]
 

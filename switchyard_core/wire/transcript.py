@@ -9,7 +9,7 @@ from switchyard_core.answering import ModelReply, ToolOutput
 from switchyard_core.conversation import Image
 from switchyard_core.declarations import WireFormat
 from switchyard_core.jsonio.tree import ArrayText
-from switchyard_core.wire import format_of
+from switchyard_core.wire import FORMATS
 from switchyard_core.wire.format import Verbatim, assistant_item, encode_items
 
 __all__ = ["Transcript"]
@@ -45,7 +45,7 @@ class Transcript:
 
     def user(self, text: str, images: Sequence[Image] = ()) -> None:
         """Add a message of the user."""
-        self._add([format_of(self.wire_format).user_message_item(text, images)])
+        self._add([FORMATS[self.wire_format].user_message_item(text, images)])
 
     def assistant(self, text: str) -> None:
         """Add text of an assistant from elsewhere, unless blank, which providers refuse."""
@@ -54,7 +54,7 @@ class Transcript:
 
     def reply(self, reply: ModelReply) -> None:
         """Add the model's answer, without messages that are empty, which providers refuse."""
-        refuses = format_of(self.wire_format).refuses_item
+        refuses = FORMATS[self.wire_format].refuses_item
         self._add(item for item in reply.items if not refuses(item))
         self._asked = tuple(call.id for call in reply.calls)
 
@@ -72,7 +72,7 @@ class Transcript:
                 f"there are results of {', '.join(given) or 'none'}"
             )
             raise ValueError(msg)
-        self._add(format_of(self.wire_format).result_items(outputs))
+        self._add(FORMATS[self.wire_format].result_items(outputs))
 
     def _add(self, items: Iterable[Mapping[str, Any]]) -> None:
         self._items += items

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from switchyard_core.jsonio.tree import ArrayText, ObjectText, encode
-from switchyard_core.wire.view import (
+from switchyard_core.wire.history import (
     PLANNER,
     BlankPart,
     BodyView,

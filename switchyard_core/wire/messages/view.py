@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from switchyard_core.jsonio.tree import ArrayText, ObjectText, encode
-from switchyard_core.wire.texts import fixed_text
-from switchyard_core.wire.view import (
+from switchyard_core.wire.history import (
     PLANNER,
     STRIPPED,
     BlankPart,
@@ -19,6 +18,7 @@ from switchyard_core.wire.view import (
     blank,
     join_text,
 )
+from switchyard_core.wire.texts import fixed_text
 
 __all__ = ["MessagesView"]
 

@@ -10,7 +10,7 @@ from typing import Any
 from switchyard_core.conversation import CallKind
 from switchyard_core.jsonio.tree import ArrayText, ObjectText, encode
 from switchyard_core.wire.chat.view import leading_instructions
-from switchyard_core.wire.view import (
+from switchyard_core.wire.history import (
     ORPHAN,
     PLANNER,
     BlankPart,

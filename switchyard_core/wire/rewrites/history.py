@@ -16,9 +16,9 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from switchyard_core.conversation import Conversation
 from switchyard_core.declarations import RewriteScope
 from switchyard_core.jsonio.tree import ObjectText, encode
-from switchyard_core.wire import format_of
+from switchyard_core.wire import FORMATS
+from switchyard_core.wire.history import PLANNER, STRIPPED, BodyView, ReasoningPart
 from switchyard_core.wire.texts import fixed_text
-from switchyard_core.wire.view import PLANNER, STRIPPED, BodyView, ReasoningPart
 
 __all__ = [
     "CompanionParameters",
@@ -108,7 +108,7 @@ def reasoning_as_text(
     body: ObjectText, parameters: TextParameters, scope: RewriteScope
 ) -> Sequence[str]:
     """Put the planner's visible reasoning into assistant text, at its place."""
-    view = format_of(scope.wire_format).view(body)
+    view = FORMATS[scope.wire_format].view(body)
     found = [part for part in _planners(view, parameters, scope) if part.text.strip()]
     texts, cut = _newest([part.text for part in found], parameters.max_chars)
     changes = [f"left out the oldest {cut} characters of reasoning"] if cut else []
@@ -131,7 +131,7 @@ def drop_opaque_reasoning(
     body: ObjectText, parameters: DropParameters, scope: RewriteScope
 ) -> Sequence[str]:
     """Remove the planner's reasoning."""
-    view = format_of(scope.wire_format).view(body)
+    view = FORMATS[scope.wire_format].view(body)
     gone: list[str] = []
     for part in reversed(_planners(view, parameters, scope)):
         gone[:0] = part.remove()
@@ -146,9 +146,9 @@ def drop_reasoning_companions(
     """Remove what refers to reasoning that is gone, and continuations that lead nowhere."""
     changes: list[str] = []
     if parameters.applies(scope):
-        changes += format_of(scope.wire_format).view(body).drop_companions()
+        changes += FORMATS[scope.wire_format].view(body).drop_companions()
     if parameters.drop_continuation:
-        keys = format_of(scope.wire_format).continuation(body)
+        keys = FORMATS[scope.wire_format].continuation(body)
         changes += [f"removed {key}" for key in keys if body.delete(key)]
     return changes
 
@@ -159,7 +159,7 @@ def remap_tool_ids(
     """Replace every id that the target refuses by a hash of it, in calls and in results."""
     if not parameters.applies(scope):
         return ()
-    wire_format = format_of(scope.wire_format)
+    wire_format = FORMATS[scope.wire_format]
     legal = wire_format.legal_id if parameters.style == "format" else _NINE
     renamed = set()
     for holder, key in wire_format.view(body).id_fields():
@@ -181,7 +181,7 @@ def repair_tool_pairs(
     if not parameters.applies(scope):
         return ()
     changes: list[str] = []
-    for turn in reversed(format_of(scope.wire_format).view(body).tool_turns()):
+    for turn in reversed(FORMATS[scope.wire_format].view(body).tool_turns()):
         strays, missing = turn.faults()
         turn.mend(strays, missing, fixed_text("lost_result"))
         changes[:0] = [
@@ -195,7 +195,7 @@ def drop_empty_content(
     body: ObjectText, parameters: WhenParameters, scope: RewriteScope
 ) -> Sequence[str]:
     """Remove empty texts and messages; give empty results a text."""
-    view = format_of(scope.wire_format).view(body)
+    view = FORMATS[scope.wire_format].view(body)
     items = view.items
     if items is None or not parameters.applies(scope):
         return ()
@@ -221,7 +221,7 @@ def limit_cache_marks(
     marked: list[tuple[str, ObjectText]] = []
     # A mark on the request itself takes a place too.
     room = MAX_MARKS - _is_marked(body)
-    for place, block in format_of(scope.wire_format).view(body).cache_marks():
+    for place, block in FORMATS[scope.wire_format].view(body).cache_marks():
         if not _is_marked(block):
             continue
         if block.text("type") == "text" and not (block.text("text") or "").strip():
@@ -247,7 +247,7 @@ def _planners(
     items = view.items
     if items is not None and not scope.facts.get("planner_marked"):
         scope.facts["planner_marked"] = True
-        conversation = format_of(scope.wire_format).read(view.body)
+        conversation = FORMATS[scope.wire_format].read(view.body)
         last = parameters.last_item(conversation)
         for message in conversation.messages:
             if message.role == "assistant":
