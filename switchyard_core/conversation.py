@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
@@ -63,7 +63,7 @@ class Text(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def text(self) -> str:
-        """The text; ``""`` when the source is no string."""
+        """The text; ``""`` when the source is not a string."""
         value = parse_json(self.source)
         return value if isinstance(value, str) else ""
 
@@ -82,7 +82,7 @@ class Opaque(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ToolCall(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """A tool call as it stands in the request.
+    """A tool call of the request.
 
     Args:
         id: Id that the result refers to, ``""`` when the call has none.
@@ -110,26 +110,23 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def arguments(self) -> Any:
         """The parsed arguments.
 
-        A free-form call gives ``{"input": text}``, text that is no JSON ``{"_raw": text}``,
+        A free-form call gives ``{"input": text}``, text that is not JSON ``{"_raw": text}``,
         no arguments at all ``{}``.
         """
         source = self.source
         if isinstance(source, Mapping):
             return source
         if self.kind == "custom":
-            return {
-                "input": source if isinstance(source, str) else source.decode("utf-8", "replace")
-            }
+            return {"input": _decoded(source)}
         if not source:
             return {}
         try:
             return parse_json(source)
         except ValueError:
-            text = source if isinstance(source, str) else source.decode("utf-8", "replace")
-            return {"_raw": text}
+            return {"_raw": _decoded(source)}
 
     def as_document(self) -> dict[str, Any]:
-        """Return the call as it stands in the conversation document that JSONPath rules read."""
+        """Return the call as JSONPath rules read it."""
         return {
             "type": "tool_call",
             "id": self.id,
@@ -169,8 +166,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     last: int
 
 
-@dataclass(frozen=True, kw_only=True)
-class Conversation:
+class Conversation(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """The history of one request.
 
     Args:
@@ -180,7 +176,6 @@ class Conversation:
 
     messages: tuple[Message, ...]
     tools: tuple[str, ...] = ()
-    _cache: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
     def calls(self) -> tuple[ToolCall, ...]:
@@ -235,16 +230,17 @@ class Conversation:
         ``{"messages": [{"role", "content": [{"type": "tool_call", ...}, ...]}], "tools": [...]}``,
         the same for the three wire formats.
         """
-        if "document" not in self._cache:
-            self._cache["document"] = {
-                "messages": [
-                    {"role": m.role, "content": [_part_document(p) for p in m.content]}
-                    for m in self.messages
-                ],
-                "tools": [{"name": name} for name in self.tools],
-            }
-        document: dict[str, Any] = self._cache["document"]
-        return document
+        return self._document
+
+    @cached_property
+    def _document(self) -> dict[str, Any]:
+        return {
+            "messages": [
+                {"role": m.role, "content": [_part_document(p) for p in m.content]}
+                for m in self.messages
+            ],
+            "tools": [{"name": name} for name in self.tools],
+        }
 
     def parts(self) -> Iterator[tuple[Message, Part]]:
         """Yield every part with its message, oldest first."""
@@ -268,6 +264,10 @@ def _part_document(part: Part) -> dict[str, Any]:
     if isinstance(part, Reasoning):
         return {"type": "reasoning", "text": part.text}
     return {"type": part.type}
+
+
+def _decoded(source: str | bytes) -> str:
+    return source if isinstance(source, str) else source.decode("utf-8", "replace")
 
 
 def text_of(parts: Sequence[Part]) -> str:

@@ -239,8 +239,8 @@ class Switchyard:
         """
         if decision.route and self.runtimes[decision.route].answers:
             raise RefusedError(
-                message=f"the route `{decision.route}` answers by itself: no body of the caller's "
-                "is sent on; call `handle`",
+                message=f"the route `{decision.route}` asks models itself and "
+                "forwards no body: call `handle`",
                 code="route_answers",
             )
         target = self.policy.targets[decision.target]
@@ -338,7 +338,7 @@ class Switchyard:
         return self._answers.events(request)
 
     def rehearse(self, request: Request, ask: Ask) -> AsyncGenerator[AnswerEvent]:
-        """Yield what an answering router would answer; ``ask`` stands in for the models.
+        """Yield what an answering router would answer; ``ask`` replaces the models.
 
         Nothing is called, kept or counted.
         """

@@ -50,7 +50,7 @@ __all__ = ["Answers", "checked_events"]
 
 #: Events that a slow client may leave waiting before the router waits too.
 WAITING_EVENTS = 256
-#: Seconds of silence in a stream after which a comment is sent, unless a route says otherwise.
+#: Seconds of silence in a stream after which a comment is sent, unless a route sets another value.
 KEEPALIVE_S = 10.0
 _GATEWAY_TIMEOUT = 504
 _ERROR, _LAST_STATUS = 400, 599
@@ -90,7 +90,7 @@ class Answers:
             await self._end(decision, start, ok=ok)
 
     async def rehearse(self, request: Request, ask: Ask) -> AsyncGenerator[AnswerEvent]:
-        """Yield what the router would answer; ``ask`` stands in for the models, no plan is kept."""
+        """Yield what the router would answer; ``ask`` replaces the models, no plan is kept."""
         events = self._run(await self._decider.routed(request), {}, rehearse=ask)
         async with contextlib.aclosing(events):
             async for event in events:
@@ -206,7 +206,7 @@ async def checked_events(
     events = router.answer(request, context)
     try:
         async for event in events:
-            breach = "goes on after `Finished`" if finished else breach_of_event(event)
+            breach = "yields an event after `Finished`" if finished else breach_of_event(event)
             if request.body is not body or request.fields.changed:
                 breach = "changed the request"
             if breach:
@@ -244,7 +244,7 @@ def _breach_of_refusal(error: RequestError, *, begun: bool) -> str:
     if begun:
         return f"refused the request after it had begun to answer: {error}"
     if not _ERROR <= error.status <= _LAST_STATUS:
-        return f"refuses a request with the status {error.status}, which says that nothing is wrong"
+        return f"refuses a request with the status {error.status}: use one from 400 to 599"
     return ""
 
 
@@ -343,7 +343,7 @@ class AnswerRun:
                         await queue.join()
         except asyncio.CancelledError:
             raise
-        except BaseException as error:  # noqa: BLE001  # handed to whoever reads the stream
+        except BaseException as error:  # noqa: BLE001  # handed to the reader of the stream
             end = error
         await queue.put(end)
 
@@ -360,7 +360,7 @@ class AnswerRun:
             while True:
                 try:
                     # Not `wait_for`: before Python 3.12 it forgets that it was cancelled when an
-                    # event came at the same time, and the run of a client that left would go on.
+                    # event came at the same time, and the run would outlive its client.
                     async with asyncio.timeout(self.keepalive_s):
                         found = await queue.get()
                 except TimeoutError:

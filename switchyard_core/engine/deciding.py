@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from difflib import get_close_matches
 from functools import partial
 from operator import attrgetter
@@ -316,8 +317,8 @@ def _label(routed: Routed) -> None:
 def _must_be_asked(routed: Routed) -> None:
     if routed.request.endpoint != "create":
         raise RefusedError(
-            message=f"the route `{routed.runtime.route.id}` answers by itself, with several "
-            f"models: it does not serve `{routed.request.endpoint}`",
+            message=f"the route `{routed.runtime.route.id}` asks several "
+            f"models for each answer: it does not serve `{routed.request.endpoint}`",
             code="endpoint_not_served",
             headers={"x-should-retry": "false"},
         )
@@ -463,12 +464,7 @@ def _trace_of(
         **decision.trace,
     }
     if identity is not None:
-        trace["identity"] = {
-            "session": identity.session,
-            "agent": identity.agent,
-            "source": identity.source,
-            "agent_source": identity.agent_source,
-        }
+        trace["identity"] = asdict(identity)
     if context.mutations.scanned:
         # An explanation lists every call; a request is not held up for those behind the first.
         verdicts = context.mutations.verdicts if dry_run else context.mutations.labelled

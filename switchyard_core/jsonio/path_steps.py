@@ -76,7 +76,7 @@ def members_of(tree: ng.JSONPath) -> tuple[str, ...] | None:
 def steps_of(tree: ng.JSONPath, *, first: bool) -> tuple[Step, ...]:
     """Return the closures for a tree; ``first`` says that it begins at the document."""
     if isinstance(tree, ng.Root) and not first:
-        msg = "`$` stands only at the beginning of a path; in a filter `@` is the value"
+        msg = "`$` is allowed only at the beginning of a path; in a filter `@` is the value"
         raise UnavailableError(msg, near="$")
     if _is_here(tree):
         return ()

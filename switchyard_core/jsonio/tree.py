@@ -138,7 +138,7 @@ class ObjectText(_Node):
 
     Args:
         data: Bytes of one JSON object.
-        unique: Whether a key that stands twice is an error.
+        unique: Whether a key that appears twice is an error.
 
     Raises:
         JsonTextError: The bytes are not a JSON object, it has over a thousand members, or a key
@@ -179,7 +179,7 @@ class ObjectText(_Node):
                 msg = f"too large: an object has over {MAX_MEMBERS} members"
                 raise JsonTextError(msg)
             if key in members and unique:
-                msg = f"the key `{key}` stands twice"
+                msg = f"the key `{key}` appears twice"
                 raise JsonTextError(msg, duplicate=key)
             after = match_end(SPACE, data, stop) if data[stop] in _SPACES else stop
             slot = _Slot(data[position:stop], key, data[start:position], data[stop:after])
@@ -194,7 +194,7 @@ class ObjectText(_Node):
         return key in self._members
 
     def keys(self) -> tuple[str, ...]:
-        """Return the keys in order; a duplicate one stands twice."""
+        """Return the keys in order; a duplicate one appears twice."""
         return tuple([slot.key for slot in self._slots])
 
     def raw(self, key: str) -> bytes | None:
@@ -223,12 +223,12 @@ class ObjectText(_Node):
             return value
 
     def object(self, key: str) -> ObjectText | None:
-        """Return a member's value as a tree of its own, ``None`` when it is no object."""
+        """Return a member's value as a tree, ``None`` when it is not an object."""
         slot = self._members.get(key)
         return None if slot is None else self._object_in(slot)
 
     def array(self, key: str) -> ArrayText | None:
-        """Return a member's value as a tree of its own, ``None`` when it is no array."""
+        """Return a member's value as a tree, ``None`` when it is not an array."""
         slot = self._members.get(key)
         return None if slot is None else self._array_in(slot)
 
@@ -318,7 +318,7 @@ class ArrayText(_Node):
         return loads(self.raw(index))
 
     def object(self, index: int) -> ObjectText | None:
-        """Return one item as a tree of its own, ``None`` when it is no object."""
+        """Return one item as a tree, ``None`` when it is not an object."""
         return self._object_in(self._slots[index])
 
     def objects(self) -> Iterator[tuple[int, ObjectText]]:

@@ -220,7 +220,7 @@ class Sections:
             case Announced() | Progress():
                 pass
             case _:
-                msg = f"`{type(event).__name__}` is no event of an answer; see `AnswerEvent`"
+                msg = f"`{type(event).__name__}` is not an event of an answer; see `AnswerEvent`"
                 raise ValueError(msg)
         return ()
 
@@ -273,7 +273,7 @@ def _plain(data: Mapping[str, Any]) -> Any:
     try:
         return loads(encode(dict(data)))
     except (TypeError, ValueError, RecursionError) as error:
-        msg = f"the data of an `Extension` is no JSON object: {error}"
+        msg = f"the data of an `Extension` is not a JSON object: {error}"
         raise ValueError(msg) from None
 
 

@@ -72,7 +72,7 @@ class Format(ABC):
     history_key: ClassVar[str] = "messages"
     #: The body's key for instructions that are not in the history, ``""`` for none.
     instructions_key: ClassVar[str] = ""
-    #: The body's keys by which a request may go on from an earlier response.
+    #: The body's keys by which a request may continue an earlier response.
     continuation_keys: ClassVar[tuple[str, ...]] = ()
     #: The body's keys that offer tools.
     tool_keys: ClassVar[tuple[str, ...]] = ("tools",)
@@ -289,7 +289,7 @@ class Format(ABC):
     # --- reading an answer -------------------------------------------------------------------
 
     def read_reply(self, body: bytes, structured: str | None = None) -> ModelReply:
-        """Return the reply in a whole answer; a ``ValueError`` says why it is not one.
+        """Return the reply in a whole answer; a ``ValueError`` gives the reason when it is not one.
 
         ``structured`` is the schema's name where it was asked for with ``forced_tool``: the
         arguments of that tool become the reply's text and an assistant message, because a call
@@ -317,7 +317,7 @@ class Format(ABC):
     def usage(self, told: Mapping[str, Any]) -> ModelUsage:
         """Return the tokens of a ``usage`` object."""
 
-    # --- errors, and the rest of what a provider says ------------------------------------------
+    # --- errors, and the rest of a provider's words ---------------------------------------------
 
     @abstractmethod
     def error_body(self, error: RequestError, request_id: str) -> bytes:

@@ -131,7 +131,7 @@ def word(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-# --- what the caller says itself ---------------------------------------------------------
+# --- messages of the caller --------------------------------------------------------------
 
 
 def said_by_user(content: bytes | msgspec.Raw) -> UserMessage:
@@ -404,9 +404,9 @@ def join_text(body: ObjectText, key: str, before: str, text: str, *, append: boo
         body.set(key, encode(text))
         return f"set {key}"
     if raw[:1] != b'"':
-        return ""  # The provider says itself that it does not take this.
+        return ""  # The provider will refuse it.
     ours, gap, theirs = encode(text)[1:-1], encode("\n\n")[1:-1], raw[1:-1]
-    # Another prompt of ours may be outside of this one: look for it as a piece of its own.
+    # Another prompt of ours may be outside of this one: look for it as a separate piece.
     if gap + ours + gap in gap + theirs + gap:
         return ""
     pieces = (theirs, gap, ours) if append else (ours, gap, theirs)

@@ -37,19 +37,19 @@ class ShapeError(ValueError):
 
 def an_object(tree: Mapping[str, Any], key: str, place: str = "") -> Mapping[str, Any]:
     """Return a member that must be an object; ``place`` is the path of ``tree``."""
-    value: Mapping[str, Any] = _member(tree, key, place, dict, "no object")
+    value: Mapping[str, Any] = _member(tree, key, place, dict, "not an object")
     return value
 
 
 def an_array(tree: Mapping[str, Any], key: str, place: str = "") -> Sequence[Any]:
     """Return a member that must be an array."""
-    value: Sequence[Any] = _member(tree, key, place, list, "no array")
+    value: Sequence[Any] = _member(tree, key, place, list, "not an array")
     return value
 
 
 def text_in(tree: Mapping[str, Any], key: str, place: str = "") -> str:
     """Return a member that must be a string."""
-    value: str = _member(tree, key, place, str, "no string")
+    value: str = _member(tree, key, place, str, "not a string")
     return value
 
 
@@ -58,11 +58,11 @@ def objects(values: Any, place: str) -> tuple[tuple[str, Mapping[str, Any]], ...
     if values is None:
         return ()
     if not isinstance(values, list):
-        msg = f"`{place}` is no array"
+        msg = f"`{place}` is not an array"
         raise ShapeError(msg)
     for index, value in enumerate(values):
         if not isinstance(value, dict):
-            msg = f"`{place}[{index}]` is no object"
+            msg = f"`{place}[{index}]` is not an object"
             raise ShapeError(msg)
     return tuple((f"{place}[{index}]", value) for index, value in enumerate(values))
 
@@ -77,7 +77,7 @@ def requested_call(call_id: str, name: str, arguments: Any, place: str) -> Reque
     if isinstance(arguments, dict):  # some providers forget to write the JSON as text
         arguments = encode(arguments).decode()
     if arguments is not None and not isinstance(arguments, str):
-        msg = f"`{place}.arguments` is no string"
+        msg = f"`{place}.arguments` is not a string"
         raise ShapeError(msg)
     return RequestedCall(id=call_id, name=name, arguments=arguments or "{}")
 
@@ -87,7 +87,7 @@ def refuse_error(tree: Mapping[str, Any]) -> None:
     error = tree.get("error")
     if error or tree.get("type") == "error":
         told = table(error)
-        # Only a code: what else it says may quote the request or a credential.
+        # Only a code: the rest may quote the request or a credential.
         words = (told.get("code"), told.get("type"))
         code = next((w for w in words if isinstance(w, str) and _CODE.fullmatch(w)), "no code")
         msg = f"the provider reports an error ({code})"

@@ -37,7 +37,7 @@ def comment(data: Mapping[str, Any] | None) -> bytes:
     try:
         return b": " + _line(data) + b"\n\n"
     except (TypeError, RecursionError) as error:
-        msg = f"the data of a comment is no JSON: {error}"
+        msg = f"the data of a comment is not JSON: {error}"
         raise ValueError(msg) from None
 
 

@@ -275,7 +275,7 @@ def _item(fields: ObjectText, message: Mapping[str, Any]) -> Verbatim:
     choice = None if choices is None else choices.object(0)
     item = None if choice is None else choice.object("message")
     if item is None:
-        msg = "`choices[0].message` is no object"
+        msg = "`choices[0].message` is not an object"
         raise ShapeError(msg)
     item.delete("annotations")
     for key in _EMPTY:

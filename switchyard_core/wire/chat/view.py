@@ -134,7 +134,7 @@ class ChatView(BodyView):
         return turns
 
     def blanks(self, index: int) -> list[BlankPart]:
-        """Return the content of a result, if it says nothing."""
+        """Return the content of a result, if blank."""
         message = self.items.object(index) if self.items is not None else None
         if message is None or message.text("role") not in _RESULTS:
             return []

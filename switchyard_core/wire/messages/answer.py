@@ -164,7 +164,7 @@ class AnthropicMessages(MessagesRequests):
         """Return what the blocks say."""
         blocks, raw = objects(an_array(tree, "content"), "content"), fields.array("content")
         if raw is None:
-            msg = "`content` is no array"
+            msg = "`content` is not an array"
             raise ShapeError(msg)
         text = texts_of(blocks, "text", "text")
         stop = word(tree.get("stop_reason"))

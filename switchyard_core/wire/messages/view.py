@@ -161,7 +161,7 @@ class MessagesView(BodyView):
         return turns
 
     def blanks(self, index: int) -> list[BlankPart]:
-        """Return the blank text blocks, and the results that say nothing."""
+        """Return the blank text blocks, and the blank results."""
         content = _content(self.items, index) if self.items is not None else None
         found: list[BlankPart] = []
         for number, block in content.objects() if content is not None else ():

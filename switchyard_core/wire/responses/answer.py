@@ -263,7 +263,7 @@ class OpenAIResponses(ResponsesRequests):
             raise ShapeError(status_word(status))
         items, raw = objects(an_array(tree, "output"), "output"), fields.array("output")
         if raw is None:
-            msg = "`output` is no array"
+            msg = "`output` is not an array"
             raise ShapeError(msg)
         parts = [
             part

@@ -183,7 +183,7 @@ class ResponsesView(BodyView):
         return [_History(items, calls, results, elsewhere=elsewhere)]
 
     def blanks(self, index: int) -> list[BlankPart]:
-        """Return the text of an output, if it says nothing."""
+        """Return the text of an output, if blank."""
         item = self.items.object(index) if self.items is not None else None
         if item is None or (item.text("type") or "") not in _TEXT_OUTPUTS:
             return []
@@ -241,7 +241,7 @@ class ResponsesView(BodyView):
 
 
 def continuation(fields: ObjectText) -> tuple[str, ...]:
-    """Return the keys by which a body goes on from an earlier response."""
+    """Return the keys by which a body continues an earlier response."""
     return tuple(
         [key for key in CONTINUATION_KEYS if fields.raw(key) not in (None, b"null", b'""')]
     )

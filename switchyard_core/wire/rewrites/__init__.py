@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from switchyard_core.declarations import (
     Rewrite,
+    RewriteFunction,
     RewriteReport,
     RewriteScope,
     RewriteType,
@@ -145,9 +146,9 @@ def end_with_user_turn(body: ObjectText, parameters: None, scope: RewriteScope) 
     del parameters
     view = FORMATS[scope.wire_format].view(body)
     conversation = FORMATS[scope.wire_format].read(body)
-    if not conversation.messages or conversation.messages[-1].role != "assistant":
-        return ()
-    if view.items is None or conversation.ends_with_open_call:
+    ends = conversation.messages[-1:]
+    open_end = not ends or ends[0].role != "assistant" or conversation.ends_with_open_call
+    if view.items is None or open_end:
         return ()
     view.items.append(view.user_item(fixed_text("go_on")))
     return (f"added a user message as {view.key}[{len(view.items) - 1}]",)
@@ -196,105 +197,76 @@ def _told(change: str) -> Sequence[str]:
     return (change,) if change else ()
 
 
+def _built_in(
+    order: int,
+    function: RewriteFunction,
+    summary: str,
+    parameters: type[BaseModel] | None,
+    **more: Any,
+) -> RewriteType:
+    name = more.pop("name", None) or getattr(function, "__name__", "")
+    return RewriteType(
+        name=name, order=order, function=function, summary=summary, parameters=parameters, **more
+    )
+
+
+_WHEN = history.WhenParameters
 #: Every built-in rewrite.
 CORE_REWRITES: tuple[RewriteType, ...] = (
-    RewriteType(
-        name="reasoning_as_text",
-        order=100,
-        function=history.reasoning_as_text,
-        summary="turns the planner's visible reasoning into assistant text",
-        parameters=history.TextParameters,
+    _built_in(
+        100,
+        history.reasoning_as_text,
+        "turns the planner's visible reasoning into assistant text",
+        history.TextParameters,
     ),
-    RewriteType(
-        name="drop_opaque_reasoning",
-        order=200,
-        function=history.drop_opaque_reasoning,
-        summary="removes the planner's reasoning, which another origin refuses",
-        parameters=history.DropParameters,
+    _built_in(
+        200,
+        history.drop_opaque_reasoning,
+        "removes the planner's reasoning, which another origin refuses",
+        history.DropParameters,
     ),
-    RewriteType(
-        name="drop_reasoning_companions",
-        order=300,
-        function=history.drop_reasoning_companions,
-        summary="removes what refers to dropped reasoning",
-        parameters=history.CompanionParameters,
+    _built_in(
+        300,
+        history.drop_reasoning_companions,
+        "removes what refers to dropped reasoning",
+        history.CompanionParameters,
     ),
-    RewriteType(
-        name="remap_tool_ids",
-        order=400,
-        function=history.remap_tool_ids,
-        summary="renames tool ids that the target refuses",
-        parameters=history.RemapParameters,
+    _built_in(
+        400,
+        history.remap_tool_ids,
+        "renames tool ids that the target refuses",
+        history.RemapParameters,
     ),
-    RewriteType(
-        name="repair_tool_pairs",
-        order=500,
-        function=history.repair_tool_pairs,
-        summary="pairs every tool call with a result",
-        parameters=history.WhenParameters,
+    _built_in(500, history.repair_tool_pairs, "pairs every tool call with a result", _WHEN),
+    _built_in(600, history.drop_empty_content, "removes messages with nothing left in them", _WHEN),
+    _built_in(
+        700, append_user_text, "adds a user's text at the end of the history", UserTextParameters
     ),
-    RewriteType(
-        name="drop_empty_content",
-        order=600,
-        function=history.drop_empty_content,
-        summary="removes messages with nothing left in them",
-        parameters=history.WhenParameters,
-    ),
-    RewriteType(
-        name="append_user_text",
-        order=700,
-        function=append_user_text,
-        summary="adds a user's text at the end of the history",
-        parameters=UserTextParameters,
-    ),
-    RewriteType(
+    _built_in(
+        710,
+        insert_prompt,
+        "adds the target's own instruction",
+        PromptParameters,
         name="insert_system_prompt",
-        order=710,
-        function=insert_prompt,
-        summary="adds the target's own instruction",
-        parameters=PromptParameters,
     ),
-    RewriteType(
+    _built_in(
+        720,
+        insert_prompt,
+        "adds the planning instruction",
+        PromptParameters,
         name="insert_planning_prompt",
-        order=720,
-        function=insert_prompt,
-        summary="adds the planning instruction",
-        parameters=PromptParameters,
     ),
-    RewriteType(
-        name="limit_cache_marks",
-        order=800,
-        function=history.limit_cache_marks,
-        summary="leaves at most four cache marks",
-        parameters=history.WhenParameters,
+    _built_in(
+        800,
+        history.limit_cache_marks,
+        "leaves at most four cache marks",
+        _WHEN,
         wire_formats=("anthropic_messages",),
     ),
-    RewriteType(
-        name="target_parameters",
-        order=900,
-        function=target_parameters,
-        summary="fills the target's extra_body",
-        parameters=ExtraBodyParameters,
+    _built_in(900, target_parameters, "fills the target's extra_body", ExtraBodyParameters),
+    _built_in(910, reasoning_effort, "sets the target's reasoning effort", EffortParameters),
+    _built_in(
+        1000, end_with_user_turn, "ends with a user turn for targets that refuse a prefill", None
     ),
-    RewriteType(
-        name="reasoning_effort",
-        order=910,
-        function=reasoning_effort,
-        summary="sets the target's reasoning effort",
-        parameters=EffortParameters,
-    ),
-    RewriteType(
-        name="end_with_user_turn",
-        order=1000,
-        function=end_with_user_turn,
-        summary="ends with a user turn for targets that refuse a prefill",
-    ),
-    RewriteType(
-        name="set_model",
-        order=1200,
-        function=set_model,
-        summary="sets the target's model id",
-        parameters=ModelParameters,
-        switchable=False,
-    ),
+    _built_in(1200, set_model, "sets the target's model id", ModelParameters, switchable=False),
 )

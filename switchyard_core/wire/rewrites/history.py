@@ -120,7 +120,7 @@ def reasoning_as_text(
         else:
             part.remove()
             changes.append(f"removed {part.name}, its text is over the cap")
-    # Of a message that lost some of its thinking the rest is no use: it would be behind text.
+    # Of a message that lost some of its thinking the rest is useless behind text.
     for part in reversed(view.reasoning()):
         if view.items is not None and view.items.tagged(part.item, STRIPPED):
             changes += [f"removed {name}" for name in part.remove()]
