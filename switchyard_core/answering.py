@@ -62,7 +62,6 @@ class ToolSpec:
 
     Args:
         name: ``[a-zA-Z0-9_-]``, up to 64 characters.
-        description: What it does.
         parameters: JSON schema of its arguments, an object.
     """
 
@@ -146,7 +145,6 @@ class ToolOutput:
     """What came of a tool call.
 
     Args:
-        call: The call.
         text: What the model is told.
         ok: Whether the tool ran and returned.
         error: Why not, one word: ``arguments``, ``unknown``, ``exception``, ``timeout``; ``""``
@@ -167,11 +165,9 @@ class ModelReply:
 
     Args:
         text: Its visible text, ``""`` without any.
-        calls: The tool calls that it asks for.
         items: Its items of the target's own wire format, to be sent back as they are.
         stop: Why it stopped, in the provider's own word: ``stop``, ``length``, ``end_turn``, …
         refusal: Text of a refusal, ``""`` when it did not refuse.
-        usage: Tokens.
         wants: What it waits for that no answer can be given to, each in the provider's own word,
             such as ``custom_tool_call`` or ``pause_turn``; empty for a reply that is complete or
             asks for ``calls`` alone.

@@ -195,7 +195,6 @@ class RouteType:
         router: Called once per route as ``router(options)``, and once more when a policy is
             checked; the result has ``async def route(request, context) -> Decision``, and of
             kind ``answers`` also ``def answer(request, context)``, an asynchronous generator.
-        summary: One line for ``switchyard plugins``.
         kind: ``routes`` decides where a request goes; ``answers`` writes the answer itself.
     """
 
@@ -213,7 +212,6 @@ class LatchStoreType:
     Args:
         name: Unique among all installed plugins.
         factory: Called once per route as ``factory(capacity)``.
-        summary: One line for ``switchyard plugins``.
         shared: Whether several worker processes may share its state.
     """
 
@@ -231,7 +229,6 @@ class PlanStoreType:
         name: Unique among all installed plugins.
         factory: Called once per route as ``factory(capacity, ttl_s, clock)``; the clock gives
             seconds since the epoch.
-        summary: One line for ``switchyard plugins``.
         shared: Whether several worker processes may share its state.
     """
 
@@ -292,7 +289,6 @@ class RewriteScope:
     """What a rewrite may know besides the body, shared by all rewrites of one request.
 
     Args:
-        wire_format: Wire format of the body.
         notes: What the rewrites so far report, per rewrite name, in order.
         facts: Counters that one rewrite leaves for a later one of the same request,
             such as ``dropped_reasoning``.
@@ -308,7 +304,6 @@ class RewriteReport:
     """What one rewrite did to one body.
 
     Args:
-        name: Name of the rewrite.
         changes: One line per change; empty when nothing had to change.
         skipped: Why it did not run, ``""`` when it did.
     """
@@ -339,7 +334,6 @@ class RewriteType:
         order: Rewrites of one request run in ascending order; the built-in ones use
             multiples of 100 from 100 to 1300, so others fit between.
         function: Changes a body of any wire format that the rewrite understands.
-        summary: One line for ``explain`` and the docs.
         wire_formats: Those; ``None`` for every one. A body of another format is left alone.
         parameters: Pydantic model of its parameters, or ``None`` when it takes none.
         switchable: Whether ``rewrites = { name = false }`` of a target may switch it off.
@@ -362,8 +356,6 @@ class LintRule:
         code: ``SY`` and three digits for built-in rules, own prefix for a plugin's.
         name: Named for the bad pattern, kebab-case: ``unused-target``.
         check: Called with the resolved policy; yields findings.
-        summary: One line.
-        severity: Severity of its findings.
     """
 
     code: str

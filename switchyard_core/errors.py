@@ -61,7 +61,6 @@ class Finding:
         path: Path in the document, such as ``routes.plan_execute.capable_target``.
         severity: ``error`` stops the policy from being used, ``warning`` does not.
         notes: Further lines, such as the names that would have been valid.
-        fix: What to do about it.
     """
 
     code: str

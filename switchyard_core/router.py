@@ -157,7 +157,6 @@ class SessionView:
     """Whom a request belongs to and what is remembered of them; read only.
 
     Args:
-        identity: ``None`` when the request does not say.
         record: The latch record, ``None`` when the identity is not latched.
         final: Whether the request is marked as the session's last.
     """
@@ -232,7 +231,6 @@ class RouteContext:
     """Everything besides the request that a decision may depend on.
 
     Args:
-        route: Name of the route.
         targets: The policy's targets, by name.
         session: Identity and latch record.
         mutations: Verdicts of the route's rules.

@@ -42,8 +42,7 @@ from switchyard_core.router import AnsweringRouter, RouteContext
 from switchyard_core.stores import MemoryPlanStore
 from switchyard_core.upstream.base import UpstreamResponse
 from switchyard_core.wire import FORMATS
-from switchyard_core.wire.answers import AnswerWriter, answer_id, answer_writer
-from switchyard_core.wire.sse import comment
+from switchyard_core.wire.answers import AnswerWriter, answer_id, answer_writer, comment
 from switchyard_core.world import World
 
 __all__ = ["Answers", "checked_events"]

@@ -327,14 +327,15 @@ def forwarded_headers(headers: Headers, client: Client) -> tuple[tuple[str, str]
         names += _WITH_CREDENTIAL
     values: dict[str, str] = {}
     for name in names:
-        # A list may come in several headers; of anything else the first one counts.
-        value = headers.get(name) if name in _SINGLE else headers.joined(name)
+        value = headers.by_name.get(name)
+        if value is not None and name not in _SINGLE:
+            value = headers.joined(name)  # A list may come in several headers.
         if value is not None and name not in CREDENTIAL_HEADERS:
             values[name] = value
     values.setdefault("content-type", "application/json")
     for name, value in wire_format.needed_headers.items():
         values.setdefault(name, value)
-    agent = headers.get("user-agent", "")
+    agent = headers.by_name.get("user-agent", "")
     values["user-agent"] = f"{agent} {_PRODUCT}".strip()
     for name, value in client.extra_headers.items():
         values[name.lower()] = value
@@ -351,7 +352,9 @@ def credential(
     """
     if client.forward_auth:
         found = tuple(
-            (name, headers[name]) for name in CREDENTIAL_HEADERS if _is_credential(headers, name)
+            (name, value)
+            for name in CREDENTIAL_HEADERS
+            if (value := headers.get(name, "")).strip().lower() not in ("", "bearer", "basic")
         )
         if not found:
             raise RequestError(
@@ -381,8 +384,3 @@ def error_code(body: bytes) -> str:
         return str(error.get("code") or error.get("type") or "")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return ""
-
-
-def _is_credential(headers: Headers, name: str) -> bool:
-    value = headers.get(name, "").strip()
-    return bool(value) and value.lower() not in ("bearer", "basic")

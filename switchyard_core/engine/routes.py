@@ -64,10 +64,8 @@ class RouteRuntime:
     #: Calls of tools so far, by tool (`""` for unknown ones) and `ok` or the error's word.
     tool_calls: Counter[tuple[str, str]] = field(default_factory=Counter)
     without_identity: int = 0
-    told_missing: bool = False  # already logged: requests without a session id
-    told_unfit: bool = False  # already logged: unusable session ids
-    #: Whether the log says that effects need a latch store that it does not have.
-    told_lost: bool = False
+    #: What the log has reported: requests without an id or with an unusable one, lost effects.
+    told: set[str] = field(default_factory=set)
 
     def routed(self, request: Request, mark: str = "") -> Routed:
         """Return a request as this route gets it."""
@@ -132,9 +130,8 @@ class RouteRuntime:
             f"`{self.route.type.name}` has no latch store, since its options do not inherit "
             "`LatchOptions`; nothing is remembered for this session"
         )
-        if not dry_run and not self.told_lost:
-            self.told_lost = True
-            _LOG.warning("route=%s %s", self.route.name, detail)
+        if not dry_run:
+            self._log_once(logging.WARNING, "lost", detail)
         return (DecisionWarning(code="no_latch_store", detail=detail),)
 
     def follow(self, before: RouteRuntime) -> None:
@@ -142,10 +139,9 @@ class RouteRuntime:
         latches = self.store if self.store is before.store else None
         plans = self.plans if self.plans is before.plans else None
         _resize(self.route, latches, plans)
-        self.told_lost = before.told_lost
+        self.told = before.told & {"lost"}
         if latches is not None:
-            self.without_identity = before.without_identity
-            self.told_missing, self.told_unfit = before.told_missing, before.told_unfit
+            self.without_identity, self.told = before.without_identity, set(before.told)
 
     @property
     def kept(self) -> Kept:
@@ -157,16 +153,15 @@ class RouteRuntime:
         self.without_identity += 1
         unfit = self.unfit_identity(routed)
         if unfit:
-            if not self.told_unfit:
-                self.told_unfit = True
-                _LOG.warning("route=%s %s", self.route.name, unfit[0].detail)
-        elif not self.told_missing:
-            self.told_missing = True
-            _LOG.info(
-                "route=%s requests bring no session id: decided from their history alone, "
-                "nothing is latched",
-                self.route.name,
-            )
+            self._log_once(logging.WARNING, "unfit", unfit[0].detail)
+        else:
+            detail = "requests bring no session id: decided from their history alone, "
+            self._log_once(logging.INFO, "missing", detail + "nothing is latched")
+
+    def _log_once(self, level: int, topic: str, detail: str) -> None:
+        if topic not in self.told:
+            self.told.add(topic)
+            _LOG.log(level, "route=%s %s", self.route.name, detail)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

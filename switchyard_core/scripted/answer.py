@@ -12,8 +12,7 @@ from typing import Any, Literal
 from switchyard_core.answering import ModelUsage
 from switchyard_core.scripted.script import Call, Turn
 from switchyard_core.scripted.select import Asked
-from switchyard_core.wire.answers import AnswerPart, Frame, PartWriter
-from switchyard_core.wire.sse import Event
+from switchyard_core.wire.answers import AnswerPart, Event, Frame, PartWriter
 
 __all__ = ["Answer", "StopWord", "as_bytes", "make_answer", "pieces"]
 

@@ -14,7 +14,7 @@ from switchyard_core.scripted.answer import Answer, as_bytes, make_answer
 from switchyard_core.scripted.script import Fault, Script
 from switchyard_core.scripted.select import Asked, Choice, Selector
 from switchyard_core.wire import FORMATS, Format
-from switchyard_core.wire.sse import Event
+from switchyard_core.wire.answers import Event
 
 __all__ = ["Ending", "Player", "Reply"]
 

@@ -16,16 +16,15 @@ from switchyard_core.conversation import Conversation, Image, Role, UserMessage
 from switchyard_core.declarations import Endpoint, WireFormat
 from switchyard_core.errors import BodyError, RequestError
 from switchyard_core.jsonio.tree import JsonTextError, ObjectText, encode, loads
-from switchyard_core.wire.answers import Frame, PartWriter
+from switchyard_core.wire.answers import Event, Frame, PartWriter
 from switchyard_core.wire.history import (
     BodyView,
+    fixed_text,
     instruction_text,
     lacks_history,
     said_by_user,
 )
 from switchyard_core.wire.replies import ShapeError, refuse_error
-from switchyard_core.wire.sse import Event
-from switchyard_core.wire.texts import fixed_text
 
 __all__ = ["Format", "Verbatim", "assistant_item", "encode_items"]
 

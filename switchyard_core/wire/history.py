@@ -9,9 +9,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from typing import Any, ClassVar, TypeVar
 
 import msgspec
+import tomli
 
 from switchyard_core.conversation import Conversation, Image, Message, Part, Role, UserMessage
 from switchyard_core.jsonio.tree import ArrayText, JsonTextError, ObjectText, encode, loads
@@ -30,10 +33,12 @@ __all__ = [
     "blank",
     "decode_items",
     "decode_one",
+    "fixed_text",
     "instruction_text",
     "join_text",
     "lacks_history",
     "only_results",
+    "role_at",
     "said_by_user",
     "same_text",
     "word",
@@ -208,6 +213,16 @@ def _joined(texts: Iterable[str]) -> str:
     return "\n\n".join(text for text in texts if text)
 
 
+def fixed_text(name: str) -> str:
+    """Return one of the texts in ``texts.toml`` that are put into bodies."""
+    return _texts()[name]
+
+
+@cache
+def _texts() -> dict[str, str]:
+    return tomli.loads((files(__package__) / "texts.toml").read_text("utf-8"))
+
+
 # --- patching ----------------------------------------------------------------------------
 
 #: Tag of an item that the planner made.
@@ -362,6 +377,12 @@ class BodyView(ABC):
     def cache_marks(self) -> Iterator[tuple[str, ObjectText]]:
         """Yield the places for a cache mark, in the order in which a prompt is cached."""
         return iter(())
+
+
+def role_at(items: ArrayText, index: int) -> str:
+    """Return the role of an item, ``""`` without one."""
+    item = items.object(index)
+    return (item.text("role") or "") if item is not None else ""
 
 
 def blank(holder: ObjectText, key: str) -> bool:

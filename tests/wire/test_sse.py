@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from switchyard_core.wire.sse import comment, sse
+from switchyard_core.wire.answers import comment, sse
 
 
 def test_event_is_one_line_for_every_client_that_cuts_lines():

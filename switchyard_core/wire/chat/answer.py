@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from switchyard_core.answering import ModelReply, ModelUsage
 from switchyard_core.errors import RequestError
 from switchyard_core.jsonio.tree import ObjectText, encode
-from switchyard_core.wire.answers import AnswerPart, PartWriter
+from switchyard_core.wire.answers import AnswerPart, Event, PartWriter
 from switchyard_core.wire.chat.request import ChatRequests
 from switchyard_core.wire.format import Verbatim
 from switchyard_core.wire.history import word
@@ -30,7 +30,6 @@ from switchyard_core.wire.replies import (
     text_in,
     texts_of,
 )
-from switchyard_core.wire.sse import Event
 
 __all__ = ["OpenAIChat", "openai_error", "openai_provider_error", "openai_usage"]
 

@@ -15,6 +15,7 @@ from switchyard_core.wire.history import (
     ReasoningPart,
     ToolTurn,
     blank,
+    role_at,
     same_text,
 )
 
@@ -119,11 +120,11 @@ class ChatView(BodyView):
         index = 0
         while index < len(messages):
             calls: list[MadeCall] = []
-            if _role(messages, index) not in _RESULTS:
+            if role_at(messages, index) not in _RESULTS:
                 calls = list(_calls(messages, index))
                 index += 1
             first = index
-            while index < len(messages) and _role(messages, index) in _RESULTS:
+            while index < len(messages) and role_at(messages, index) in _RESULTS:
                 index += 1
             results = [
                 MadeCall(frozenset({_answers(messages, n)}), n, f"messages[{n}]")
@@ -198,11 +199,6 @@ def _ends_with(items: ArrayText, text: str) -> bool:
         if item.text("content") == text:
             return True
     return False
-
-
-def _role(messages: ArrayText, index: int) -> str:
-    message = messages.object(index)
-    return (message.text("role") or "") if message is not None else ""
 
 
 def _calls(messages: ArrayText, index: int) -> Iterator[MadeCall]:

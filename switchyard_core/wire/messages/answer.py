@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from switchyard_core.answering import ModelReply, ModelUsage
 from switchyard_core.errors import RequestError
 from switchyard_core.jsonio.tree import ObjectText, encode
-from switchyard_core.wire.answers import AnswerPart, PartWriter
+from switchyard_core.wire.answers import AnswerPart, Event, PartWriter
 from switchyard_core.wire.format import Verbatim
 from switchyard_core.wire.history import word
 from switchyard_core.wire.messages.request import MessagesRequests
@@ -28,7 +28,6 @@ from switchyard_core.wire.replies import (
     text_in,
     texts_of,
 )
-from switchyard_core.wire.sse import Event
 
 __all__ = ["AnthropicMessages"]
 

@@ -16,9 +16,10 @@ from switchyard_core.wire.history import (
     ReasoningPart,
     ToolTurn,
     blank,
+    fixed_text,
     join_text,
+    role_at,
 )
-from switchyard_core.wire.texts import fixed_text
 
 __all__ = ["MessagesView"]
 
@@ -72,7 +73,7 @@ class _Turn(ToolTurn):
         results = [
             encode({"type": "tool_result", "tool_use_id": name, "content": text}) for name in ids
         ]
-        users = (n for n in range(self._first, self._end) if _role(self._messages, n) == "user")
+        users = (n for n in range(self._first, self._end) if role_at(self._messages, n) == "user")
         place = next(users, None)
         message = self._messages.object(place) if place is not None else None
         raw = (message.raw("content") or b"") if message is not None else b""
@@ -140,10 +141,10 @@ class MessagesView(BodyView):
         index = 0
         while index < len(messages):
             start = index
-            while index < len(messages) and _role(messages, index) == "assistant":
+            while index < len(messages) and role_at(messages, index) == "assistant":
                 index += 1
             first = index
-            while index < len(messages) and _role(messages, index) != "assistant":
+            while index < len(messages) and role_at(messages, index) != "assistant":
                 index += 1
             calls = [
                 call
@@ -153,7 +154,7 @@ class MessagesView(BodyView):
             results = [
                 result
                 for n in range(first, index)
-                if _role(messages, n) == "user"
+                if role_at(messages, n) == "user"
                 for result in _made(messages, n, "tool_result", "tool_use_id")
             ]
             if calls or results:
@@ -197,7 +198,7 @@ class MessagesView(BodyView):
             return ""
         place = len(messages) - 1
         # Claude Code puts system messages behind the user's.
-        while place >= 0 and _role(messages, place) == "system":
+        while place >= 0 and role_at(messages, place) == "system":
             place -= 1
         message = messages.object(place) if place >= 0 else None
         if message is None or message.text("role") != "user":
@@ -251,11 +252,6 @@ class MessagesView(BodyView):
 def _content(messages: ArrayText, index: int) -> ArrayText | None:
     message = messages.object(index)
     return message.array("content") if message is not None else None
-
-
-def _role(messages: ArrayText, index: int) -> str:
-    message = messages.object(index)
-    return (message.text("role") or "") if message is not None else ""
 
 
 def _text_block(raw: bytes) -> bytes:
@@ -323,7 +319,7 @@ def _loop_lacks_thinking(messages: ArrayText) -> bool:
     calls = {b.text("id") for each in blocks for b in each if b.text("type") == "tool_use"}
     lost = answers = asked = False
     for index in range(len(messages) - 1, -1, -1):
-        role = _role(messages, index)
+        role = role_at(messages, index)
         if messages.object(index) is None or role == "system":
             continue
         if role != "assistant":

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from switchyard_core.answering import ModelReply, ModelUsage
 from switchyard_core.errors import RequestError
 from switchyard_core.jsonio.tree import ObjectText, encode
-from switchyard_core.wire.answers import AnswerPart, Frame, PartWriter
+from switchyard_core.wire.answers import AnswerPart, Event, Frame, PartWriter
 from switchyard_core.wire.chat.answer import openai_error, openai_provider_error, openai_usage
 from switchyard_core.wire.format import Verbatim
 from switchyard_core.wire.history import word
@@ -30,7 +30,6 @@ from switchyard_core.wire.replies import (
     texts_of,
 )
 from switchyard_core.wire.responses.request import ResponsesRequests
-from switchyard_core.wire.sse import Event
 
 __all__ = ["OpenAIResponses"]
 

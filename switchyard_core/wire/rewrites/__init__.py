@@ -22,8 +22,8 @@ from switchyard_core.declarations import (
 from switchyard_core.errors import BodyError, PluginError
 from switchyard_core.jsonio.tree import JsonTextError, ObjectText, encode
 from switchyard_core.wire import FORMATS
+from switchyard_core.wire.history import fixed_text
 from switchyard_core.wire.rewrites import history
-from switchyard_core.wire.texts import fixed_text
 
 __all__ = ["CORE_REWRITES", "apply_rewrites", "order_rewrites"]
 

@@ -17,8 +17,7 @@ from switchyard_core.conversation import Conversation
 from switchyard_core.declarations import RewriteScope
 from switchyard_core.jsonio.tree import ObjectText, encode
 from switchyard_core.wire import FORMATS
-from switchyard_core.wire.history import PLANNER, STRIPPED, BodyView, ReasoningPart
-from switchyard_core.wire.texts import fixed_text
+from switchyard_core.wire.history import PLANNER, STRIPPED, BodyView, ReasoningPart, fixed_text
 
 __all__ = [
     "CompanionParameters",
