@@ -58,11 +58,10 @@ _CUT = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSpec:
-    """A tool as a model is told of it, the same for every wire format.
+    """A tool as a model sees it, the same for every wire format.
 
     Args:
         name: ``[a-zA-Z0-9_-]``, up to 64 characters.
-        description: What it does.
         parameters: JSON schema of its arguments, an object.
     """
 
@@ -114,7 +113,7 @@ class ModelUsage:
     """Tokens of one call, 0 where the provider says nothing.
 
     Args:
-        input_tokens: All tokens of the input, those of a cache included, in every wire format.
+        input_tokens: All tokens of the input, cached ones included, in every wire format.
         output_tokens: Tokens of the reply, reasoning included.
         cached_tokens: How many of the input came from a cache.
     """
@@ -134,13 +133,7 @@ class ModelUsage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestedCall:
-    """A tool call that a reply asks for.
-
-    Args:
-        id: Id that the result has to name.
-        name: Tool name.
-        arguments: JSON text of the arguments.
-    """
+    """A tool call that a reply asks for; ``arguments`` is JSON text."""
 
     id: str
     name: str
@@ -152,7 +145,6 @@ class ToolOutput:
     """What came of a tool call.
 
     Args:
-        call: The call.
         text: What the model is told.
         ok: Whether the tool ran and returned.
         error: Why not, one word: ``arguments``, ``unknown``, ``exception``, ``timeout``; ``""``
@@ -173,11 +165,9 @@ class ModelReply:
 
     Args:
         text: Its visible text, ``""`` without any.
-        calls: The tool calls that it asks for.
         items: Its items of the target's own wire format, to be sent back as they are.
         stop: Why it stopped, in the provider's own word: ``stop``, ``length``, ``end_turn``, …
         refusal: Text of a refusal, ``""`` when it did not refuse.
-        usage: Tokens.
         wants: What it waits for that no answer can be given to, each in the provider's own word,
             such as ``custom_tool_call`` or ``pause_turn``; empty for a reply that is complete or
             asks for ``calls`` alone.
@@ -212,12 +202,7 @@ class AskError(SwitchyardError):
 
 
 class WouldAsk(SwitchyardError):  # noqa: N818  # not a fault: an explanation ends here
-    """A router wants to ask a model where nothing may be sent: in an explanation.
-
-    Args:
-        target: Name of the target that would be asked.
-        call: What it would be asked.
-    """
+    """A router wants to ask a model where nothing may be sent: in an explanation."""
 
     def __init__(self, target: str, call: ModelCall) -> None:
         self.target = target
@@ -298,8 +283,7 @@ class Usage:
 class Finished:
     """The end of the answer, always the last event.
 
-    Args:
-        status: A word of the router; becomes ``x-switchyard-phase`` of a whole answer.
+    ``status`` is a word of the router; it becomes ``x-switchyard-phase`` of a whole answer.
     """
 
     status: str

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
@@ -38,11 +38,7 @@ CallKind = Literal["function", "custom", "builtin", "mcp", "hosted"]
 def parse_json(text: str | bytes) -> Any:
     """Parse JSON as leniently as a provider might: any number, any depth Python can hold.
 
-    Returns:
-        The tree; numbers beyond the range of a float become infinities.
-
-    Raises:
-        ValueError: The text is not JSON, or nested too deeply to be read.
+    Numbers beyond the range of a float become infinities. Anything else is a ``ValueError``.
     """
     try:
         # Ten times as fast, and stricter: whatever it refuses, the lenient way may still read.
@@ -67,7 +63,7 @@ class Text(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def text(self) -> str:
-        """The text; ``""`` when the source is no string."""
+        """The text; ``""`` when the source is not a string."""
         value = parse_json(self.source)
         return value if isinstance(value, str) else ""
 
@@ -86,7 +82,7 @@ class Opaque(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ToolCall(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """A tool call as it stands in the request.
+    """A tool call of the request.
 
     Args:
         id: Id that the result refers to, ``""`` when the call has none.
@@ -114,26 +110,23 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def arguments(self) -> Any:
         """The parsed arguments.
 
-        A free-form call gives ``{"input": text}``, text that is no JSON ``{"_raw": text}``,
+        A free-form call gives ``{"input": text}``, text that is not JSON ``{"_raw": text}``,
         no arguments at all ``{}``.
         """
         source = self.source
         if isinstance(source, Mapping):
             return source
         if self.kind == "custom":
-            return {
-                "input": source if isinstance(source, str) else source.decode("utf-8", "replace")
-            }
+            return {"input": _decoded(source)}
         if not source:
             return {}
         try:
             return parse_json(source)
         except ValueError:
-            text = source if isinstance(source, str) else source.decode("utf-8", "replace")
-            return {"_raw": text}
+            return {"_raw": _decoded(source)}
 
     def as_document(self) -> dict[str, Any]:
-        """Return the call as it stands in the conversation document that JSONPath rules read."""
+        """Return the call as JSONPath rules read it."""
         return {
             "type": "tool_call",
             "id": self.id,
@@ -173,8 +166,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     last: int
 
 
-@dataclass(frozen=True, kw_only=True)
-class Conversation:
+class Conversation(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """The history of one request.
 
     Args:
@@ -184,14 +176,13 @@ class Conversation:
 
     messages: tuple[Message, ...]
     tools: tuple[str, ...] = ()
-    _cache: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
     def calls(self) -> tuple[ToolCall, ...]:
         """The tool calls that the assistant made and the client ran, oldest first.
 
-        A result that names its tool though its call is missing stands for that call; readers
-        put such a call into the ``tool`` message. A call in a user message is not one.
+        A result that names its tool stands for a missing call; readers put such a call into the
+        ``tool`` message. Calls in user messages do not count.
         """
         return tuple(
             part
@@ -221,9 +212,9 @@ class Conversation:
 
     @property
     def ends_with_open_call(self) -> bool:
-        """Whether the history ends with a call of the last assistant turn, not answered yet.
+        """Whether the history ends with an unanswered call of the last assistant turn.
 
-        Words of the user behind it end the turn: the call was interrupted.
+        A user message behind it ends the turn: the call was interrupted.
         """
         index = self.last_assistant
         if index is None or any(m.role == "user" for m in self.messages[index:]):
@@ -234,21 +225,22 @@ class Conversation:
         )
 
     def document(self) -> dict[str, Any]:
-        """Return the conversation document: the tree that JSONPath rules run on.
+        """Return the tree that JSONPath rules run on, built once.
 
         ``{"messages": [{"role", "content": [{"type": "tool_call", ...}, ...]}], "tools": [...]}``,
-        the same for the three wire formats; built once per request.
+        the same for the three wire formats.
         """
-        if "document" not in self._cache:
-            self._cache["document"] = {
-                "messages": [
-                    {"role": m.role, "content": [_part_document(p) for p in m.content]}
-                    for m in self.messages
-                ],
-                "tools": [{"name": name} for name in self.tools],
-            }
-        document: dict[str, Any] = self._cache["document"]
-        return document
+        return self._document
+
+    @cached_property
+    def _document(self) -> dict[str, Any]:
+        return {
+            "messages": [
+                {"role": m.role, "content": [_part_document(p) for p in m.content]}
+                for m in self.messages
+            ],
+            "tools": [{"name": name} for name in self.tools],
+        }
 
     def parts(self) -> Iterator[tuple[Message, Part]]:
         """Yield every part with its message, oldest first."""
@@ -272,6 +264,10 @@ def _part_document(part: Part) -> dict[str, Any]:
     if isinstance(part, Reasoning):
         return {"type": "reasoning", "text": part.text}
     return {"type": part.type}
+
+
+def _decoded(source: str | bytes) -> str:
+    return source if isinstance(source, str) else source.decode("utf-8", "replace")
 
 
 def text_of(parts: Sequence[Part]) -> str:

@@ -118,7 +118,6 @@ class Decision:
 
     Args:
         target: Name of a target of the policy.
-        reason: Why.
         phase: A word of the router; ``""`` for routers without phases.
         rewrites: What the router asks for; the engine adds what the target needs and puts
             all of them in their order.

@@ -40,6 +40,7 @@ __all__ = [
     "ReferenceKind",
     "Rewrite",
     "RewriteFunction",
+    "RewriteReport",
     "RewriteScope",
     "RewriteType",
     "RouteName",
@@ -78,10 +79,6 @@ class Reference:
     """Marks an option whose value names something else of the policy.
 
     The policy check resolves it and reports an unknown name with the nearest known one.
-
-    Args:
-        kind: ``target``, ``client``, ``route``, ``route_type``, ``rule_set``, ``latch_store``,
-            ``label``, ``tool``, ``plan_store`` or ``rewrite``.
     """
 
     kind: ReferenceKind
@@ -94,10 +91,10 @@ class Reference:
 
 
 class OptionError(ValueError):
-    """What a validator of an option raises to say where its text is wrong and what to do.
+    """A validator of an option raises it to say where its text is wrong and what to do.
 
-    The policy check reports it at the option, with line and column. A plain ``ValueError``
-    is reported too, at the beginning of the value and without a fix of its own.
+    The policy check reports it with line and column. A plain ``ValueError`` is reported at the
+    beginning of the value, without a fix.
 
     Args:
         message: What is wrong, one sentence, lower case, no final stop.
@@ -174,10 +171,9 @@ class Options(BaseModel):
 class LatchOptions(Options):
     """Base of the options of a route type whose router remembers sessions.
 
-    A route whose options inherit it gets a latch store, which holds what the effects ``Latch``,
-    ``UpdateRecord`` and ``Remember`` of its decisions say; the record of a session comes back as
-    ``context.session.record``. Any other route has no store: such an effect is dropped there, with
-    the warning ``no_latch_store``.
+    A route with such options gets a latch store for the effects ``Latch``, ``UpdateRecord`` and
+    ``Remember`` of its decisions; the record of a session comes back as ``context.session.record``.
+    On any other route such an effect is dropped, with the warning ``no_latch_store``.
     """
 
     latch_store: LatchStoreName = Field(
@@ -199,7 +195,6 @@ class RouteType:
         router: Called once per route as ``router(options)``, and once more when a policy is
             checked; the result has ``async def route(request, context) -> Decision``, and of
             kind ``answers`` also ``def answer(request, context)``, an asynchronous generator.
-        summary: One line for ``switchyard plugins``.
         kind: ``routes`` decides where a request goes; ``answers`` writes the answer itself.
     """
 
@@ -217,7 +212,6 @@ class LatchStoreType:
     Args:
         name: Unique among all installed plugins.
         factory: Called once per route as ``factory(capacity)``.
-        summary: One line for ``switchyard plugins``.
         shared: Whether several worker processes may share its state.
     """
 
@@ -235,7 +229,6 @@ class PlanStoreType:
         name: Unique among all installed plugins.
         factory: Called once per route as ``factory(capacity, ttl_s, clock)``; the clock gives
             seconds since the epoch.
-        summary: One line for ``switchyard plugins``.
         shared: Whether several worker processes may share its state.
     """
 
@@ -296,7 +289,6 @@ class RewriteScope:
     """What a rewrite may know besides the body, shared by all rewrites of one request.
 
     Args:
-        wire_format: Wire format of the body.
         notes: What the rewrites so far report, per rewrite name, in order.
         facts: Counters that one rewrite leaves for a later one of the same request,
             such as ``dropped_reasoning``.
@@ -307,15 +299,29 @@ class RewriteScope:
     facts: dict[str, Any] = field(default_factory=dict)
 
 
-class RewriteFunction(Protocol):
-    """Changes one body in place and says what it changed.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RewriteReport:
+    """What one rewrite did to one body.
 
-    The body is a lossless tree over the caller's bytes: whatever is not touched keeps its
-    very bytes. The function must be idempotent and must not read clock or randomness.
+    Args:
+        changes: One line per change; empty when nothing had to change.
+        skipped: Why it did not run, ``""`` when it did.
+    """
+
+    name: str
+    changes: tuple[str, ...] = ()
+    skipped: str = ""
+
+
+class RewriteFunction(Protocol):
+    """Changes one body in place and returns its changes.
+
+    The body is a lossless tree over the caller's bytes: untouched parts keep their bytes. The
+    function must be idempotent and must not read clock or randomness.
     """
 
     def __call__(self, body: ObjectText, parameters: Any, scope: RewriteScope, /) -> Sequence[str]:
-        """Return one line per change, an empty sequence when nothing had to change."""
+        """Return one line per change, none when nothing had to change."""
         ...
 
 
@@ -328,7 +334,6 @@ class RewriteType:
         order: Rewrites of one request run in ascending order; the built-in ones use
             multiples of 100 from 100 to 1300, so others fit between.
         function: Changes a body of any wire format that the rewrite understands.
-        summary: One line for ``explain`` and the docs.
         wire_formats: Those; ``None`` for every one. A body of another format is left alone.
         parameters: Pydantic model of its parameters, or ``None`` when it takes none.
         switchable: Whether ``rewrites = { name = false }`` of a target may switch it off.
@@ -351,8 +356,6 @@ class LintRule:
         code: ``SY`` and three digits for built-in rules, own prefix for a plugin's.
         name: Named for the bad pattern, kebab-case: ``unused-target``.
         check: Called with the resolved policy; yields findings.
-        summary: One line.
-        severity: Severity of its findings.
     """
 
     code: str

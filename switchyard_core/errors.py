@@ -61,7 +61,6 @@ class Finding:
         path: Path in the document, such as ``routes.plan_execute.capable_target``.
         severity: ``error`` stops the policy from being used, ``warning`` does not.
         notes: Further lines, such as the names that would have been valid.
-        fix: What to do about it.
     """
 
     code: str
@@ -112,11 +111,8 @@ class PolicyError(SwitchyardError):
 class PluginError(SwitchyardError):
     """A plugin is broken, claims a name that is taken, or broke its contract.
 
-    Args:
-        message: What happened, naming the plugin.
-        plugin: Entry-point name of the plugin.
-        distribution: Name of the distribution that installed it, if known.
-        version: Its version, if known.
+    ``plugin`` is the name of its entry point; ``distribution`` and ``version`` are empty if
+    unknown.
     """
 
     def __init__(
@@ -193,15 +189,15 @@ class UpstreamError(SwitchyardError):
 
 
 class ReplayError(UpstreamError):
-    """Recorded model calls cannot be used, such as for a file that is none; it names the path.
+    """Recorded model calls cannot be used; the message names the path.
 
     It reaches the caller whatever a router does with it, and nobody tries again.
 
     Args:
         message: What is wrong, and where.
-        path: The file or folder, ``""`` when it is about none.
-        kind: ``replay``, or what a subclass is for.
-        findings: All that is wrong with the files of a folder; the message tells them too.
+        path: The file or folder, ``""`` without one.
+        kind: ``replay``, or the word of a subclass.
+        findings: All problems of the files of a folder; the message has them too.
     """
 
     # Recordings do not come about by themselves, however often a client asks.

@@ -23,7 +23,6 @@ __all__ = [
     "Mark",
     "read_identity",
     "read_mark",
-    "unfit_source",
 ]
 
 #: The name of a header, in any case.
@@ -67,24 +66,28 @@ class Headers(Mapping[str, str]):
         items: A mapping, or pairs of name and value; both ``str``.
     """
 
-    __slots__ = ("_values", "items_")
+    __slots__ = ("by_name", "items_")
 
     def __init__(self, items: Mapping[str, str] | Sequence[tuple[str, str]] = ()) -> None:
         pairs = items.items() if isinstance(items, Mapping) else items
-        self.items_: tuple[tuple[str, str], ...] = tuple((n.lower(), v) for n, v in pairs)
-        self._values: dict[str, str] = {}
-        for name, value in self.items_:
-            if not self._values.get(name, "").strip():
-                self._values[name] = value
+        #: The value of each name in lower case; all pairs as they came.
+        self.by_name: dict[str, str] = {}
+        found: list[tuple[str, str]] = []
+        for key, value in pairs:
+            name = key.lower()
+            found.append((name, value))
+            if not self.by_name.get(name, "").strip():
+                self.by_name[name] = value
+        self.items_: tuple[tuple[str, str], ...] = tuple(found)
 
     def __getitem__(self, name: str) -> str:
-        return self._values[name.lower()]
+        return self.by_name[name.lower()]
 
     def __iter__(self) -> Any:
-        return iter(self._values)
+        return iter(self.by_name)
 
     def __len__(self) -> int:
-        return len(self._values)
+        return len(self.by_name)
 
     def joined(self, name: str) -> str | None:
         """Return all values of a header as one, as HTTP joins them; ``None`` without any."""
@@ -92,9 +95,9 @@ class Headers(Mapping[str, str]):
         return ", ".join(values) if values else None
 
     def flag(self, *names: str) -> bool | None:
-        """Return the first of some headers that says yes or no, ``None`` when none does."""
+        """Return the first of some headers that says yes or no, ``None`` without one."""
         for name in names:
-            word = self._values.get(name, "").strip().lower()
+            word = self.by_name.get(name, "").strip().lower()
             if word in _TRUE:
                 return True
             if word in _FALSE:
@@ -137,32 +140,21 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What a client's own turn metadata says about a request.
+    """A client's own turn metadata."""
 
-    Args:
-        metadata: The parsed Codex turn metadata, empty without it.
-        subagent: ``x-openai-subagent`` or the metadata's ``subagent_kind``, ``""`` without.
-    """
-
-    metadata: Mapping[str, Any]
-    subagent: str
+    metadata: Mapping[str, Any]  # the parsed Codex turn metadata, empty without it
+    subagent: str  # `x-openai-subagent` or the metadata's `subagent_kind`, `""` without
 
     @property
     def of_root(self) -> bool:
-        """Whether the request is upkeep of the root conversation, though marked a sub-agent's."""
+        """Whether the request is upkeep of the root, though marked as a sub-agent's."""
         return self.subagent in _MAINTENANCE
-
-    @property
-    def maintenance(self) -> bool:
-        """Whether the client marks the request as upkeep, such as compaction."""
-        kind = self.metadata.get("request_kind")
-        return self.of_root or (isinstance(kind, str) and kind != "turn")
 
 
 def read_mark(headers: Headers) -> Mark:
-    """Return what the client's own metadata says; never fails on a broken one."""
+    """Return the client's own metadata; never fails on a broken one."""
     metadata: Any = {}
-    text = headers.get(_CODEX_METADATA)
+    text = headers.by_name.get(_CODEX_METADATA)
     if text and len(text) <= MAX_METADATA:
         try:
             metadata = json.loads(text)
@@ -170,7 +162,7 @@ def read_mark(headers: Headers) -> Mark:
             metadata = {}
     if not isinstance(metadata, dict):
         metadata = {}
-    kind = headers.get("x-openai-subagent", "").strip() or metadata.get("subagent_kind")
+    kind = headers.by_name.get("x-openai-subagent", "").strip() or metadata.get("subagent_kind")
     return Mark(metadata=metadata, subagent=kind if isinstance(kind, str) else "")
 
 
@@ -180,65 +172,25 @@ def read_identity(
     *,
     user_id: Callable[[], str | None] | None = None,
     extra: Sequence[tuple[str, Callable[[], str | None]]] = (),
-) -> Identity | None:
-    """Return whom a request belongs to, ``None`` when it does not say.
-
-    Args:
-        headers: The request's headers.
-        mark: What :func:`read_mark` found in them.
-        user_id: Reads ``metadata.user_id`` of a Messages body.
-        extra: The policy's own session sources, as pairs of name and reader.
-
-    Guarantees:
-        Pure. A sub-agent without an agent id, and an agent without a session, is nobody.
-    """
-    return _read(headers, mark, user_id, extra)[0]
-
-
-def unfit_source(
-    headers: Headers,
-    mark: Mark,
-    *,
-    user_id: Callable[[], str | None] | None = None,
-    extra: Sequence[tuple[str, Callable[[], str | None]]] = (),
-) -> str:
-    """Return where a request names itself in a way that is no identity, ``""`` if nowhere.
-
-    That is an id with other than ASCII characters, or one over 8192 of them. It makes the
-    request nobody's, and its sender should hear which header it was.
-
-    Args:
-        headers: As for :func:`read_identity`.
-        mark: As there.
-        user_id: As there.
-        extra: As there.
-
-    Returns:
-        ``header:<name>`` or ``body:<path>``.
-    """
-    return _read(headers, mark, user_id, extra)[1]
-
-
-def _read(
-    headers: Headers,
-    mark: Mark,
-    user_id: Callable[[], str | None] | None,
-    extra: Sequence[tuple[str, Callable[[], str | None]]],
 ) -> tuple[Identity | None, str]:
-    """Return the identity, or ``None`` and the place of the id that is not fit to be one."""
-    session, source = _session(headers, mark, user_id, extra)
+    """Return whom a request belongs to, and the place of an id that cannot be used, or ``""``.
+
+    ``user_id`` reads the body; ``extra`` has the policy's sources, by place. A sub-agent without
+    an agent id, and an agent without a session, is nobody.
+    """
+    place, found = _session(headers, mark, user_id, extra)
+    session = _clean(found)
     if session is None:
-        return None, source
+        return None, place
     if not _is_subagent(headers, mark):
-        return Identity(session=session, source=source), ""
+        return Identity(session=session, source=place), ""
     for name in _AGENT_HEADERS:
-        value = mark.metadata.get("thread_id") if name == _CODEX_METADATA else headers.get(name)
-        if not _blank(value):
-            agent, found = _clean(value), f"header:{name}"
+        told = mark.metadata.get("thread_id") if name == _CODEX_METADATA else headers.get(name)
+        if isinstance(told, str) and told.strip():
+            agent, found_at = _clean(told), f"header:{name}"
             if agent is None:
-                return None, found
-            identity = Identity(session=session, agent=agent, source=source, agent_source=found)
-            return identity, ""
+                return None, found_at
+            return Identity(session=session, agent=agent, source=place, agent_source=found_at), ""
     return None, ""
 
 
@@ -247,18 +199,20 @@ def _session(
     mark: Mark,
     user_id: Callable[[], str | None] | None,
     extra: Sequence[tuple[str, Callable[[], str | None]]],
-) -> tuple[str | None, str]:
-    """Return the first id that is given and its place; both empty when there is none."""
+) -> tuple[str, str]:
+    """Return the place of the first id that is given, and the id; both empty without one."""
+    value: Any
     for name in _SESSION_HEADERS:
-        value = mark.metadata.get("session_id") if name == _CODEX_METADATA else headers.get(name)
-        if not _blank(value):
-            return _clean(value), f"header:{name}"
+        codex = name == _CODEX_METADATA
+        value = mark.metadata.get("session_id") if codex else headers.by_name.get(name)
+        if isinstance(value, str) and value.strip():
+            return f"header:{name}", value
     for name, read in extra:
         value = read()
-        if not _blank(value):
-            return _clean(value), name
+        if isinstance(value, str) and value.strip():
+            return name, value
     value = _session_of_user_id(user_id()) if user_id else None
-    return (None, "") if _blank(value) else (_clean(value), "body:$.metadata.user_id")
+    return ("body:$.metadata.user_id", value) if value and value.strip() else ("", "")
 
 
 def _is_subagent(headers: Headers, mark: Mark) -> bool:
@@ -267,10 +221,12 @@ def _is_subagent(headers: Headers, mark: Mark) -> bool:
         return explicit
     if mark.of_root:
         return False
-    if any(headers.get(name, "").strip() for name in _SIGN_HEADERS) or mark.subagent:
-        return True
+    for name in _SIGN_HEADERS:
+        if headers.by_name.get(name, "").strip():
+            return True
     metadata = mark.metadata
-    return metadata.get("thread_source") == "subagent" and bool(metadata.get("parent_thread_id"))
+    threaded = metadata.get("thread_source") == "subagent" and metadata.get("parent_thread_id")
+    return bool(mark.subagent or threaded)
 
 
 def _session_of_user_id(user_id: str | None) -> str | None:
@@ -288,15 +244,7 @@ def _session_of_user_id(user_id: str | None) -> str | None:
     return match["session"] if match else None
 
 
-def _blank(value: object) -> bool:
-    return not isinstance(value, str) or not value.strip()
-
-
-def _clean(value: object) -> str | None:
-    """Return a usable id: not blank, ASCII, at most 8 KiB; anything else is no identity."""
-    if not isinstance(value, str):
-        return None
+def _clean(value: str) -> str | None:
+    """Return a usable id: not blank, ASCII, at most 8 KiB."""
     value = value.strip()
-    if not value or len(value) > MAX_LENGTH or not value.isascii():
-        return None
-    return value
+    return value if value and len(value) <= MAX_LENGTH and value.isascii() else None

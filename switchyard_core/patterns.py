@@ -1,7 +1,7 @@
 """Patterns that run in linear time: regular expressions, and globs for names and paths.
 
-The only module that runs RE2. Whatever a policy, a script or a recording brings is compiled
-here, so that no text can make a pattern take longer than the text is long.
+The only module that runs RE2. All patterns of policies, scripts and recordings are compiled here,
+so that no text can make a pattern take longer than the text is long.
 """
 
 from __future__ import annotations
@@ -73,21 +73,13 @@ def compile_pattern(
 
 
 def linear(pattern: str, *, ignore_case: bool = False) -> re.Pattern[str]:
-    """Compile a pattern of our own; ``^`` and ``$`` match at lines, ``.`` not their ends.
-
-    Raises:
-        PatternError: RE2 refuses the pattern.
-    """
+    """Compile a pattern of our own; ``^`` and ``$`` match at lines, ``.`` not their ends."""
     compiled: re.Pattern[str] = _compile(f"(?m:{pattern})", ignore_case=ignore_case)
     return compiled
 
 
 def name_glob(glob: str) -> _Search:
-    """Compile a glob on a whole name, ignoring case; ``*`` matches any text.
-
-    Raises:
-        PatternError: A bracket is not closed.
-    """
+    """Compile a glob on a whole name, ignoring case; ``*`` matches any text."""
     pattern = _translated(glob, star=".*")
     match = _compile(pattern, ignore_case=True, dot_all=True).fullmatch
     return lambda text: match(_encoded(text)) is not None
@@ -98,9 +90,6 @@ def path_glob(globs: Iterable[str]) -> _Search:
 
     A glob without ``/`` matches the last part of the path, any other one the whole path;
     ``*`` stays inside one part, ``**`` crosses parts.
-
-    Raises:
-        PatternError: A bracket is not closed.
     """
     pattern = _path_pattern(globs)
     if not pattern:
@@ -116,11 +105,7 @@ def path_glob(globs: Iterable[str]) -> _Search:
 def path_classes(classes: Mapping[str, Iterable[str]]) -> Callable[[str], Sequence[str]]:
     """Compile classes of path globs to one test; see :func:`path_glob`.
 
-    Most paths are of no class, which one look says where one for each class would cost as much
-    again.
-
-    Raises:
-        PatternError: A bracket is not closed.
+    Most paths have no class, which a single search tells.
     """
     names = list(classes)
     patterns = map(_path_pattern, classes.values())
@@ -140,20 +125,9 @@ def pattern_set(
     ignore_case: bool = False,
     dot_all: bool = False,
 ) -> Callable[[str | bytes], Sequence[int] | None]:
-    """Compile patterns of our own to one look that tells which of them match.
+    """Compile our own patterns to one search that gives the places of those that match.
 
-    Args:
-        patterns: Regular expressions.
-        whole: Whether they must match the whole text, and not any part of it.
-        ignore_case: As for :func:`compile_pattern`.
-        dot_all: As for :func:`compile_pattern`.
-
-    Returns:
-        A function of a text, or of its bytes in UTF-8, that gives the places of the patterns
-        that match, ``None`` without any.
-
-    Raises:
-        PatternError: RE2 refuses a pattern.
+    ``whole`` demands that they match the whole text; without a match the result is ``None``.
     """
     made = re2.Set.FullMatchSet if whole else re2.Set.SearchSet
     found = made(_options(ignore_case=ignore_case, dot_all=dot_all))

@@ -71,10 +71,9 @@ class Request:
 
     @cached_property
     def fields(self) -> ObjectText:
-        """The body's top level, for reading; rewrites get a copy of their own.
+        """The body's top level, for reading; rewrites get a copy.
 
-        Raises:
-            BodyError: The body is not a JSON object in UTF-8, or has a key twice.
+        A :class:`BodyError` says that the body is not a JSON object in UTF-8, or has a key twice.
         """
         if not self.body.isascii():
             try:
@@ -95,11 +94,7 @@ class Request:
 
     @cached_property
     def model(self) -> str:
-        """The model id that the client asked for.
-
-        Raises:
-            BodyError: ``model`` is missing or is not a string.
-        """
+        """The model id that the client asked for; missing or no string is a :class:`BodyError`."""
         model = self.fields.text("model")
         if model is None:
             what = "must be a string" if "model" in self.fields else "is missing"
@@ -127,29 +122,17 @@ class Request:
 
     @cached_property
     def conversation(self) -> Conversation:
-        """The neutral view of the history.
-
-        Raises:
-            BodyError: The history has the wrong type.
-        """
+        """The neutral view of the history; one of a wrong type is a :class:`BodyError`."""
         return self._format.read(self.fields)
 
     @cached_property
     def user_message(self) -> UserMessage:
-        """What the user said last, an empty message when the user said nothing.
-
-        Raises:
-            BodyError: The history has the wrong type.
-        """
+        """What the user said last, an empty message when the user said nothing."""
         return self._format.user_message(self.fields)
 
     @cached_property
     def instructions(self) -> str:
-        """The caller's system and developer texts, joined by a blank line, ``""`` without any.
-
-        Raises:
-            BodyError: The history has the wrong type.
-        """
+        """The caller's system and developer texts, joined by a blank line."""
         return self._format.instructions(self.fields)
 
     @cached_property
@@ -170,12 +153,12 @@ class Request:
 
     @cached_property
     def continuation(self) -> tuple[str, ...]:
-        """The keys by which the request names an earlier response that it goes on from."""
+        """The keys by which the request continues an earlier response."""
         return self._format.continuation(self.fields)
 
     @property
     def continuation_keys(self) -> tuple[str, ...]:
-        """All keys by which a request of this wire format may go on from an earlier response."""
+        """All keys by which a request of this wire format may continue an earlier response."""
         return self._format.continuation_keys
 
     @property
@@ -188,7 +171,7 @@ class Request:
 
         Raises:
             BodyError: The body is not a JSON object, its model or history has a wrong type, or it
-                is a flood of tiny items.
+                has too many tiny items.
         """
         _ = self.model
         self._format.history(self.fields)
@@ -208,19 +191,16 @@ class Request:
             raise BodyError(message=f"the body is {_unfit(error)}", code="invalid_json") from None
 
     def user_id(self) -> str | None:
-        """Return what the body says about who asks, such as ``metadata.user_id`` of Messages."""
+        """Return the user id in the body, such as ``metadata.user_id`` of Messages."""
         return self._format.user_id(self.fields)
 
 
 def refuse_flood(fields: ObjectText, history_key: str) -> None:
-    """Refuse a body of very many items, each of which costs far more than its bytes.
+    """Refuse a body of very many tiny items, each of which costs far more than its bytes.
 
-    Messages, their parts, tool calls and tools are counted: elements of lists, and members of the
-    objects in them. Only a body with a comma in every few bytes can hold so many small ones that
-    they matter; of any other the items of its history are counted alone.
-
-    Raises:
-        BodyError: 400, there are too many.
+    Items are elements of lists and members of the objects in them: messages, parts, calls, tools.
+    Only a body with a comma every few bytes can hold too many; in any other only the history is
+    counted.
     """
     body = fields.dump()
     commas = body.count(b",")
@@ -241,9 +221,9 @@ def refuse_flood(fields: ObjectText, history_key: str) -> None:
 
 
 def _is_crowded(tree: Any) -> bool:
-    """Return whether the lists of a body have too many elements, or an object too many members.
+    """Return whether a body has too many list elements, or an object too many members.
 
-    Objects in objects, such as a tool's arguments, are passed over as they are.
+    Objects in objects, such as a tool's arguments, are not counted.
     """
     left = MAX_ITEMS
     waiting: list[Any] = [tree]

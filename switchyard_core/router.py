@@ -1,8 +1,8 @@
-"""What a route type implements, and what it is given.
+"""What a route type implements, and its input.
 
-A router reads the request and its context and returns a :class:`Decision`. It has no side
-effect: it must not change the request, must be deterministic for a given context, must survive
-an empty and a huge history, and chooses only targets that its policy declares.
+A router reads the request and its context and returns a :class:`Decision`. It has no side effect,
+must not change the request, must be deterministic for a given context, must survive an empty and a
+huge history, and chooses only targets that its policy declares.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class AnsweringRouter(Router, Protocol):
 
 
 class Price(BaseModel):
-    """``[prices."<target id>"]``: US dollars per million tokens, dated by whoever wrote them.
+    """``[prices."<target id>"]``: US dollars per million tokens, with the date of the prices.
 
     Args:
         as_of: Day of the prices.
@@ -157,7 +157,6 @@ class SessionView:
     """Whom a request belongs to and what is remembered of them; read only.
 
     Args:
-        identity: ``None`` when the request does not say.
         record: The latch record, ``None`` when the identity is not latched.
         final: Whether the request is marked as the session's last.
     """
@@ -169,12 +168,7 @@ class SessionView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstMutation:
-    """The oldest call with one of some labels.
-
-    Args:
-        number: Its number among all calls of the history, from 0.
-        verdict: Label, rule and place.
-    """
+    """The oldest call with one of some labels; ``number`` counts all calls from 0."""
 
     number: int
     verdict: Verdict
@@ -190,7 +184,6 @@ class Mutations:
         self._rest: Iterator[Verdict] | None = None
 
     def _more(self) -> Iterator[Verdict]:
-        """Yield the verdicts that were not made yet, and keep them."""
         if self._rest is None:
             request = self._request
             self._rest = self._rules.iterate(
@@ -238,7 +231,6 @@ class RouteContext:
     """Everything besides the request that a decision may depend on.
 
     Args:
-        route: Name of the route.
         targets: The policy's targets, by name.
         session: Identity and latch record.
         mutations: Verdicts of the route's rules.

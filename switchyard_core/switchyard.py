@@ -35,9 +35,9 @@ from switchyard_core.replay import Replay
 from switchyard_core.request import Request
 from switchyard_core.router import RetryingRouter
 from switchyard_core.upstream.base import Outgoing, Upstream, UpstreamResponse
-from switchyard_core.wire import format_of
+from switchyard_core.wire import FORMATS
 from switchyard_core.wire.passing import StreamWatch
-from switchyard_core.wire.rewriting import apply_rewrites
+from switchyard_core.wire.rewrites import apply_rewrites
 from switchyard_core.world import World
 
 if TYPE_CHECKING:
@@ -52,10 +52,9 @@ MAX_TRIES = 8
 class Switchyard:
     """Routes the requests of coding agents by a policy.
 
-    Make one with :meth:`from_policy`. It may be shared by any number of tasks. ``decide`` asks
-    the route's router and carries out the effects on the latch store; ``rewrite`` makes the
-    outgoing body; ``handle`` does both and the call. Only ``handle`` touches the network and
-    reads the environment.
+    Make one with :meth:`from_policy`; any number of tasks may share it. ``decide`` asks the route's
+    router and carries out the effects on the latch store; ``rewrite`` makes the outgoing body;
+    ``handle`` does both and the call. Only ``handle`` touches the network and the environment.
 
     Args:
         policy: A policy without errors.
@@ -63,7 +62,7 @@ class Switchyard:
         world: Environment, randomness, time and ids; ``None`` is the real one.
         upstreams: Connections to the providers; ``None`` makes them from the policy.
         kept: The routes of the policy before, whose latch stores continue; see :meth:`successor`.
-        ask: Makes the calls that routers ask for, in place of ``upstreams``; tests inject it.
+        ask: Makes the calls that routers ask for, in place of ``upstreams``.
 
     Example:
         >>> yard = Switchyard.from_policy("policies/plan_execute.toml")   # doctest: +SKIP
@@ -108,12 +107,12 @@ class Switchyard:
         Args:
             source: Path of the TOML file.
             registry: Plugins to use; ``None`` takes all installed ones.
-            connect: Makes the connection to a provider; tests give another.
+            connect: Makes the connection to a provider.
             world: Environment, randomness, time and ids; ``None`` is the real one.
             replay: Recorded model calls to answer from, or a folder to record calls to.
 
         Raises:
-            PolicyError: The policy has errors; all of them are in it.
+            PolicyError: The policy has errors; carries all of them.
         """
         registry = registry if registry is not None else PluginRegistry.from_entry_points()
         policy = load_policy(Path(source), registry)
@@ -131,11 +130,7 @@ class Switchyard:
         world: World | None = None,
         replay: Replay | None = None,
     ) -> Self:
-        """Return a switchyard for the text of a policy; ``name`` is its name in error messages.
-
-        Raises:
-            PolicyError: The policy has errors; all of them are in it.
-        """
+        """Return a switchyard for the text of a policy; ``name`` is its name in error messages."""
         registry = registry if registry is not None else PluginRegistry.from_entry_points()
         folder = Path(base_dir) if base_dir is not None else Path()
         policy = load_policy_text(text, name, registry, base_dir=folder)
@@ -151,11 +146,7 @@ class Switchyard:
         world: World | None = None,
         replay: Replay | None = None,
     ) -> Self:
-        """Return a switchyard for a policy that is already loaded.
-
-        Raises:
-            PolicyError: The script of a scripted client has errors.
-        """
+        """Return a switchyard for a policy that is already loaded."""
         findings = script_findings(policy)
         if findings:
             raise PolicyError(findings)
@@ -164,17 +155,11 @@ class Switchyard:
         return cls(policy, registry, world=world, upstreams=upstreams)
 
     def successor(self, policy: Policy) -> Switchyard:
-        """Return the switchyard for a changed policy; this one finishes what it has begun.
+        """Return the switchyard for a changed policy; this one finishes its requests.
 
-        Both share the connections of clients that did not change, and the latch stores of
-        routes that kept their name, type and store. Such a store has the new capacity at once;
-        one below what is latched evicts nobody, and refuses new sessions until slots are free.
-
-        Args:
-            policy: A policy without errors, checked with this switchyard's plugins.
-
-        Raises:
-            PluginError: A router or a latch store does not keep its contract; nothing changed.
+        Both share the connections of unchanged clients, and the latch stores of routes that kept
+        name, type and store. Such a store has the new capacity at once: a lower one evicts nobody
+        and refuses new sessions until slots are free. A :class:`PluginError` changes nothing.
         """
         return Switchyard(
             policy,
@@ -210,23 +195,18 @@ class Switchyard:
         return await self._decider.decide(routed, dry_run=dry_run, ask=ask)
 
     def runtime_for(self, request: Request) -> RouteRuntime:
-        """Return the route that a request leads to, in whatever wire format it is.
-
-        Raises:
-            BodyError: The body cannot be read.
-            UnknownModelError: No route has the model id.
-        """
+        """Return the route that a request leads to, in whatever wire format."""
         return self._decider.runtime_for(request)
 
     def facts_of(self, request: Request) -> RequestFacts:
-        """Return what can be read of a request that was refused or failed; never raises for it."""
+        """Return what can be read of a request that was refused or failed; never raises."""
         model = route = ""
         identity = None
         # Whatever cannot be read has been reported already; the rest is what there is.
         with contextlib.suppress(Exception):
             runtime = self.runtime_for(request)
             route = runtime.route.name
-            identity = runtime.sessions.read(request)
+            identity, _ = runtime.sessions(request)
         with contextlib.suppress(Exception):
             model = request.model
         return RequestFacts(model=model, route=route, identity=identity)
@@ -241,16 +221,10 @@ class Switchyard:
         return await explain(self, request)
 
     async def test(self, tests: str | PathLike[str]) -> tuple[CaseResult, ...]:
-        """Run a test file of this policy; nothing is called, and nothing of this changes.
+        """Run a test file of this policy; nothing is called and nothing changes.
 
-        Args:
-            tests: Path of the test file.
-
-        Returns:
-            One result per case, in the order of the file.
-
-        Raises:
-            PolicyError: There are mistakes in the test file; carries all of them.
+        Returns one result per case, in the order of the file; mistakes in the file are one
+        :class:`PolicyError` with all of them.
         """
         cases = read_cases(Path(tests), self.policy, self.registry)
         return (await run_cases(cases, self.policy, self.registry, Switchyard))[0]
@@ -258,16 +232,15 @@ class Switchyard:
     # --- rewriting -----------------------------------------------------------------------
 
     def rewrite(self, request: Request, decision: Decision) -> Outgoing:
-        """Return what is sent for a decision: path, headers without credentials, body.
+        """Return the outgoing request of a decision: path, headers without credentials, body.
 
-        Guarantees:
-            Pure. The caller's body is not changed, and every byte of it that no rewrite of the
-            decision concerns is in the outgoing body.
+        Pure: the caller's body does not change, and every byte that no rewrite touches is in the
+        outgoing body.
         """
         if decision.route and self.runtimes[decision.route].answers:
             raise RefusedError(
-                message=f"the route `{decision.route}` answers by itself: no body of the caller's "
-                "is sent on; call `handle`",
+                message=f"the route `{decision.route}` asks models itself and "
+                "forwards no body: call `handle`",
                 code="route_answers",
             )
         target = self.policy.targets[decision.target]
@@ -281,7 +254,7 @@ class Switchyard:
         )
         return Outgoing(
             wire_format=target.wire_format,
-            path="/v1" + format_of(target.wire_format).paths[request.endpoint],
+            path="/v1" + FORMATS[target.wire_format].paths[request.endpoint],
             query=request.query,
             headers=forwarded_headers(request.headers, target.client),
             body=body,
@@ -300,9 +273,7 @@ class Switchyard:
     ) -> Response:
         """Decide, rewrite and call; the answer is the provider's own.
 
-        Args:
-            request: The request.
-            sent: Called with each outgoing request, before it is sent.
+        ``sent`` is called with each outgoing request before it is sent.
 
         Raises:
             RequestError: The request is refused; nothing was sent.
@@ -350,26 +321,26 @@ class Switchyard:
             reports=outgoing.reports,
             finish=partial(self._finished, decision),
             clock=self.world.monotonic,
-            watch=StreamWatch(format_of(outgoing.wire_format)) if frees else None,
+            watch=StreamWatch(FORMATS[outgoing.wire_format]) if frees else None,
         )
 
     def answer(self, request: Request) -> AsyncGenerator[AnswerEvent]:
-        """Yield what an answering router says to a request, as events and not as bytes.
+        """Yield an answering router's answer as events.
 
-        Use it as ``async with contextlib.aclosing(yard.answer(request)) as events`` when you may
-        stop early: closing it cancels the call that runs.
+        Use ``async with contextlib.aclosing(yard.answer(request)) as events`` where you may stop
+        early: closing it cancels the running call.
 
         Raises:
-            RequestError: The request is refused, or its route does not answer by itself.
+            RequestError: The request is refused, or its route sends requests to a target.
             UpstreamError: A model could not be asked.
             PluginError: The router broke its contract.
         """
         return self._answers.events(request)
 
     def rehearse(self, request: Request, ask: Ask) -> AsyncGenerator[AnswerEvent]:
-        """Yield what an answering router would say; ``ask`` answers for the models.
+        """Yield what an answering router would answer; ``ask`` replaces the models.
 
-        Nothing is called, no plan is kept, and nothing is counted.
+        Nothing is called, kept or counted.
         """
         return self._answers.rehearse(request, ask)
 
@@ -413,12 +384,8 @@ class Switchyard:
     async def finish(self, decision: Decision, ok: bool, outcome: Outcome | None = None) -> None:  # noqa: FBT001  # reads well
         """End a request: free what its decision frees after a success.
 
-        ``handle`` does this; a host that calls the model itself must.
-
-        Args:
-            decision: The decision that was carried out.
-            ok: Whether the call succeeded and its answer was delivered whole.
-            outcome: For observers; one without figures is made when it is missing.
+        ``handle`` does this; a host that calls the model itself must. Without an ``outcome``,
+        observers get one without figures.
         """
         if ok and decision.route:
             for effect in decision.effects:
@@ -442,14 +409,13 @@ class Switchyard:
     def asgi(self, **options: Any) -> SwitchyardApp:
         """Return the server as an ASGI application, to mount or to call in process.
 
-        Args:
-            options: Keyword arguments of :class:`switchyard_core.server.app.SwitchyardApp`.
+        ``options`` are the keyword arguments of :class:`switchyard_core.server.app.SwitchyardApp`.
         """
         from switchyard_core.server.app import SwitchyardApp  # noqa: PLC0415  # only when served
 
         return SwitchyardApp(self, **options)
 
     async def aclose(self) -> None:
-        """Wait for tools that must not be cut off, and close every connection to a provider."""
+        """Wait for tools that must finish, and close every connection to a provider."""
         await asyncio.gather(*(runtime.tools.settle() for runtime in self.runtimes.values()))
         await self.upstreams.aclose()

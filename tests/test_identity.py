@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switchyard_core.identity import Headers, Identity, read_identity, read_mark, unfit_source
+from switchyard_core.identity import Headers, Identity, read_identity, read_mark
 
 ROOT = "00000000-root"
 THREAD = "00000000-thread"
@@ -14,7 +14,7 @@ THREAD = "00000000-thread"
 
 def identify(headers: dict[str, str], *, user_id: str | None = None) -> Identity | None:
     found = Headers(headers)
-    return read_identity(found, read_mark(found), user_id=lambda: user_id)
+    return read_identity(found, read_mark(found), user_id=lambda: user_id)[0]
 
 
 def codex(**metadata: object) -> str:
@@ -107,9 +107,9 @@ def test_compaction_of_a_spawned_thread_stays_its_own():
     headers = Headers({"x-codex-turn-metadata": metadata})
     mark = read_mark(headers)
 
-    identity = read_identity(headers, mark)
+    identity, _ = read_identity(headers, mark)
 
-    assert mark.maintenance
+    assert not mark.of_root
     assert identity is not None
     assert identity.key == (ROOT, THREAD)
 
@@ -176,7 +176,7 @@ def test_user_id_of_any_length_is_read_in_linear_time():
 
 def test_own_sources_come_after_headers_and_before_user_id():
     headers = Headers({})
-    identity = read_identity(
+    identity, _ = read_identity(
         headers,
         read_mark(headers),
         user_id=lambda: "user_a_account_b_session_c",
@@ -238,17 +238,17 @@ def test_any_headers_give_an_identity_or_none(headers):
     ],
     ids=["none", "fit", "not_ascii", "long", "longest", "after_blank", "metadata", "agent", "lost"],
 )
-def test_unfit_source_names_the_header_that_is_no_identity(headers, place):
+def test_unfit_id_gives_the_header_that_is_no_identity(headers, place):
     given = Headers(headers)
 
-    assert unfit_source(given, read_mark(given)) == place
+    assert read_identity(given, read_mark(given))[1] == place
 
 
-def test_unfit_source_names_the_place_in_the_body():
+def test_unfit_id_gives_the_place_in_the_body():
     headers = Headers({})
     mark = read_mark(headers)
 
-    own = unfit_source(headers, mark, extra=[("body:$.meta.session", lambda: "\u00e4")])
-    known = unfit_source(headers, mark, user_id=lambda: json.dumps({"session_id": "\u00e4"}))
+    own = read_identity(headers, mark, extra=[("body:$.meta.session", lambda: "\u00e4")])[1]
+    known = read_identity(headers, mark, user_id=lambda: json.dumps({"session_id": "\u00e4"}))[1]
 
     assert (own, known) == ("body:$.meta.session", "body:$.metadata.user_id")

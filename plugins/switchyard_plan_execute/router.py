@@ -74,7 +74,7 @@ class PlanExecuteRouter:
             decision = self._planning(context, missing=False).with_(reason=reason)
         else:
             decision = self._handoff(request, context, first)
-        return decision.with_(warnings=decision.warnings + warnings)
+        return decision.with_(warnings=decision.warnings + warnings) if warnings else decision
 
     async def next(
         self, request: Request, failed: Decision, failure: Failure, context: RouteContext

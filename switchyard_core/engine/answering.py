@@ -41,16 +41,15 @@ from switchyard_core.request import Request
 from switchyard_core.router import AnsweringRouter, RouteContext
 from switchyard_core.stores import MemoryPlanStore
 from switchyard_core.upstream.base import UpstreamResponse
-from switchyard_core.wire import format_of
-from switchyard_core.wire.answers import AnswerWriter, answer_id, answer_writer
-from switchyard_core.wire.sse import comment
+from switchyard_core.wire import FORMATS
+from switchyard_core.wire.answers import AnswerWriter, answer_id, answer_writer, comment
 from switchyard_core.world import World
 
 __all__ = ["Answers", "checked_events"]
 
 #: Events that a slow client may leave waiting before the router waits too.
 WAITING_EVENTS = 256
-#: Seconds of silence in a stream after which a comment is sent, unless a route says otherwise.
+#: Seconds of silence in a stream after which a comment is sent, unless a route sets another value.
 KEEPALIVE_S = 10.0
 _GATEWAY_TIMEOUT = 504
 _ERROR, _LAST_STATUS = 400, 599
@@ -62,13 +61,7 @@ _Finish = Callable[[Decision, Outcome], Awaitable[None]]
 
 
 class Answers:
-    """Lets the routers of kind ``answers`` answer.
-
-    Args:
-        decider: Takes decisions.
-        finish: Ends a request.
-        world: Time and ids.
-    """
+    """Lets the routers of kind ``answers`` answer."""
 
     def __init__(self, decider: Decider, *, finish: _Finish, world: World) -> None:
         self._decider = decider
@@ -76,13 +69,7 @@ class Answers:
         self._world = world
 
     async def events(self, request: Request) -> AsyncGenerator[AnswerEvent]:
-        """Yield what the router says to a request, unwritten.
-
-        Raises:
-            RequestError: The request is refused, or its route does not answer by itself.
-            UpstreamError: A model could not be asked.
-            PluginError: The router broke its contract.
-        """
+        """Yield the events of the router's answer; raises as :func:`checked_events`."""
         routed = await self._decider.routed(request)
         if not routed.runtime.answers:
             raise RefusedError(
@@ -102,23 +89,17 @@ class Answers:
             await self._end(decision, start, ok=ok)
 
     async def rehearse(self, request: Request, ask: Ask) -> AsyncGenerator[AnswerEvent]:
-        """Yield what the router would say; ``ask`` answers for the models, no plan is kept."""
+        """Yield what the router would answer; ``ask`` replaces the models, no plan is kept."""
         events = self._run(await self._decider.routed(request), {}, rehearse=ask)
         async with contextlib.aclosing(events):
             async for event in events:
                 yield event
 
     async def respond(self, routed: Routed) -> Response:
-        """Return the answer in the wire format of the request, whole or as a stream.
-
-        Raises:
-            RequestError: The request is refused, or a model's provider refused the first call.
-            UpstreamError: A model could not be asked.
-            PluginError: The router broke its contract.
-        """
+        """Return the answer in the wire format of the request, whole or as a stream."""
         decision = await self._decider.decide(routed)
         request, runtime = routed.request, routed.runtime
-        wire_format = format_of(request.wire_format)
+        wire_format = FORMATS[request.wire_format]
         options: Any = runtime.route.options
         tokens: dict[str, ModelUsage] = {}
         run = AnswerRun(
@@ -196,14 +177,10 @@ class Answers:
 
 @dataclass(slots=True)
 class Tally:
-    """Counts the tokens of each target that an answer asks.
-
-    Args:
-        ask: What makes the calls.
-        tokens: What each target took so far, by name.
-    """
+    """Counts the tokens of each target that an answer asks."""
 
     ask: Ask
+    #: What each target took so far, by name.
     tokens: dict[str, ModelUsage] = field(default_factory=dict)
 
     async def __call__(self, target: str, call: ModelCall) -> ModelReply:
@@ -221,24 +198,14 @@ async def checked_events(
 ) -> AsyncGenerator[AnswerEvent]:
     """Yield the events of a router's answer; the last one is ``Finished``.
 
-    Args:
-        router: The router.
-        request: What it answers.
-        context: What it is given.
-        blame: Makes the error for a breach of its contract.
-
-    Raises:
-        RequestError: The router refuses the request, or a model's provider did; before the
-            first event only.
-        UpstreamError: A model could not be asked.
-        PluginError: The router broke its contract.
-        WouldAsk: The context has no models to ask.
+    An answer that breaks the contract ends in a :class:`PluginError`. A :class:`RequestError`
+    passes before the first event only.
     """
     body, begun, finished, breach = request.body, False, False, ""
     events = router.answer(request, context)
     try:
         async for event in events:
-            breach = "goes on after `Finished`" if finished else breach_of_event(event)
+            breach = "yields an event after `Finished`" if finished else breach_of_event(event)
             if request.body is not body or request.fields.changed:
                 breach = "changed the request"
             if breach:
@@ -273,16 +240,15 @@ async def checked_events(
 
 
 def _breach_of_refusal(error: RequestError, *, begun: bool) -> str:
-    """Return what is wrong with how a router refuses, ``""`` when nothing is."""
     if begun:
         return f"refused the request after it had begun to answer: {error}"
     if not _ERROR <= error.status <= _LAST_STATUS:
-        return f"refuses a request with the status {error.status}, which says that nothing is wrong"
+        return f"refuses a request with the status {error.status}: use one from 400 to 599"
     return ""
 
 
 def _as_refusal(error: AskError, *, begun: bool) -> RequestError | UpstreamError:
-    """Return what a caller is told when a model gave no answer and the router did not mind."""
+    """Return what the caller gets when a model gave no answer and the router let that pass."""
     failure = error.failure
     if begun:
         return UpstreamError(error.message, kind="cut")
@@ -299,7 +265,6 @@ def _as_refusal(error: AskError, *, begun: bool) -> RequestError | UpstreamError
 
 
 def _provider_message(failure: Failure) -> str:
-    """Return the text of a provider's error, ``""`` when it has none."""
     try:
         found = json.loads(failure.body)["error"]
         message = found if isinstance(found, str) else found["message"]
@@ -310,33 +275,21 @@ def _provider_message(failure: Failure) -> str:
 
 @dataclass(slots=True, kw_only=True)
 class AnswerRun:
-    """One answer on its way to the caller.
+    """One answer on its way to the caller."""
 
-    Args:
-        events: The router's events; see :func:`checked_events`.
-        writer: Writes them in the caller's wire format.
-        blame: Makes the error for a breach of the router's contract.
-        keepalive_s: Seconds of silence after which a comment is sent in a stream.
-        progress: Whether ``Progress`` events are sent as comments in a stream.
-        phase: The router's word for where the answer stands.
-        facts: Further headers, without their prefix.
-        warnings: What the caller should know.
-    """
-
-    events: AsyncGenerator[AnswerEvent]
-    writer: AnswerWriter
-    blame: Callable[[str], PluginError]
-    keepalive_s: float = KEEPALIVE_S
-    progress: bool = False
-    phase: str = ""
-    facts: dict[str, str] = field(default_factory=dict)
+    events: AsyncGenerator[AnswerEvent]  # the router's events; see :func:`checked_events`
+    writer: AnswerWriter  # writes them in the caller's wire format
+    blame: Callable[[str], PluginError]  # makes the error for a breach of the router's contract
+    keepalive_s: float = KEEPALIVE_S  # seconds of silence after which a comment is sent in a stream
+    progress: bool = False  # whether `Progress` events are sent as comments in a stream
+    phase: str = ""  # the router's word for the state of the answer
+    facts: dict[str, str] = field(default_factory=dict)  # further headers, without their prefix
     warnings: list[DecisionWarning] = field(default_factory=list)
 
     async def whole(self) -> UpstreamResponse:
-        """Return the answer when all of it is there.
+        """Return the answer when it is complete.
 
-        Raises like :func:`checked_events`. What fails after the first event is ``final``: a
-        client that asked again would have all that was done before done once more.
+        An error after the first event is ``final``: a second try would repeat all work done so far.
         """
         begun = False
         try:
@@ -352,11 +305,10 @@ class AnswerRun:
         return self._response("application/json", _once(body))
 
     async def streamed(self) -> UpstreamResponse:
-        """Return the answer once it has more than facts for the headers; the rest follows.
+        """Return the answer once an event beyond the headers' facts arrives; the rest follows.
 
-        The router goes on after a section when whoever reads the answer has taken it: what it
-        does next, the caller has been told before. Raises like :func:`checked_events` for what
-        goes wrong until the answer is returned.
+        After a section the router waits until the client has read it. Errors before the answer is
+        returned raise as :func:`checked_events` does.
         """
         queue: asyncio.Queue[AnswerEvent | BaseException | None] = asyncio.Queue(WAITING_EVENTS)
         # One task for all of the router's code, so that its timeouts and locks hold.
@@ -390,7 +342,7 @@ class AnswerRun:
                         await queue.join()
         except asyncio.CancelledError:
             raise
-        except BaseException as error:  # noqa: BLE001  # handed to whoever reads the stream
+        except BaseException as error:  # noqa: BLE001  # handed to the reader of the stream
             end = error
         await queue.put(end)
 
@@ -407,7 +359,7 @@ class AnswerRun:
             while True:
                 try:
                     # Not `wait_for`: before Python 3.12 it forgets that it was cancelled when an
-                    # event came at the same time, and the run of a client that left would go on.
+                    # event came at the same time, and the run would outlive its client.
                     async with asyncio.timeout(self.keepalive_s):
                         found = await queue.get()
                 except TimeoutError:
@@ -431,11 +383,7 @@ class AnswerRun:
         return self._made(partial(comment, event.data)) if self.progress else b""
 
     def _made(self, write: Callable[[], _Made]) -> _Made:
-        """Return what a writer makes of the router's events; that it cannot is the router's fault.
-
-        Raises:
-            PluginError: The events make no answer, or hold what is no JSON.
-        """
+        """Return what a writer makes of events; events that it refuses are the router's fault."""
         try:
             return write()
         except ValueError as error:
@@ -463,7 +411,7 @@ class AnswerRun:
 
 
 def _event(item: AnswerEvent | BaseException | None) -> AnswerEvent | None:
-    """Return what a router said; raise what it, or a model, failed with."""
+    """Return an event; raise an error that a router or a model ended with."""
     if isinstance(item, BaseException):
         raise item
     return item
@@ -474,7 +422,7 @@ async def _once(body: bytes) -> AsyncIterator[bytes]:
 
 
 async def _end(running: asyncio.Future[Any]) -> None:
-    """End a router's task and wait until it has cleaned up."""
+    """Cancel a router's task and wait for its cleanup."""
     running.cancel()
     with contextlib.suppress(asyncio.CancelledError, Exception):
         await running

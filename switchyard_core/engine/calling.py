@@ -29,8 +29,8 @@ from switchyard_core.upstream.base import Outgoing, Upstream, UpstreamResponse
 from switchyard_core.upstream.encoding import EncodingError, content_encoding, decoded
 from switchyard_core.upstream.http import HttpUpstream
 from switchyard_core.version import VERSION
-from switchyard_core.wire import format_of
-from switchyard_core.wire.rewriting import apply_rewrites
+from switchyard_core.wire import FORMATS
+from switchyard_core.wire.rewrites import apply_rewrites
 from switchyard_core.world import World
 
 __all__ = [
@@ -69,11 +69,7 @@ _PRODUCT = f"switchyard/{VERSION}"
 
 
 def connect(client: Client) -> Upstream:
-    """Return a connection to a client's provider.
-
-    Raises:
-        PolicyError: The script of a scripted client has errors.
-    """
+    """Return a connection to a client's provider."""
     if client.scripted and client.script is not None:
         return ScriptedUpstream(
             load_script(client.script), client.format, max_retries=client.max_retries
@@ -95,23 +91,16 @@ def script_findings(policy: Policy) -> tuple[Finding, ...]:
 
 
 class Upstreams:
-    """The connections to a policy's providers, one per client, made when first used.
-
-    Args:
-        policy: The policy.
-        rewrites: Every known rewrite, by name.
-        world: Where API keys are.
-        connect: Makes a connection; tests give another.
-        replay: Recorded calls that are served, or that calls are recorded to.
-    """
+    """The connections to a policy's providers, one per client, made on first use."""
 
     def __init__(
         self,
         policy: Policy,
-        rewrites: Mapping[str, RewriteType],
-        world: World,
+        rewrites: Mapping[str, RewriteType],  # every known rewrite, by name
+        world: World,  # has the API keys
         *,
         connect: Callable[[Client], Upstream] = connect,
+        #: Recorded calls that are served, or that calls are recorded to.
         replay: Replay | None = None,
     ) -> None:
         self.replay = replay
@@ -124,7 +113,7 @@ class Upstreams:
         self._scripted: dict[Client, Upstream] = {}
 
     def following(self, policy: Policy) -> Upstreams:
-        """Return the connections of the next policy, which share those of equal clients."""
+        """Return the connections for the next policy, which shares those of unchanged clients."""
         twin = Upstreams(
             policy, self._rewrites, self._world, connect=self._connect, replay=self.replay
         )
@@ -140,18 +129,7 @@ class Upstreams:
         return upstream
 
     async def call(self, client: Client, outgoing: Outgoing, headers: Headers) -> UpstreamResponse:
-        """Send a request by a client, with its credential; a recording may answer instead.
-
-        Args:
-            client: Who sends.
-            outgoing: What is sent, without a credential.
-            headers: The caller's, for a client that sends the caller's own credential on.
-
-        Raises:
-            RequestError: There is no credential, and the request would reach a provider.
-            ReplayError: Recordings are in use, and there is none for it or none can be made.
-            UpstreamError: The provider gave no answer.
-        """
+        """Send a request through a client with its credential; a recording may answer instead."""
         keys = self.admit(client, lambda: outgoing, headers)
         if keys:
             outgoing = replace(outgoing, headers=(*outgoing.headers, *keys))
@@ -163,15 +141,10 @@ class Upstreams:
     def admit(
         self, client: Client, outgoing: Callable[[], Outgoing], headers: Headers
     ) -> tuple[tuple[str, str], ...]:
-        """Return the credential of a call; none is needed where a recording answers.
+        """Return the credential headers of a call, none where a recording answers.
 
-        Args:
-            client: Who sends.
-            outgoing: Makes what is sent; called only where recordings are in use.
-            headers: The caller's.
-
-        Raises:
-            RequestError: There is none, and the request would reach a provider.
+        Raises :class:`RequestError` when the credential is missing. ``outgoing`` builds the call;
+        it is called only where recordings are in use.
         """
         replay = self.replay
         if replay is not None and replay.serves(outgoing(), self._policy.replay.key_fields):
@@ -181,20 +154,7 @@ class Upstreams:
     async def ask(
         self, request: Request, name: str, call: ModelCall, route: str = ""
     ) -> ModelReply:
-        """Return a target's reply to a call on a router's own account.
-
-        Args:
-            request: The request that is being routed; with ``forward_auth`` its credential is
-                used.
-            name: Name of the target.
-            call: What to ask.
-            route: Name of the route whose router asks.
-
-        Raises:
-            AskError: There was no usable answer.
-            ReplayError: Recordings are in use, and there is none for it or none can be made.
-            KeyError: The policy has no such target.
-        """
+        """Return a target's reply to a router's call; an :class:`AskError` without one."""
         target = self._policy.targets[name]
         try:
             outgoing = self.question(request, name, call, route)
@@ -208,14 +168,10 @@ class Upstreams:
             return await _read_reply(target, call, answer)
 
     def question(self, request: Request, name: str, call: ModelCall, route: str = "") -> Outgoing:
-        """Return what is sent for a call, without a credential; takes what :meth:`ask` takes.
-
-        Raises:
-            KeyError: The policy has no such target.
-        """
+        """Return the request for a router's call, without a credential."""
         target = self._policy.targets[name]
         # The caller's headers name its own conversation; only its credential may be ours to use.
-        client, wire_format = target.client, format_of(target.client.format)
+        client, wire_format = target.client, FORMATS[target.client.format]
         bare = Headers({"user-agent": request.headers.get("user-agent", "")})
         body, _ = apply_rewrites(
             ObjectText(wire_format.compose(call, target.id, target.structured_output)),
@@ -237,7 +193,7 @@ class Upstreams:
         )
 
     def connections(self) -> Iterator[tuple[str, str, int]]:
-        """Yield client, state (``active`` or ``idle``) and how many connections are in it."""
+        """Yield client, state (``active`` or ``idle``) and the number of connections in it."""
         for name, client in self._policy.clients.items():
             upstream = self._open.get(client)
             if isinstance(upstream, HttpUpstream):
@@ -245,17 +201,13 @@ class Upstreams:
                     yield name, state, count
 
     async def retire(self, kept: Collection[Client]) -> None:
-        """Close what no other policy needs, once nothing runs on this one any more.
-
-        Args:
-            kept: The clients of every policy that still serves.
-        """
+        """Close the connections that no client in ``kept`` uses, once the policy serves nothing."""
         gone = [client for client in self._policy.clients.values() if client not in kept]
         await _close(self._open, gone)
         await _close(self._scripted, list(self._scripted))
 
     async def aclose(self) -> None:
-        """Close all connections that were made, those that other policies share too."""
+        """Close all connections, shared ones too."""
         await _close(self._open, list(self._open))
         await _close(self._scripted, list(self._scripted))
 
@@ -300,21 +252,13 @@ async def _read_reply(target: Target, call: ModelCall, answer: UpstreamResponse)
     try:
         forced = call.schema is not None and target.structured_output == "forced_tool"
         structured = call.schema_name if forced else None
-        return format_of(target.client.format).read_reply(body, structured)
+        return FORMATS[target.client.format].read_reply(body, structured)
     except ValueError as error:
         raise AskError(f"asking `{target.name}`: {error}", failure) from error
 
 
 class RouterAsk:
-    """``context.ask`` of one request.
-
-    Args:
-        route: The route whose router asks.
-        request: The request that is being routed.
-        ask: Asks a target.
-        dry_run: Nothing may be sent.
-        instead: Answers in place of a model.
-    """
+    """``context.ask`` of one request."""
 
     def __init__(
         self,
@@ -323,7 +267,7 @@ class RouterAsk:
         ask: AskTarget,
         *,
         dry_run: bool = False,
-        instead: Ask | None = None,
+        instead: Ask | None = None,  # answers instead of a model
     ) -> None:
         self._route = route
         self._request = request
@@ -333,14 +277,7 @@ class RouterAsk:
         self._failed: ReplayError | None = None
 
     async def __call__(self, name: str, call: ModelCall) -> ModelReply:
-        """Return a target's reply; see :class:`~switchyard_core.router.RouteContext`.
-
-        Raises:
-            PluginError: The route does not declare the target.
-            WouldAsk: Nothing may be sent, and nothing answers instead.
-            AskError: There was no usable answer.
-            ReplayError: There is no recording, or none can be made.
-        """
+        """Return a target's reply; see :class:`~switchyard_core.router.RouteContext`."""
         if name not in self._route.targets:
             msg = f"asked the target `{name}`, which the route does not declare"
             raise PluginError(msg)
@@ -356,11 +293,7 @@ class RouterAsk:
 
     @contextmanager
     def heeded(self) -> Iterator[None]:
-        """Run a router; a call without a recording ends the block, whatever the router makes of it.
-
-        Raises:
-            ReplayError: There was no recording, or none could be made.
-        """
+        """Run a router; raise the :class:`ReplayError` of its calls though it swallows it."""
         try:
             yield
         except BaseException as error:
@@ -372,7 +305,7 @@ class RouterAsk:
 
 
 def target_settings(target: Target) -> tuple[Rewrite, ...]:
-    """Return what the policy sets on every request to a target."""
+    """Return the rewrites for what the policy sets on every request to a target."""
     rewrites = []
     if target.extra_body:
         fill = {"extra_body": dict(target.extra_body)}
@@ -386,23 +319,23 @@ def target_settings(target: Target) -> tuple[Rewrite, ...]:
 def forwarded_headers(headers: Headers, client: Client) -> tuple[tuple[str, str], ...]:
     """Return the headers of a request to a provider, without any credential.
 
-    Everything not listed here stays behind: session headers, cookies, hop-by-hop headers, the
-    caller's credential.
+    Only listed headers pass: no session headers, cookies, hop-by-hop headers or credentials.
     """
-    wire_format = format_of(client.format)
+    wire_format = FORMATS[client.format]
     names = [*_ALWAYS, *wire_format.headers, *client.forward_headers]
     if client.forward_auth:
         names += _WITH_CREDENTIAL
     values: dict[str, str] = {}
     for name in names:
-        # A list may come in several headers; of anything else the first one counts.
-        value = headers.get(name) if name in _SINGLE else headers.joined(name)
+        value = headers.by_name.get(name)
+        if value is not None and name not in _SINGLE:
+            value = headers.joined(name)  # A list may come in several headers.
         if value is not None and name not in CREDENTIAL_HEADERS:
             values[name] = value
     values.setdefault("content-type", "application/json")
     for name, value in wire_format.needed_headers.items():
         values.setdefault(name, value)
-    agent = headers.get("user-agent", "")
+    agent = headers.by_name.get("user-agent", "")
     values["user-agent"] = f"{agent} {_PRODUCT}".strip()
     for name, value in client.extra_headers.items():
         values[name.lower()] = value
@@ -414,18 +347,14 @@ def credential(
 ) -> tuple[tuple[str, str], ...]:
     """Return the headers that authenticate a call to a provider.
 
-    Args:
-        client: The client that makes the call.
-        headers: The caller's headers, without the server's own key.
-        environ: Where the key of ``api_key_env`` stands; read when the call is made.
-
-    Raises:
-        RequestError: 500 when the variable is not set, 401 when the caller's own credential
-            is to be sent on and there is none.
+    Raises :class:`RequestError`: 500 for an unset ``api_key_env``, 401 where the caller's own
+    credential is to be forwarded and the request has none.
     """
     if client.forward_auth:
         found = tuple(
-            (name, headers[name]) for name in CREDENTIAL_HEADERS if _is_credential(headers, name)
+            (name, value)
+            for name in CREDENTIAL_HEADERS
+            if (value := headers.get(name, "")).strip().lower() not in ("", "bearer", "basic")
         )
         if not found:
             raise RequestError(
@@ -445,19 +374,13 @@ def credential(
             code="missing_api_key",
             status=500,
         )
-    return (format_of(client.format).credential(key),)
+    return (FORMATS[client.format].credential(key),)
 
 
 def error_code(body: bytes) -> str:
-    """Return the code or type that a provider's error names, ``""`` when it cannot be read."""
+    """Return the code or type in a provider's error, ``""`` when it cannot be read."""
     try:
         error = json.loads(body)["error"]
         return str(error.get("code") or error.get("type") or "")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return ""
-
-
-def _is_credential(headers: Headers, name: str) -> bool:
-    """Whether a header holds more than nothing, or than the name of a scheme."""
-    value = headers.get(name, "").strip()
-    return bool(value) and value.lower() not in ("bearer", "basic")

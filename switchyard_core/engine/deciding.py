@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from difflib import get_close_matches
 from functools import partial
+from operator import attrgetter
 from typing import Any, TypeVar
 
 from switchyard_core.answering import Ask, AskError, ModelCall, ModelReply, WouldAsk
@@ -22,9 +24,13 @@ from switchyard_core.decision import (
 )
 from switchyard_core.declarations import Rewrite
 from switchyard_core.engine.calling import AskTarget, RouterAsk, target_settings
-from switchyard_core.engine.housekeeping import housekeeping_mark
 from switchyard_core.engine.response import ends_task
-from switchyard_core.engine.routes import Routed, RouteRuntime, build_runtimes
+from switchyard_core.engine.routes import (
+    Routed,
+    RouteRuntime,
+    build_runtimes,
+    housekeeping_mark,
+)
 from switchyard_core.errors import (
     LatchCapacityError,
     PluginError,
@@ -53,16 +59,7 @@ MAX_RACES = 3
 
 
 class Decider:
-    """Decides for one policy; touches the latch stores and nothing else.
-
-    Args:
-        policy: A policy without errors.
-        registry: The plugins that it was checked with.
-        world: Randomness, time and ids, for routers.
-        ask: Asks a target on a router's account.
-        kept: The routes of the policy before, whose latch stores go on; see
-            :func:`build_runtimes`.
-    """
+    """Decides for one policy; touches the latch stores and nothing else."""
 
     def __init__(
         self,
@@ -77,6 +74,7 @@ class Decider:
         self._world = world
         self._policy = policy
         self._registry = registry
+        self._needs = {target.name: _needs(target) for target in policy.targets.values()}
         self.runtimes = build_runtimes(policy, registry, kept, world)
         self._by_model = {
             model: name
@@ -85,12 +83,7 @@ class Decider:
         }
 
     def runtime_for(self, request: Request) -> RouteRuntime:
-        """Return the route that a request leads to, in whatever wire format it is.
-
-        Raises:
-            BodyError: The body cannot be read.
-            UnknownModelError: No route has the model id.
-        """
+        """Return the route that a request leads to, in whatever wire format."""
         name = self._by_model.get(request.model, self._policy.default_route)
         if name is None:
             raise self._unknown(request.model)
@@ -98,19 +91,13 @@ class Decider:
         delegate = runtime.route.subagents
         if delegate is not None:
             # A client's upkeep of its root counts as the root's: it has no agent here.
-            identity = runtime.sessions.read(request)
+            identity, _ = runtime.sessions(request)
             if identity is not None and identity.agent is not None:
                 runtime = self.runtimes[delegate]
         return runtime
 
     async def routed(self, request: Request) -> Routed:
-        """Return a request with the route that serves it, checked.
-
-        Raises:
-            BodyError: The body cannot be read.
-            UnknownModelError: No route has the model id.
-            RefusedError: The route's targets speak another wire format.
-        """
+        """Return a request with its route, checked; a :class:`RequestError` refuses it."""
         return await apart(request, partial(self._routed, request))
 
     def _routed(self, request: Request) -> Routed:
@@ -158,8 +145,9 @@ class Decider:
         for _ in range(MAX_RACES):
             asking = self.asking(routed, dry_run=dry_run, instead=ask)
             context = await runtime.context(routed, asking, self._world, dry_run=dry_run)
-            if context.session.record is None:
-                await _read_ahead(routed)
+            reads = runtime.route.rule_sets and context.session.record is None
+            if reads and not runtime.answers and _is_large(request.body):
+                await asyncio.to_thread(_label, routed)
             decision = self._complete(
                 routed, await self._route(routed, context, asking), context, dry_run=dry_run
             )
@@ -174,11 +162,7 @@ class Decider:
         return settled
 
     async def again(self, routed: Routed, failed: Decision, failure: Failure) -> Decision | None:
-        """Return the router's next try after a failure, ``None`` when it has none.
-
-        Raises:
-            PluginError: The router broke its contract.
-        """
+        """Return the router's next try after a failure, ``None`` without one."""
         runtime, router = routed.runtime, routed.runtime.router
         if not isinstance(router, RetryingRouter):
             return None
@@ -213,7 +197,7 @@ class Decider:
         return ask
 
     def asking(self, routed: Routed, *, dry_run: bool, instead: Ask | None = None) -> RouterAsk:
-        """Return ``context.ask`` for one request; ``instead`` answers in place of a model."""
+        """Return ``context.ask`` for one request; ``instead`` replaces the models."""
         return RouterAsk(
             routed.runtime.route, routed.request, self._ask, dry_run=dry_run, instead=instead
         )
@@ -255,20 +239,15 @@ class Decider:
     def _complete(
         self, routed: Routed, decision: Decision, context: RouteContext, *, dry_run: bool
     ) -> Decision:
-        """Add what the target needs of every request, and how the decision came about."""
+        """Add the rewrites and warnings of the target, and the trace."""
         request, runtime = routed.request, routed.runtime
-        rewrites, warnings = decision.rewrites, decision.warnings
-        if runtime.answers:
-            # No body of the caller's is sent on, so there is nothing to rewrite or to fit.
-            rewrites = ()
-        else:
-            target = self._policy.targets[decision.target]
+        rewrites: tuple[Rewrite, ...] = ()
+        warnings = decision.warnings
+        # A router that answers sends no body of the caller, so nothing is rewritten or measured.
+        if not runtime.answers:
             rewrites = self._rewrites(request, decision)
-            warnings = (
-                *warnings,
-                *runtime.unfit_identity(routed),
-                *_overflow(target, request),
-            )
+            overflow = _overflow(self._policy.targets[decision.target], request)
+            warnings = (*warnings, *runtime.unfit_identity(routed), *overflow)
         return decision.with_(
             rewrites=rewrites,
             warnings=warnings,
@@ -278,34 +257,19 @@ class Decider:
         )
 
     def _rewrites(self, request: Request, decision: Decision) -> tuple[Rewrite, ...]:
-        """Return the router's rewrites, and what the target needs of every request."""
-        target = self._policy.targets[decision.target]
-        own = list(decision.rewrites)
-        if request.endpoint == "create":
-            needs: list[Rewrite] = []
-            if target.system_prompt is not None:
-                needs.append(_rewrite("insert_system_prompt", text=target.system_prompt))
-            if target.tool_id_style is not None:
-                own = [rewrite for rewrite in own if rewrite.name != "remap_tool_ids"]
-                needs.append(_rewrite("remap_tool_ids", when="always", style=target.tool_id_style))
-            needs += target_settings(target)
-            if not target.accepts_prefill:
-                needs.append(_rewrite("end_with_user_turn"))
-            if needs:
-                asked = {rewrite.name for rewrite in own}
-                own += [rewrite for rewrite in needs if rewrite.name not in asked]
-        if all(rewrite.name != "set_model" for rewrite in own):
-            own.append(_rewrite("set_model", id=target.id))
-        return tuple(own)
+        """Return the router's rewrites and those that the target needs."""
+        own, needs = decision.rewrites, self._needs[decision.target]
+        if request.endpoint != "create":
+            needs = needs[-1:]
+        elif self._policy.targets[decision.target].tool_id_style is not None:
+            own = tuple(rewrite for rewrite in own if rewrite.name != "remap_tool_ids")
+        asked = set(map(attrgetter("name"), own))
+        return (*own, *[rewrite for rewrite in needs if rewrite.name not in asked])
 
     async def _apply(
         self, runtime: RouteRuntime, decision: Decision, *, dry_run: bool
     ) -> Decision | None:
-        """Carry out a decision's effects; ``None`` when it must be taken again.
-
-        Raises:
-            LatchCapacityError: The store is full; nothing changed.
-        """
+        """Carry out a decision's effects; ``None`` when it must be taken again."""
         store = runtime.store
         if store is None:
             lost = runtime.lost_effects(decision.effects, dry_run=dry_run)
@@ -331,7 +295,7 @@ class Decider:
 
 
 async def apart(request: Request, work: Callable[[], T]) -> T:
-    """Do some work on a request; on a large one in a thread, so that other requests go on."""
+    """Run some work on a request, for a large one in a thread so that other requests proceed."""
     if not _is_large(request.body):
         return work()
     return await asyncio.to_thread(work)
@@ -341,44 +305,41 @@ def _is_large(body: bytes) -> bool:
     return len(body) >= LARGE_BYTES or body.count(b",") >= LARGE_COMMAS
 
 
-async def _read_ahead(routed: Routed) -> None:
-    """Read and label the history of a large request apart: a router reads it where it runs.
-
-    What is read is kept by the request, and what is labelled by the rules.
-    """
-    runtime, request = routed.runtime, routed.request
-
-    def read() -> None:
-        for _ in runtime.rules.iterate(
-            request.conversation, body=request.tree, wire_format=request.wire_format
-        ):
-            pass
-
-    if runtime.route.rule_sets and not runtime.answers and _is_large(request.body):
-        await asyncio.to_thread(read)
+def _label(routed: Routed) -> None:
+    """Read and label the history; the request and the rules keep the results."""
+    request = routed.request
+    for _ in routed.runtime.rules.iterate(
+        request.conversation, body=request.tree, wire_format=request.wire_format
+    ):
+        pass
 
 
 def _must_be_asked(routed: Routed) -> None:
-    """Refuse a side call about a conversation that no single model serves."""
     if routed.request.endpoint != "create":
         raise RefusedError(
-            message=f"the route `{routed.runtime.route.id}` answers by itself, with several "
-            f"models: it does not serve `{routed.request.endpoint}`",
+            message=f"the route `{routed.runtime.route.id}` asks several "
+            f"models for each answer: it does not serve `{routed.request.endpoint}`",
             code="endpoint_not_served",
             headers={"x-should-retry": "false"},
         )
 
 
-def _rewrite(name: str, **parameters: Any) -> Rewrite:
-    return Rewrite(name=name, parameters=parameters)
+def _needs(target: Target) -> tuple[Rewrite, ...]:
+    """Return the rewrites of every turn of a target; the last one is for side calls too."""
+    made = [*target_settings(target), Rewrite(name="set_model", parameters={"id": target.id})]
+    if not target.accepts_prefill:
+        made.insert(-1, Rewrite(name="end_with_user_turn"))
+    if target.tool_id_style is not None:
+        style = {"when": "always", "style": target.tool_id_style}
+        made.insert(0, Rewrite(name="remap_tool_ids", parameters=style))
+    if target.system_prompt is not None:
+        prompt = {"text": target.system_prompt}
+        made.insert(0, Rewrite(name="insert_system_prompt", parameters=prompt))
+    return tuple(made)
 
 
 def _overflow(target: Target, request: Request) -> tuple[DecisionWarning, ...]:
-    """Return a warning for a request that is over the target's window.
-
-    Raises:
-        RefusedError: The target is to get no such request.
-    """
+    """Return a warning for a request over the target's window; refuse it if the target says so."""
     # A token count is how a client learns that a request is too large.
     if request.endpoint != "create" or target.context_window is None:
         return ()
@@ -402,7 +363,7 @@ def _warned(decision: Decision, code: str, detail: str) -> Decision:
 
 
 async def _remember(store: LatchStore, effect: Remember, decision: Decision) -> Decision:
-    """Keep a record, new or not; return the decision, with a warning when there is no room."""
+    """Keep a record, new or not; add a warning to the decision when there is no room."""
     if await store.update(effect.identity, effect.record):
         return decision
     try:
@@ -429,15 +390,9 @@ _FIELDS: tuple[tuple[str, type, str], ...] = (
 
 
 def _breach_of(decision: Any, rewrites: Mapping[str, object]) -> str:
-    """Return what is wrong with the types of a router's decision, ``""`` when nothing is.
+    """Return what is wrong with a router's decision, as the end of a sentence, or ``""``.
 
-    Args:
-        decision: What the router returned.
-        rewrites: The rewrites that installed plugins give, by name.
-
-    Returns:
-        The end of a sentence that begins with the router; never a value of the decision, but
-        for the name of an unknown rewrite.
+    The text holds no value of the decision except the name of an unknown rewrite.
     """
     # One function with loops in it: this runs on every request.
     if not isinstance(decision, Decision):
@@ -459,7 +414,7 @@ def _breach_of(decision: Any, rewrites: Mapping[str, object]) -> str:
 
 
 def _wrong_inside(decision: Decision) -> tuple[str, type, str] | None:
-    """Return the field that holds what it must not, ``None`` without one."""
+    """Return the field with a value of a wrong type, ``None`` without one."""
     reason, (_, _, of_reason, of_rewrites, of_warnings, of_effects, _) = decision.reason, _FIELDS
     if not isinstance(reason.facts, Mapping):
         return of_reason
@@ -494,7 +449,6 @@ _EFFECTS = (Latch, UpdateRecord, Remember, ReleaseAfterSuccess)
 def _trace_of(
     routed: Routed, context: RouteContext, decision: Decision, *, dry_run: bool
 ) -> dict[str, Any]:
-    """Return how a decision came about, as plain data."""
     identity, record = routed.identity, context.session.record
     route = routed.runtime.route
     trace: dict[str, Any] = {
@@ -510,12 +464,7 @@ def _trace_of(
         **decision.trace,
     }
     if identity is not None:
-        trace["identity"] = {
-            "session": identity.session,
-            "agent": identity.agent,
-            "source": identity.source,
-            "agent_source": identity.agent_source,
-        }
+        trace["identity"] = asdict(identity)
     if context.mutations.scanned:
         # An explanation lists every call; a request is not held up for those behind the first.
         verdicts = context.mutations.verdicts if dry_run else context.mutations.labelled

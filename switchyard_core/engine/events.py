@@ -1,4 +1,4 @@
-"""What an event of a router's answer must hold, so that it can be written at all."""
+"""What an event of a router's answer must hold so that it can be written."""
 
 from __future__ import annotations
 
@@ -31,25 +31,20 @@ _COUNTS = ("input_tokens", "output_tokens", "cached_tokens")
 
 
 def breach_of_event(event: object) -> str:
-    """Return what is wrong with an event of an answer, ``""`` when nothing is.
+    """Return what is wrong with an event, as the end of a sentence, or ``""``.
 
-    Args:
-        event: What a router yielded.
-
-    Returns:
-        The end of a sentence that begins with the router. Of what it said, only the name of a
-        fact is in it: the rest may be a user's.
+    The text quotes only the name of a fact: other values may come from a user.
     """
     check = next((check for kind, check in _CHECKS.items() if isinstance(event, kind)), None)
     if check is None:
-        return f"yields {type(event).__name__}, which is no event of an answer"
+        return f"yields {type(event).__name__}, which is not an event of an answer"
     what = check(event)
     return f"yields `{type(event).__name__}` whose {what}" if what else ""
 
 
 def _announced(event: Announced) -> str:
     if not isinstance(event.facts, Mapping):
-        return "`facts` is no mapping"
+        return "`facts` is not a mapping"
     for name, value in event.facts.items():
         if not isinstance(name, str) or _FACT_NAME.fullmatch(name) is None:
             shown = repr(name)[:_SHOWN_CHARS]
@@ -62,25 +57,12 @@ def _announced(event: Announced) -> str:
                 "put texts into the answer's `Extension`"
             )
     if not isinstance(event.warnings, tuple) or not all(map(_is_warning, event.warnings)):
-        return "`warnings` is no tuple of DecisionWarning with a text as code"
-    return "" if _is_text(event.phase) else "`phase` is no text"
+        return "`warnings` is not a tuple of DecisionWarning with text as code"
+    return "" if _is_text(event.phase) else "`phase` is not text"
 
 
 def _is_warning(value: object) -> bool:
     return isinstance(value, DecisionWarning) and _is_text(value.code)
-
-
-def _section(event: SectionStarted) -> str:
-    return "" if isinstance(event.kind, str) else "`kind` is no string"
-
-
-def _delta(event: TextDelta) -> str:
-    # Half a character, as models say it, is written as JSON can say it.
-    return "" if isinstance(event.delta, str) else "`delta` is no string"
-
-
-def _data(event: Progress | Extension) -> str:
-    return "" if isinstance(event.data, Mapping) else "`data` is no mapping"
 
 
 def _usage(event: Usage) -> str:
@@ -88,31 +70,29 @@ def _usage(event: Usage) -> str:
     counts = isinstance(usage, ModelUsage) and all(
         isinstance(getattr(usage, name), int) for name in _COUNTS
     )
-    return "" if counts else "`usage` is no ModelUsage of integers"
+    return "" if counts else "`usage` is not a ModelUsage of integers"
 
 
-def _finished(event: Finished) -> str:
-    return "" if _is_text(event.status) else "`status` is no text"
+def _typed(field: str, kind: type, name: str) -> Callable[[object], str]:
+    wrong = f"`{field}` is not {name}"
+    return lambda event: "" if isinstance(getattr(event, field), kind) else wrong
 
 
 def _is_text(value: object) -> bool:
-    """Return whether a value is text that can be encoded; half a character cannot."""
+    """Return whether a value is text that can be encoded; a lone surrogate cannot."""
     return isinstance(value, str) and not any("\ud800" <= char <= "\udfff" for char in value)
-
-
-def _nothing(_event: SectionFinished) -> str:
-    return ""
 
 
 _CHECKS: Mapping[type, Callable[..., str]] = MappingProxyType(
     {
         Announced: _announced,
-        SectionStarted: _section,
-        TextDelta: _delta,
-        SectionFinished: _nothing,
-        Progress: _data,
-        Extension: _data,
+        SectionStarted: _typed("kind", str, "a string"),
+        # A lone surrogate, as models send it, is written as its JSON escape.
+        TextDelta: _typed("delta", str, "a string"),
+        SectionFinished: lambda _event: "",
+        Progress: _typed("data", Mapping, "a mapping"),
+        Extension: _typed("data", Mapping, "a mapping"),
         Usage: _usage,
-        Finished: _finished,
+        Finished: lambda event: "" if _is_text(event.status) else "`status` is not text",
     }
 )

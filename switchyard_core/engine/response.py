@@ -9,10 +9,10 @@ from typing import Self
 
 from switchyard_core.answering import ModelUsage
 from switchyard_core.decision import Decision
+from switchyard_core.declarations import RewriteReport
 from switchyard_core.upstream.base import UpstreamResponse
 from switchyard_core.upstream.encoding import Decoder, EncodingError, content_encoding
 from switchyard_core.wire.passing import StreamWatch
-from switchyard_core.wire.rewriting import RewriteReport
 
 __all__ = ["Outcome", "Response", "ends_task", "succeeded"]
 
@@ -21,16 +21,15 @@ _WATCHED_BYTES = 64 * 1024 * 1024
 
 
 def succeeded(status: int) -> bool:
-    """Return whether a provider's status is a success; a redirect is not, nobody follows it."""
+    """Return whether a provider's status is a success; nobody follows redirects."""
     return 200 <= status < 300
 
 
 def ends_task(error: BaseException) -> bool:
-    """Return whether an exception is how the host ends this task, and no fault of what ran in it.
+    """Return whether an exception comes from the host ending this task, not from the code in it.
 
-    A plugin may raise anything, ``SystemExit`` and a ``CancelledError`` of its own too. Only a
-    task that somebody asked to end, and a generator that is closed, are to be left alone; the
-    class of the error does not tell the one from the other.
+    A plugin may raise anything, ``SystemExit`` and ``CancelledError`` included. Only a cancelled
+    task and a closed generator end here; the class of the error alone does not tell.
     """
     if isinstance(error, Exception):
         return False
@@ -58,21 +57,20 @@ class Outcome:
 
 
 class Response:
-    """Status, headers and raw body of an answer, with the decision that led to it.
+    """Status, headers and raw body of an answer, with the decision behind it.
 
-    Read :attr:`chunks` to the end, or call :meth:`aclose`: both end the request and carry out
-    what its decision left for the end. ``async with`` does the second.
+    Read :attr:`chunks` to the end, or call :meth:`aclose` (``async with`` does): both end the
+    request and carry out the rest of its decision.
 
     Args:
         upstream: The provider's answer.
         decision: The decision that was carried out last.
-        reports: What each rewrite changed in the body that was sent.
+        reports: What each rewrite changed in the body.
         finish: Called once at the end with the outcome.
         clock: A monotonic clock in seconds.
-        watch: Tells whether a stream ended as it should. ``None`` takes every stream that comes
-            to its end for a success, and so does an encoding that cannot be decoded.
-        tokens: What each target took, of an answer that a router wrote itself; ``None`` for a
-            provider's own answer.
+        watch: Tells whether a stream ended well. ``None`` takes every complete stream for a
+            success, and so does an encoding that cannot be decoded.
+        tokens: Usage per target, of an answer that a router wrote.
     """
 
     def __init__(
@@ -133,7 +131,6 @@ class Response:
         await self._end(ok=ok)
 
     def _see(self, chunk: bytes) -> None:
-        """Watch a stream, unless it cannot be decoded."""
         if self._watch is None or self._decoder is None:
             return
         try:

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
+from importlib.resources import files
 from types import MappingProxyType
 from typing import Any
+
+import msgspec
+import tomli
 
 from switchyard_core.answering import Ask
 from switchyard_core.decision import DecisionWarning, Effect, ReleaseAfterSuccess
 from switchyard_core.declarations import LatchOptions
-from switchyard_core.identity import MAX_LENGTH, Identity, read_identity, unfit_source
+from switchyard_core.identity import MAX_LENGTH, Identity, read_identity
 from switchyard_core.jsonio.path import compile_path
+from switchyard_core.jsonio.tree import ObjectText
 from switchyard_core.mutation import MutationRules, compile_rules
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.plugins.loading import router_problem
-from switchyard_core.policy.models import Policy, Route
+from switchyard_core.policy.models import Housekeeping, Policy, Route
 from switchyard_core.request import Request
 from switchyard_core.router import (
     Mutations,
@@ -31,59 +36,41 @@ from switchyard_core.stores import LatchStore, PlanStore
 from switchyard_core.tools import Toolbox
 from switchyard_core.world import World
 
-__all__ = ["RequestFacts", "RouteRuntime", "Routed", "build_runtimes"]
+__all__ = ["RequestFacts", "RouteRuntime", "Routed", "build_runtimes", "housekeeping_mark"]
 
 _LOG = logging.getLogger("switchyard")
 
+#: Reads whom a request belongs to, or the place of an id that cannot be used.
+SessionReader = Callable[[Request], tuple[Identity | None, str]]
 #: Route and stores before a reload: what a route may go on with.
 Kept = tuple[Route, LatchStore | None, PlanStore | None]
 
 
 @dataclass(slots=True, kw_only=True)
 class RouteRuntime:
-    """What serves one route.
-
-    Args:
-        route: The route.
-        router: Instance of its route type's router.
-        rules: Its mutation rules, compiled.
-        store: Its latch store, ``None`` when its options are no :class:`.LatchOptions`.
-        targets: All targets of the policy, as routers see them.
-        sessions: Reads identities.
-        plans: Its plan store, ``None`` when its options name none.
-        tools: The tools that it lists.
-        tool_calls: Calls of tools so far, by tool (``""`` for unknown ones) and ``ok`` or the
-            error's word.
-        without_identity: Requests so far that a latching route could not attribute.
-        told_missing: Whether the log says that requests come without a session id.
-        told_unfit: Whether the log says that they come with one that cannot be used.
-        told_lost: Whether the log says that effects need a latch store that it does not have.
-    """
+    """What serves one route."""
 
     route: Route
     router: Router
     rules: MutationRules
+    #: Its latch store, `None` when its options are no :class:`.LatchOptions`.
     store: LatchStore | None
-    targets: Mapping[str, TargetView]
+    targets: Mapping[str, TargetView]  # all targets of the policy
     sessions: SessionReader
+    #: Whether its router writes the answer.
+    answers: bool = False
     plans: PlanStore | None = None
     tools: Toolbox = field(default_factory=Toolbox)
+    #: Calls of tools so far, by tool (`""` for unknown ones) and `ok` or the error's word.
     tool_calls: Counter[tuple[str, str]] = field(default_factory=Counter)
     without_identity: int = 0
-    told_missing: bool = False
-    told_unfit: bool = False
-    told_lost: bool = False
-
-    @property
-    def answers(self) -> bool:
-        """Whether its router answers by itself."""
-        return self.route.type.kind == "answers"
+    #: What the log has reported: requests without an id or with an unusable one, lost effects.
+    told: set[str] = field(default_factory=set)
 
     def routed(self, request: Request, mark: str = "") -> Routed:
-        """Return a request as this route gets it; ``mark`` says of which side call it is one."""
-        return Routed(
-            request=request, runtime=self, identity=self.sessions.read(request), mark=mark
-        )
+        """Return a request as this route gets it."""
+        identity, _ = self.sessions(request)
+        return Routed(request=request, runtime=self, identity=identity, mark=mark)
 
     async def context(
         self,
@@ -93,7 +80,7 @@ class RouteRuntime:
         *,
         dry_run: bool = False,
     ) -> RouteContext:
-        """Return what the router is given for one request; ``dry_run`` neither counts nor logs."""
+        """Return the router's input for one request; ``dry_run`` neither counts nor logs."""
         request, identity, record = routed.request, routed.identity, None
         if self.store is not None:
             if identity is not None:
@@ -115,10 +102,10 @@ class RouteRuntime:
         )
 
     def unfit_identity(self, routed: Routed) -> tuple[DecisionWarning, ...]:
-        """Return a warning when a request lost its latch because its id cannot be one."""
+        """Return a warning for a request that is not latched because its id is unusable."""
         if routed.identity is not None or self.store is None:
             return ()
-        place = self.sessions.unfit(routed.request)
+        _, place = self.sessions(routed.request)
         if not place:
             return ()
         detail = (
@@ -130,9 +117,9 @@ class RouteRuntime:
     def lost_effects(
         self, effects: Iterable[Effect], *, dry_run: bool
     ) -> tuple[DecisionWarning, ...]:
-        """Return a warning for effects that need a latch store; only of a route without one.
+        """Return a warning for effects that need a latch store, on a route without one.
 
-        The log says it once per route, and not for a ``dry_run``.
+        The log reports it once per route, and not for a ``dry_run``.
         """
         # Without a store there is nothing to release, and a route of sub-agents may have one.
         needed = {type(e).__name__ for e in effects if not isinstance(e, ReleaseAfterSuccess)}
@@ -143,102 +130,68 @@ class RouteRuntime:
             f"`{self.route.type.name}` has no latch store, since its options do not inherit "
             "`LatchOptions`; nothing is remembered for this session"
         )
-        if not dry_run and not self.told_lost:
-            self.told_lost = True
-            _LOG.warning("route=%s %s", self.route.name, detail)
+        if not dry_run:
+            self._log_once(logging.WARNING, "lost", detail)
         return (DecisionWarning(code="no_latch_store", detail=detail),)
 
     def follow(self, before: RouteRuntime) -> None:
-        """Go on with the counters of the same route under the policy before.
-
-        What it shares of the stores gets the new limits.
-        """
+        """Continue the counters of the same route under the policy before; update store limits."""
         latches = self.store if self.store is before.store else None
         plans = self.plans if self.plans is before.plans else None
         _resize(self.route, latches, plans)
-        self.told_lost = before.told_lost
+        self.told = before.told & {"lost"}
         if latches is not None:
-            self.without_identity = before.without_identity
-            self.told_missing, self.told_unfit = before.told_missing, before.told_unfit
+            self.without_identity, self.told = before.without_identity, set(before.told)
 
     @property
     def kept(self) -> Kept:
-        """What the same route may go on with after a reload."""
+        """What the same route may continue with after a reload."""
         return self.route, self.store, self.plans
 
     def _note_missing(self, routed: Routed) -> None:
-        """Count a request without identity; the log says once why there is none."""
+        """Count a request without identity; the log gives the reason once."""
         self.without_identity += 1
         unfit = self.unfit_identity(routed)
         if unfit:
-            if not self.told_unfit:
-                self.told_unfit = True
-                _LOG.warning("route=%s %s", self.route.name, unfit[0].detail)
-        elif not self.told_missing:
-            self.told_missing = True
-            _LOG.info(
-                "route=%s requests bring no session id: decided from their history alone, "
-                "nothing is latched",
-                self.route.name,
-            )
+            self._log_once(logging.WARNING, "unfit", unfit[0].detail)
+        else:
+            detail = "requests bring no session id: decided from their history alone, "
+            self._log_once(logging.INFO, "missing", detail + "nothing is latched")
+
+    def _log_once(self, level: int, topic: str, detail: str) -> None:
+        if topic not in self.told:
+            self.told.add(topic)
+            _LOG.log(level, "route=%s %s", self.route.name, detail)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Routed:
-    """A request whose route is known: found once, and passed on.
-
-    Args:
-        request: The request.
-        runtime: What serves it.
-        identity: Whom it belongs to, ``None`` when it does not say.
-        mark: What marks it as a client's side call, ``""`` when nothing does.
-    """
+    """A request with its route."""
 
     request: Request
     runtime: RouteRuntime
     identity: Identity | None
-    mark: str
+    mark: str  # the mark of a client's side call, or `""`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestFacts:
-    """As much of a request as could be read, for the log and the counters.
-
-    Args:
-        model: The model id that was asked for, ``""`` when there is none.
-        route: Name of the route that it leads to, ``""`` when it leads to none.
-        identity: Whom the request belongs to.
-    """
+    """As much of a request as could be read, for the log and the counters."""
 
     model: str = ""
     route: str = ""
     identity: Identity | None = None
 
 
-class SessionReader:
-    """Reads the identity of a request, with a policy's own sources.
+def session_reader(sources: Sequence[str]) -> SessionReader:
+    """Return what reads the identity of a request; ``sources`` of a policy come last."""
+    finders = [_source(text) for text in sources]
 
-    Args:
-        sources: ``header:<name>`` or ``body:<JSONPath>``, tried after the known headers.
-    """
+    def read(request: Request) -> tuple[Identity | None, str]:
+        extra = [(name, partial(find, request)) for name, find in finders] if finders else ()
+        return read_identity(request.headers, request.mark, user_id=request.user_id, extra=extra)
 
-    def __init__(self, sources: tuple[str, ...]) -> None:
-        self._sources = tuple(_source(text) for text in sources)
-
-    def read(self, request: Request) -> Identity | None:
-        """Return whom a request belongs to, ``None`` when it does not say."""
-        return read_identity(
-            request.headers, request.mark, user_id=request.user_id, extra=self._extra(request)
-        )
-
-    def unfit(self, request: Request) -> str:
-        """Return where a request names itself by what cannot be an id, ``""`` if nowhere."""
-        return unfit_source(
-            request.headers, request.mark, user_id=request.user_id, extra=self._extra(request)
-        )
-
-    def _extra(self, request: Request) -> list[tuple[str, Callable[[], str | None]]]:
-        return [(name, partial(find, request)) for name, find in self._sources]
+    return read
 
 
 def _source(text: str) -> tuple[str, Callable[[Request], str | None]]:
@@ -262,19 +215,10 @@ def build_runtimes(
 ) -> dict[str, RouteRuntime]:
     """Return one runtime per route, by name.
 
-    Args:
-        policy: A policy without errors.
-        registry: What is installed.
-        kept: The runtimes of the policy before; a route of the same name and type with the
-            same latch or plan store goes on with it, and its limits become the new ones. A
-            capacity below what is kept evicts nobody: new ones are refused until enough slots
-            are free.
-        world: Its clock is for plan stores.
-
-    Raises:
-        PluginError: A router or a store does not keep its contract; no store was changed.
+    A route of the same name and type in ``kept`` with the same store continues with that store
+    under the new limits. A lower capacity evicts nobody; new sessions wait for free slots.
     """
-    sessions = SessionReader(policy.identity_session)
+    sessions = session_reader(policy.identity_session)
 
     def build(route: Route, before: RouteRuntime | None) -> RouteRuntime:
         share = before.kept if before is not None else None
@@ -297,6 +241,7 @@ def build_runtimes(
             store=_latch_store(route, registry, share),
             targets=policy.targets,
             sessions=sessions,
+            answers=route.type.kind == "answers",
             plans=_plan_store(route, registry, share, world.clock),
             tools=box,
             tool_calls=tool_calls,
@@ -324,17 +269,7 @@ def _router(route: Route, registry: PluginRegistry) -> Router:
 
 
 def _latch_store(route: Route, registry: PluginRegistry, kept: Kept | None) -> LatchStore | None:
-    """Return a route's latch store, ``None`` when its options are not :class:`.LatchOptions`.
-
-    Args:
-        route: The route.
-        registry: What is installed.
-        kept: Route and stores of the same name before a reload. Records belong to the router
-            that wrote them: another route type, or another store, begins with nothing.
-
-    Raises:
-        PluginError: The store does not keep its contract.
-    """
+    """Return a route's latch store, ``None`` when its options are not :class:`.LatchOptions`."""
     options = route.options
     if not isinstance(options, LatchOptions):
         return None
@@ -352,17 +287,7 @@ def _latch_store(route: Route, registry: PluginRegistry, kept: Kept | None) -> L
 def _plan_store(
     route: Route, registry: PluginRegistry, kept: Kept | None, clock: Callable[[], float]
 ) -> PlanStore | None:
-    """Return a route's plan store, ``None`` when its options name none.
-
-    Args:
-        route: The route.
-        registry: What is installed.
-        kept: As for :func:`_latch_store`.
-        clock: Seconds since the epoch.
-
-    Raises:
-        PluginError: The store cannot be made or does not keep its contract.
-    """
+    """Return a route's plan store, ``None`` when its options name none."""
     options = _plan_options(route)
     if options is None:
         return None
@@ -382,7 +307,7 @@ def _plan_store(
 
 
 def _resize(route: Route, latches: LatchStore | None, plans: PlanStore | None) -> None:
-    """Give the stores that a route goes on with the limits that its options have now."""
+    """Give shared stores the limits of the new options."""
     if latches is not None and isinstance(route.options, LatchOptions):
         latches.capacity = route.options.latch_capacity
     options = _plan_options(route)
@@ -391,7 +316,7 @@ def _resize(route: Route, latches: LatchStore | None, plans: PlanStore | None) -
 
 
 def _plan_options(route: Route) -> tuple[str, int, float] | None:
-    """Return name, capacity and time in seconds of a route's plan store, if it has one."""
+    """Return name, capacity and seconds to live of a route's plan store, if it has one."""
     options: Any = route.options
     name = getattr(options, "plan_store", None)
     capacity = getattr(options, "plan_capacity", None)
@@ -399,3 +324,68 @@ def _plan_options(route: Route) -> tuple[str, int, float] | None:
     if not (isinstance(name, str) and isinstance(capacity, int) and isinstance(ttl_s, int | float)):
         return None
     return name, capacity, float(ttl_s)
+
+
+# --- side calls of clients: titles, compaction, token counts ----------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _SideCall:
+    """How a client marks a side call: every part that is set must hold.
+
+    ``housekeeping.toml`` explains the keys.
+    """
+
+    name: str
+    metadata: str = ""
+    unless: tuple[str, ...] = ()
+    subagent: tuple[str, ...] = ()
+    wire_format: str = ""
+    headers: tuple[str, ...] = ()
+    body: tuple[str, ...] = ()
+    tools: bool = True
+
+    def holds(self, request: Request) -> bool:
+        """Return whether a request has this mark; the cheap parts come first."""
+        if self.wire_format and request.wire_format != self.wire_format:
+            return False
+        for name in self.headers:
+            if not request.headers.by_name.get(name, "").strip():
+                return False
+        if self.metadata:
+            value = request.mark.metadata.get(self.metadata)
+            if not isinstance(value, str) or value in self.unless:
+                return False
+        if self.subagent and request.mark.subagent not in self.subagent:
+            return False
+        for dotted in self.body:
+            if not _has(request.fields, dotted):
+                return False
+        return self.tools or not request.offers_tools
+
+
+def housekeeping_mark(request: Request, own: Sequence[Housekeeping]) -> str:
+    """Return the mark of a side call, ``""`` for a turn; ``own`` are the policy's conditions."""
+    if request.endpoint != "create":
+        return request.endpoint
+    for mark in _side_calls():
+        if mark.holds(request):
+            return mark.name
+    for number, condition in enumerate(own):
+        if condition.holds(request.headers, request.tree):
+            return f"housekeeping[{number}]"
+    return ""
+
+
+@cache
+def _side_calls() -> tuple[_SideCall, ...]:
+    text = (files("switchyard_core.engine") / "housekeeping.toml").read_text("utf-8")
+    return msgspec.convert(tomli.loads(text)["marks"], tuple[_SideCall, ...])
+
+
+def _has(fields: ObjectText, dotted: str) -> bool:
+    holder: ObjectText | None = fields
+    *outer, last = dotted.split(".")
+    for key in outer:
+        holder = holder.object(key) if holder is not None else None
+    return holder is not None and holder.raw(last) not in (None, b"null")

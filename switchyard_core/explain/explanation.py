@@ -20,9 +20,10 @@ from switchyard_core.answering import (
     WouldAsk,
 )
 from switchyard_core.decision import Decision
+from switchyard_core.declarations import RewriteReport
 from switchyard_core.jsonio.printing import pretty
 from switchyard_core.request import Request
-from switchyard_core.wire.rewriting import RewriteReport, order_rewrites
+from switchyard_core.wire.rewrites import order_rewrites
 
 if TYPE_CHECKING:
     from switchyard_core.switchyard import Switchyard

@@ -69,11 +69,7 @@ class Path:
     _steps: tuple[Step, ...]
 
     def find(self, document: Any) -> list[Match]:
-        """Return location and value of every match, in document order of the steps.
-
-        Args:
-            document: A tree of dictionaries, lists and scalars; it is not changed.
-        """
+        """Return location and value of every match in a tree, in document order of the steps."""
         return list(run(self._steps, document))
 
     def matches(self, document: Any) -> Iterator[Match]:
@@ -139,11 +135,7 @@ def _explained(text: str, expression: str) -> tuple[str, int]:
 
 
 def _check_size(tree: ng.JSONPath) -> None:
-    """Refuse an expression with too many parts, before anything goes down it.
-
-    Raises:
-        UnavailableError: It has too many.
-    """
+    """Refuse an expression with too many parts, before anything walks down it."""
     parts = spreads = descents = 0
     waiting: list[Any] = [tree]
     while waiting:
@@ -167,7 +159,6 @@ def _check_size(tree: ng.JSONPath) -> None:
 
 
 def _inner(node: Any) -> list[Any]:
-    """Return the trees that a tree is made of."""
     if isinstance(node, ng_filter.Filter):
         return list(node.expressions)
     if isinstance(node, ng_filter.Or | ng_filter.And):

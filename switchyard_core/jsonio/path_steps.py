@@ -48,12 +48,7 @@ _REFUSED = MappingProxyType(
 
 
 class UnavailableError(Exception):
-    """A part of an expression is not run.
-
-    Args:
-        message: What is wrong, one sentence, lower case, no final stop.
-        near: How the part begins in the expression, ``""`` when it has no place.
-    """
+    """A part of an expression is not run; ``near`` is how the part begins, if it has a place."""
 
     def __init__(self, message: str, near: str = "") -> None:
         self.message = message
@@ -79,17 +74,9 @@ def members_of(tree: ng.JSONPath) -> tuple[str, ...] | None:
 
 
 def steps_of(tree: ng.JSONPath, *, first: bool) -> tuple[Step, ...]:
-    """Return the closures for a tree.
-
-    Args:
-        tree: The tree.
-        first: Whether it begins at the document, where ``$`` is.
-
-    Raises:
-        UnavailableError: A part of it is not run.
-    """
+    """Return the closures for a tree; ``first`` says that it begins at the document."""
     if isinstance(tree, ng.Root) and not first:
-        msg = "`$` stands only at the beginning of a path; in a filter `@` is the value"
+        msg = "`$` is allowed only at the beginning of a path; in a filter `@` is the value"
         raise UnavailableError(msg, near="$")
     if _is_here(tree):
         return ()
@@ -223,11 +210,6 @@ def _function_step(tree: ng.JSONPath) -> Step:
 
 
 def _test(tree: ng.JSONPath) -> _Test:
-    """Return the closure of a condition in a filter.
-
-    Raises:
-        UnavailableError: A part of it is not run.
-    """
     if isinstance(tree, ng_filter.Or | ng_filter.And):
         tests = [_test(operand) for operand in tree.operands]
         together = any if isinstance(tree, ng_filter.Or) else all
@@ -255,7 +237,7 @@ def _test(tree: ng.JSONPath) -> _Test:
 
 
 def _comparison(sign: str | None, wanted: Any) -> _Test:
-    """Return the closure that holds a value, or :data:`_MISSING`, against a literal."""
+    """Return the closure that compares a value, or :data:`_MISSING`, with a literal."""
     if sign is None:
         return lambda value: value is not _MISSING
     if sign == "!":

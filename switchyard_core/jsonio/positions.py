@@ -1,4 +1,4 @@
-"""Where in a JSON text paths point to, for findings with line and column."""
+"""Line and column of the places that paths point to in a JSON text, for findings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _Place = tuple[int, int]
 
 
 class _Wanted:
-    """A place that is looked for, and what is looked for inside it."""
+    """A place to look for, and the places inside it."""
 
     __slots__ = ("found", "inner")
 
@@ -27,22 +27,15 @@ class _Wanted:
 
 
 def locate(text: str, path: Sequence[str | int]) -> tuple[int, int]:
-    """Return line and column (from 1) of the value at a path, or of its key.
+    """Return line and column (from 1) of the value at a path, for a member of its key.
 
-    Args:
-        text: Valid JSON.
-        path: Keys and indices from the root. A step that is not in the text, such as a key
-            that is missing, ends the walk at the value that should hold it.
-
-    Returns:
-        The place of the last step found: of the key for a member of an object, of the value
-        for an item of an array.
+    A step that is missing in the text ends the walk at the value that should hold it.
     """
     return locate_all(text, [path])[0]
 
 
 def locate_all(text: str, paths: Iterable[Sequence[str | int]]) -> list[tuple[int, int]]:
-    """Return the places of several paths, as :func:`locate` does, by one walk of the text."""
+    """Return the places of several paths in one walk of the text."""
     root = _Wanted()
     ways: list[list[_Wanted]] = []
     for path in paths:
@@ -61,7 +54,6 @@ def locate_all(text: str, paths: Iterable[Sequence[str | int]]) -> list[tuple[in
 
 
 def _place(lines: list[int], way: list[_Wanted]) -> tuple[int, int]:
-    """Return line and column of the last place on a way that is in the text."""
     offset = next(node.found for node in reversed(way) if node.found is not None)
     line = bisect_right(lines, offset)
     return line, offset - lines[line - 1] + 1
@@ -74,7 +66,7 @@ def _inside(text: str, start: int, steps: Collection[str | int]) -> dict[str | i
 
 
 def _members(text: str, start: int, names: Collection[str | int]) -> dict[str | int, _Place]:
-    """Return the places of an object's members; of the last one if it has a key twice."""
+    """Return the places of an object's members; of the last one of a duplicate key."""
     found: dict[str | int, _Place] = {}
     position = _after_space(text, start + 1)
     while text[position] == '"':
@@ -100,7 +92,7 @@ def _items(text: str, start: int, indices: Collection[str | int]) -> dict[str | 
 
 
 def _after_comma(text: str, value: int) -> int:
-    """Return where the next key or item begins after a value, or the closing bracket."""
+    """Return where the next key or item, or the closing bracket, begins after a value."""
     end = _after_space(text, _DECODER.raw_decode(text, value)[1])
     return _after_space(text, end + 1) if text[end] == "," else end
 

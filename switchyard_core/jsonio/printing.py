@@ -26,15 +26,7 @@ _CLOSES = {"{": "}", "[": "]"}
 def pretty(data: bytes) -> str:
     """Return a JSON text with one member or item per line, indented by two spaces.
 
-    Args:
-        data: JSON in UTF-8.
-
-    Returns:
-        The text without a final newline; what is not JSON is returned as it is, with bytes
-        that are not UTF-8 replaced.
-
-    Guarantees:
-        Every token keeps its very spelling, in its order. Any depth of nesting is read.
+    Text that is not JSON is returned as it is, with invalid UTF-8 replaced.
 
     Example:
         >>> print(pretty(b'{"a":1.10,"b":[]}'))
@@ -60,7 +52,7 @@ def _tokens(text: str) -> Iterator[str | None]:
 
 
 def _indented(text: str) -> list[str] | None:
-    """Return the pieces of the indented text, ``None`` for what is not JSON."""
+    """Return the pieces of the indented text, ``None`` for text that is not JSON."""
     pieces: list[str] = []
     opened: list[str] = []
     # What may come next: `value`, `first` (a value, or the end of an empty array), `key`,

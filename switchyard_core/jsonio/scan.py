@@ -1,7 +1,7 @@
-"""Reading JSON bytes leniently: extents of values, parsing, and what is wrong with them.
+"""Reading JSON bytes leniently: extents of values, parsing, and error messages.
 
-msgspec finds the extent of each value (it skips values at memory speed); everything that it
-cannot express, such as lone surrogates or duplicate keys, is handled here.
+msgspec finds the extent of each value at memory speed; what it cannot express, such as lone
+surrogates or duplicate keys, is handled here.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ __all__ = [
     "JsonTextError",
     "cut_array",
     "cut_object",
-    "encode",
     "loads",
     "match_end",
     "readable",
@@ -59,21 +58,8 @@ class JsonTextError(ValueError):
         super().__init__(message)
 
 
-def encode(value: Any) -> bytes:
-    """Return compact JSON for a value of ours; key order is kept."""
-    try:
-        return msgspec.json.encode(value)
-    except (UnicodeEncodeError, msgspec.MsgspecError, OverflowError, TypeError):
-        # Lone surrogates and integers beyond 64 bits: the standard library writes both.
-        return json.dumps(value, separators=(",", ":")).encode("ascii")
-
-
 def loads(data: bytes) -> Any:
-    """Parse JSON leniently: any number, lone surrogates, as deep as Python can hold.
-
-    Raises:
-        JsonTextError: The bytes are not JSON.
-    """
+    """Parse JSON leniently: any number, lone surrogates, as deep as Python can hold."""
     try:
         return json.loads(data)
     except RecursionError:
@@ -116,7 +102,7 @@ def readable(data: bytes) -> bytes:
 
 
 def _decode(decoder: msgspec.json.Decoder[Any], data: bytes) -> tuple[Any, bytes]:
-    """Return what the decoder finds and the bytes it found it in."""
+    """Return the decoder's result and the bytes it came from."""
     try:
         return decoder.decode(data), data
     except RecursionError:
@@ -144,7 +130,7 @@ def _kind_message(data: bytes, error: Exception) -> str:
 
 
 def _syntax_message(data: bytes) -> str:
-    """Say where the bytes stop being JSON; only called when they already did."""
+    """Say where invalid bytes stop being JSON."""
     if not data.strip():
         return "the body is empty"
     if data.startswith(b"\xef\xbb\xbf"):
@@ -165,7 +151,7 @@ def _syntax_message(data: bytes) -> str:
 
 
 class _ConstantError(Exception):
-    """A word that Python takes for a number; no ``ValueError``, which has other causes."""
+    """Not a ``ValueError``, which has other causes."""
 
 
 def _refuse_constant(_name: str) -> None:
@@ -173,7 +159,7 @@ def _refuse_constant(_name: str) -> None:
 
 
 def _constant_message(data: bytes) -> str:
-    """Say where the first word stands that is no JSON, such as ``NaN``."""
+    """Say where the first word such as ``NaN`` stands."""
     for match in _CONSTANT.finditer(data):
         if match[1]:
             name = match[1].decode("ascii")
@@ -182,7 +168,6 @@ def _constant_message(data: bytes) -> str:
 
 
 def _depth_message(data: bytes) -> str:
-    """Say how deep the deepest value is nested and where it begins."""
     depth = deepest = position = 0
     for match in _TOKEN.finditer(data):
         token = match.group()
@@ -204,7 +189,7 @@ def _place(data: bytes, position: int) -> str:
 
 
 def skip_value(data: bytes, start: int) -> int:
-    """Return the end of the value that starts at ``start``; the data is known to be valid."""
+    """Return the end of the value that starts at ``start`` in valid JSON."""
     first = data[start : start + 1]
     if first == b'"':
         match = STRING.match(data, start)
@@ -226,20 +211,12 @@ def skip_value(data: bytes, start: int) -> int:
 
 
 def cut_object(data: bytes) -> tuple[dict[str, msgspec.Raw], bytes]:
-    """Return the values of an object, and the bytes (of equal length) that they were cut from.
-
-    Raises:
-        JsonTextError: The bytes are not a JSON object.
-    """
+    """Return the values of an object, and the bytes (of equal length) that they were cut from."""
     return _decode(OBJECT, data)
 
 
 def cut_array(data: bytes) -> list[msgspec.Raw]:
-    """Return the items of an array.
-
-    Raises:
-        JsonTextError: The bytes are not a JSON array.
-    """
+    """Return the items of an array."""
     items: list[msgspec.Raw] = _decode(ARRAY, data)[0]
     return items
 

@@ -1,9 +1,8 @@
 """A lossless, lazy tree over JSON bytes.
 
-Rewrites must change one place of a body and keep the very bytes of all others: numbers such
-as ``1.10`` or 70-digit integers, nested duplicate keys, escapes, spacing, key order. So a
-body is never decoded and encoded again. It is cut one level deep, only where somebody looks,
-and put together from the caller's own bytes.
+Rewrites change one place of a body and keep the very bytes of all others: numbers such as ``1.10``
+or 70-digit integers, nested duplicate keys, escapes, spacing, key order. So a body is never decoded
+and encoded again, but cut one level deep where somebody looks, and put together from its own bytes.
 """
 
 from __future__ import annotations
@@ -23,7 +22,6 @@ from switchyard_core.jsonio.scan import (
     JsonTextError,
     cut_array,
     cut_object,
-    encode,
     loads,
     match_end,
     skip_value,
@@ -38,6 +36,15 @@ _KEY = re.compile(rb'[ \t\r\n]*("[^"\\]*(?:\\.[^"\\]*)*")[ \t\r\n]*:[ \t\r\n]*',
 _SPACES = b" \t\r\n"
 _ENDS = (b",", b"}", b" ", b"\n", b"\r", b"\t")
 _TEXT = msgspec.json.Decoder(str)
+
+
+def encode(value: Any) -> bytes:
+    """Return compact JSON for a value of ours; key order is kept."""
+    try:
+        return msgspec.json.encode(value)
+    except (UnicodeEncodeError, msgspec.MsgspecError, OverflowError, TypeError):
+        # Lone surrogates and integers beyond 64 bits: the standard library writes both.
+        return json.dumps(value, separators=(",", ":")).encode("ascii")
 
 
 class _Slot(msgspec.Struct, eq=False):
@@ -131,7 +138,7 @@ class ObjectText(_Node):
 
     Args:
         data: Bytes of one JSON object.
-        unique: Whether a key that stands twice is an error.
+        unique: Whether a key that appears twice is an error.
 
     Raises:
         JsonTextError: The bytes are not a JSON object, it has over a thousand members, or a key
@@ -172,7 +179,7 @@ class ObjectText(_Node):
                 msg = f"too large: an object has over {MAX_MEMBERS} members"
                 raise JsonTextError(msg)
             if key in members and unique:
-                msg = f"the key `{key}` stands twice"
+                msg = f"the key `{key}` appears twice"
                 raise JsonTextError(msg, duplicate=key)
             after = match_end(SPACE, data, stop) if data[stop] in _SPACES else stop
             slot = _Slot(data[position:stop], key, data[start:position], data[stop:after])
@@ -187,7 +194,7 @@ class ObjectText(_Node):
         return key in self._members
 
     def keys(self) -> tuple[str, ...]:
-        """Return the keys in order; a duplicate one stands twice."""
+        """Return the keys in order; a duplicate one appears twice."""
         return tuple([slot.key for slot in self._slots])
 
     def raw(self, key: str) -> bytes | None:
@@ -216,12 +223,12 @@ class ObjectText(_Node):
             return value
 
     def object(self, key: str) -> ObjectText | None:
-        """Return a member's value as a tree of its own, ``None`` when it is no object."""
+        """Return a member's value as a tree, ``None`` when it is not an object."""
         slot = self._members.get(key)
         return None if slot is None else self._object_in(slot)
 
     def array(self, key: str) -> ArrayText | None:
-        """Return a member's value as a tree of its own, ``None`` when it is no array."""
+        """Return a member's value as a tree, ``None`` when it is not an array."""
         slot = self._members.get(key)
         return None if slot is None else self._array_in(slot)
 
@@ -311,7 +318,7 @@ class ArrayText(_Node):
         return loads(self.raw(index))
 
     def object(self, index: int) -> ObjectText | None:
-        """Return one item as a tree of its own, ``None`` when it is no object."""
+        """Return one item as a tree, ``None`` when it is not an object."""
         return self._object_in(self._slots[index])
 
     def objects(self) -> Iterator[tuple[int, ObjectText]]:

@@ -184,7 +184,7 @@ class Client(Table):
         """Whether it is the embedded scripted provider."""
         return self.kind == "scripted"
 
-    @property
+    @cached_property
     def format(self) -> WireFormat:
         """Wire format that it speaks; for a scripted client what it pretends to speak."""
         if self.kind == "scripted":
@@ -241,7 +241,7 @@ class Target(Table):
     name: Annotated[str, _GIVEN] = ""
     price: Annotated[Price | None, _GIVEN] = None
 
-    @property
+    @cached_property
     def wire_format(self) -> WireFormat:
         """Wire format of its client."""
         return self.client.format

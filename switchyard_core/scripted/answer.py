@@ -12,10 +12,9 @@ from typing import Any, Literal
 from switchyard_core.answering import ModelUsage
 from switchyard_core.scripted.script import Call, Turn
 from switchyard_core.scripted.select import Asked
-from switchyard_core.wire.answers import AnswerPart, Frame, PartWriter
-from switchyard_core.wire.sse import Event
+from switchyard_core.wire.answers import AnswerPart, Event, Frame, PartWriter
 
-__all__ = ["Answer", "MadeCall", "StopWord", "as_bytes", "compact", "make_answer", "pieces"]
+__all__ = ["Answer", "StopWord", "as_bytes", "make_answer", "pieces"]
 
 StopWord = Literal["stop", "calls", "length", "filter"]
 
@@ -32,82 +31,46 @@ _STOP_WORDS: dict[str, StopWord] = {
     "refusal": "filter",
 }
 
+#: Characters of a piece of a stream.
 _PIECE = 24
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MadeCall:
-    """A tool call with everything settled.
-
-    Args:
-        id: 24 letters and digits without a prefix, or the id that the script gives.
-        fixed_id: Whether the script gives the id.
-        name: Tool name.
-        arguments: JSON text.
-        input: Text of a free-form call.
-        namespace: Namespace of the tool.
-    """
-
-    id: str
-    fixed_id: bool
-    name: str
-    arguments: str
-    input: str | None
-    namespace: str | None
-
-    def id_with(self, prefix: str) -> str:
-        """Return the call id, with the prefix of a wire format unless the script gives it."""
-        return self.id if self.fixed_id else prefix + self.id
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """One answer of the scripted provider.
+    """One answer of the scripted provider."""
 
-    Args:
-        key: Hex digits that make the ids of this answer; the same for the same request.
-        model: Model id, as asked.
-        created: Seconds since the epoch.
-        reasoning: Readable reasoning.
-        encrypted: Opaque reasoning.
-        text: Text.
-        calls: Tool calls.
-        stop: Why the answer ends, in the words of :data:`StopWord` or, if the script gives a
-            word that no format knows, that word.
-        usage: Tokens; those of a cache are input, reasoning is output.
-        reasoning_tokens: Part of the output.
-    """
-
-    key: str
+    key: str  # hex digits that make the ids of this answer; the same for the same request
     model: str
-    created: int
+    created: int  # seconds since the epoch
     reasoning: str
     encrypted: str
     text: str
-    calls: tuple[MadeCall, ...]
+    calls: tuple[Call, ...]
+    #: Why the answer ends, in the words of :data:`StopWord` or, if the script gives a word that no
+    #: format knows, that word.
     stop: str
-    usage: ModelUsage
+    usage: ModelUsage  # tokens; those of a cache are input, reasoning is output
     reasoning_tokens: int
 
     def events(self, asked: Asked) -> Iterator[Event]:
         """Yield the answer as a stream, end mark included."""
-        writer = asked.format.writer(self.frame(asked))
+        writer = asked.format.writer(self._frame(asked))
         yield from writer.begin(self.usage)
         yield from self._written(writer)
         yield from writer.end(self.usage, {})
 
     def whole(self, asked: Asked) -> dict[str, Any]:
         """Return the answer as a whole body."""
-        writer = asked.format.writer(self.frame(asked))
+        writer = asked.format.writer(self._frame(asked))
         for _ in self._written(writer):
             pass
         return writer.whole(self.usage, {})
 
     def compaction(self, asked: Asked) -> dict[str, Any]:
         """Return the answer to a request that has its history compacted."""
-        return asked.format.compaction(self.frame(asked), self._opaque, self.usage)
+        return asked.format.compaction(self._frame(asked), self._opaque, self.usage)
 
-    def frame(self, asked: Asked) -> Frame:
+    def _frame(self, asked: Asked) -> Frame:
         """Return what is known of the answer before its first part."""
         return Frame(
             model=self.model,
@@ -138,30 +101,29 @@ class Answer:
             yield AnswerPart(kind="reasoning", opaque=opaque), self.reasoning
         if self.text:
             yield AnswerPart(kind="text"), self.text
-        for call in self.calls:
+        for number, call in enumerate(self.calls):
             custom = call.input if writer.has_custom_calls else None
+            made = hashlib.sha256(f"{self.key} {number}".encode()).hexdigest()[:24]
             part = AnswerPart(
                 kind="call",
-                id=call.id_with(writer.call_prefix),
+                id=call.id or writer.call_prefix + made,
                 name=call.name,
                 namespace=call.namespace or "",
                 custom=custom is not None,
             )
-            yield part, writer.arguments(call.arguments) if custom is None else custom
+            yield part, writer.arguments(_arguments(call)) if custom is None else custom
 
 
 def make_answer(turn: Turn, asked: Asked, created: int) -> Answer:
     """Return a turn as the answer to a request.
 
-    Ids follow from the body alone, so that a request repeated gives the same answer.
+    Ids follow from the body alone: a repeated request gets the same answer.
     """
     key = hashlib.sha256(asked.raw).hexdigest()
     offered = asked.offered
-    calls = tuple(
-        _made(_pick(call, offered), key, number) for number, call in enumerate(turn.calls)
-    )
+    calls = tuple(_pick(call, offered) for call in turn.calls)
     usage = turn.usage
-    letters = len(turn.text) + len(turn.reasoning) + sum(len(call.arguments) for call in calls)
+    letters = len(turn.text) + len(turn.reasoning) + sum(len(_arguments(call)) for call in calls)
     return Answer(
         key=key,
         model=asked.model or "scripted-model",
@@ -182,13 +144,12 @@ def make_answer(turn: Turn, asked: Asked, created: int) -> Answer:
 
 def as_bytes(data: Mapping[str, Any] | str) -> bytes:
     """Return a value as one line of JSON, a word as it is."""
-    text = data if isinstance(data, str) else compact(data)
+    text = data if isinstance(data, str) else _compact(data)
     # A lone surrogate that a request echoes becomes its JSON escape.
     return text.encode("utf-8", "backslashreplace")
 
 
-def compact(value: Any) -> str:
-    """Return a value as JSON without spaces, unicode as it is."""
+def _compact(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -208,15 +169,8 @@ def _pick(call: Call, offered: tuple[str, ...]) -> Call:
     return _pick(call.any_of[-1], offered)
 
 
-def _made(call: Call, key: str, number: int) -> MadeCall:
+def _arguments(call: Call) -> str:
     arguments = call.arguments
     if arguments is None:
         arguments = {} if call.input is None else {"input": call.input}
-    return MadeCall(
-        id=call.id or hashlib.sha256(f"{key} {number}".encode()).hexdigest()[:24],
-        fixed_id=call.id is not None,
-        name=call.name,
-        arguments=arguments if isinstance(arguments, str) else compact(arguments),
-        input=call.input,
-        namespace=call.namespace,
-    )
+    return arguments if isinstance(arguments, str) else _compact(arguments)

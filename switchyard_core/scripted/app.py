@@ -26,34 +26,19 @@ _Send = Callable[[_Message], Awaitable[None]]
 
 @dataclass(slots=True, kw_only=True)
 class RecordedRequest:
-    """One request as it arrived, and what became of it.
-
-    Args:
-        method: HTTP method.
-        path: Path without query, as sent.
-        query: Query string.
-        headers: Names in lower case and values, credentials included.
-        body: The body's bytes.
-        wire_format: Format of the endpoint, ``None`` for those that have none.
-        model: Model id, empty when none was asked for.
-        stream: Whether a stream was asked for.
-        script: Index of the script that answered.
-        turn: Number of the turn that was asked for.
-        status: HTTP status of the answer, 0 for a dropped connection.
-        outcome: How it ended.
-    """
+    """One request as it arrived, and how it ended."""
 
     method: str
     path: str
     query: str
-    headers: tuple[tuple[str, str], ...]
+    headers: tuple[tuple[str, str], ...]  # names in lower case and values, credentials included
     body: bytes
-    wire_format: WireFormat | None
-    model: str
+    wire_format: WireFormat | None  # format of the endpoint, `None` for those that have none
+    model: str  # empty when none was asked for
     stream: bool
     script: int | None
     turn: int | None
-    status: int
+    status: int  # 0 for a dropped connection
     outcome: Outcome = "open"
 
     def header(self, name: str) -> str | None:
@@ -61,32 +46,24 @@ class RecordedRequest:
         return next((value for key, value in self.headers if key == name.lower()), None)
 
     def json(self) -> Any:
-        """Return the body as a tree.
-
-        Raises:
-            ValueError: The body is not JSON.
-        """
+        """Return the body as a tree; a ``ValueError`` when it is not JSON."""
         return json.loads(self.body)
 
 
 class ScriptedProviderApp:
     """A provider for tests and demos, in all three wire formats, chosen by the end of the path.
 
-    Connections are broken off for real (``drop``, ``cut``) only behind uvicorn; in process
+    Only uvicorn really breaks connections off (``drop``, ``cut``); in process
     (``httpx.ASGITransport``) these faults raise :class:`ConnectionResetError`.
-
-    Args:
-        script: What to play.
-        sleep: Waits before answers and between events, in seconds.
-        now: Seconds since the epoch, for the times in answers.
     """
 
     def __init__(
         self,
         script: Script,
         *,
+        #: Waits before answers and between events, in seconds.
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-        now: Callable[[], float] = time.time,
+        now: Callable[[], float] = time.time,  # seconds since the epoch, for the times in answers
     ) -> None:
         self._player = Player(script, now)
         self._sleep = sleep
@@ -168,8 +145,8 @@ class ScriptedProviderApp:
 async def _break_off(send: _Send, leaving: asyncio.Future[None]) -> None:
     """Close the client's connection without finishing the answer.
 
-    ASGI has no message for this. An application that raises is answered with a 500 by uvicorn,
-    so its transport is taken from the method that it gives us.
+    ASGI has no message for this, and uvicorn answers a raised error with a 500, so the transport
+    comes from the method that uvicorn gives us.
     """
     transport = getattr(getattr(send, "__self__", None), "transport", None)
     if transport is None:
@@ -180,7 +157,7 @@ async def _break_off(send: _Send, leaving: asyncio.Future[None]) -> None:
 
 
 async def _read_body(receive: _Receive) -> bytes | None:
-    """Return the whole body, ``None`` when the client leaves before its end."""
+    """Return the whole body, ``None`` when the client leaves early."""
     parts: list[bytes] = []
     while True:
         message = await receive()

@@ -52,15 +52,9 @@ _EXPECTED = {
 
 
 def load_script(path: str | Path, variables: Mapping[str, str] | None = None) -> Script:
-    """Read a script from a JSON file.
+    """Read a script from a JSON file; its problems are one :class:`PolicyError`.
 
-    Args:
-        path: The file.
-        variables: ``{{name}}`` in any string of the file becomes the value of ``name``;
-            other braces stay as they are.
-
-    Raises:
-        PolicyError: The file cannot be read or has problems; it carries all of them.
+    ``{{name}}`` in any string of the file becomes ``variables["name"]``; other braces stay.
     """
     try:
         text = read_played(path)
@@ -75,13 +69,7 @@ def load_script(path: str | Path, variables: Mapping[str, str] | None = None) ->
 def check_script(
     text: str, file: str = "", variables: Mapping[str, str] | None = None
 ) -> tuple[Script | None, tuple[Finding, ...]]:
-    """Return the script of a JSON text, or ``None`` and every problem in order of position.
-
-    Args:
-        text: The JSON text.
-        file: Its path, for the findings.
-        variables: See :func:`load_script`.
-    """
+    """Return the script of a JSON text, or ``None`` and every problem in order of position."""
     try:
         tree = parsed(text)
     except UnreadableError as error:
@@ -111,7 +99,7 @@ def _unusable(error: UnreadableError, file: str) -> Finding:
 def _filled(
     value: Any, variables: Mapping[str, str], path: tuple[str | int, ...], halves: list[Problem]
 ) -> Any:
-    """Return a tree with its variables filled in; half characters are replaced and noted."""
+    """Return a tree with its variables filled in; lone surrogates are replaced and noted."""
     if isinstance(value, str):
         plain = value.encode("utf-8", "replace").decode()
         if plain != value:

@@ -13,8 +13,8 @@ from switchyard_core.declarations import Endpoint, WireFormat
 from switchyard_core.scripted.answer import Answer, as_bytes, make_answer
 from switchyard_core.scripted.script import Fault, Script
 from switchyard_core.scripted.select import Asked, Choice, Selector
-from switchyard_core.wire import FORMATS, Format, format_of
-from switchyard_core.wire.sse import Event
+from switchyard_core.wire import FORMATS, Format
+from switchyard_core.wire.answers import Event
 
 __all__ = ["Ending", "Player", "Reply"]
 
@@ -27,28 +27,15 @@ _SSE = (("content-type", "text/event-stream; charset=utf-8"), ("cache-control", 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """What the provider sends back.
-
-    Args:
-        status: HTTP status.
-        headers: Names in lower case and values.
-        chunks: The body; one chunk per event of a stream.
-        ending: How the connection ends.
-        delay_s: Seconds before the answer.
-        event_delay_s: Seconds between two chunks.
-        wire_format: Format of the endpoint, ``None`` for those that have none.
-        choice: What was chosen for a request to a model.
-        model: Model id that was asked for.
-        stream: Whether the body asked for a stream.
-    """
+    """The provider's answer to one request."""
 
     status: int
-    headers: tuple[tuple[str, str], ...]
-    chunks: tuple[bytes, ...]
+    headers: tuple[tuple[str, str], ...]  # names in lower case and values
+    chunks: tuple[bytes, ...]  # the body; one chunk per event of a stream
     ending: Ending = "whole"
     delay_s: float = 0.0
     event_delay_s: float = 0.0
-    wire_format: WireFormat | None = None
+    wire_format: WireFormat | None = None  # format of the endpoint, `None` for those that have none
     choice: Choice | None = None
     model: str = ""
     stream: bool = False
@@ -58,10 +45,6 @@ class Player:
     """A scripted provider without a connection.
 
     Answers depend on the request alone, except for faults, which are counted.
-
-    Args:
-        script: What to play.
-        now: Seconds since the epoch, for the times in answers.
     """
 
     def __init__(self, script: Script, now: Callable[[], float] = time.time) -> None:
@@ -77,17 +60,12 @@ class Player:
         body: bytes,
         speaks: WireFormat | None = None,
     ) -> Reply:
-        """Return the reply to a request.
+        """Return the reply to a request; only the end of the path counts.
 
-        Args:
-            method: HTTP method, upper case.
-            path: Path; only its end is looked at.
-            headers: Names and values.
-            body: The body's bytes.
-            speaks: Only this wire format is known; all three when absent.
+        ``speaks`` limits the provider to one wire format.
         """
         path = path.rstrip("/")
-        known = FORMATS.values() if speaks is None else (format_of(speaks),)
+        known = FORMATS.values() if speaks is None else (FORMATS[speaks],)
         first = next(iter(known))
         if method in ("GET", "HEAD"):
             return self._read(method, path, first)

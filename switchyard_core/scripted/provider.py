@@ -18,24 +18,17 @@ __all__ = ["ScriptedUpstream"]
 
 
 class ScriptedUpstream:
-    """A provider that plays a script, for demos and tests: ``format = "scripted"``.
-
-    Args:
-        script: What to play.
-        wire_format: The one wire format that it speaks.
-        max_retries: Further tries after a failure, as a client on HTTP makes them.
-        sleep: Waits, in seconds: before answers, between events, between tries.
-        now: Seconds since the epoch, for the times in answers.
-    """
+    """A provider that plays a script, for demos and tests: ``format = "scripted"``."""
 
     def __init__(
         self,
         script: Script,
-        wire_format: WireFormat,
+        wire_format: WireFormat,  # the one wire format that it speaks
         *,
-        max_retries: int = 0,
+        max_retries: int = 0,  # further tries after a failure, as a client on HTTP makes them
+        #: Waits, in seconds: before answers, between events, between tries.
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-        now: Callable[[], float] = time.time,
+        now: Callable[[], float] = time.time,  # seconds since the epoch, for the times in answers
     ) -> None:
         self._player = Player(script, now)
         self._wire_format: WireFormat = wire_format
@@ -43,11 +36,7 @@ class ScriptedUpstream:
         self._retries = Retries(max_retries=max_retries, sleep=sleep, now=now)
 
     async def send(self, outgoing: Outgoing) -> UpstreamResponse:
-        """Play the reply to one request; see :meth:`Upstream.send`.
-
-        Raises:
-            UpstreamError: The script drops the connection (``closed``).
-        """
+        """Play the reply to one request; see :meth:`Upstream.send`."""
         return await self._retries.run(lambda: self._try(outgoing))
 
     async def aclose(self) -> None:

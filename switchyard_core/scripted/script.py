@@ -80,58 +80,38 @@ class When(_Part):
     """Which requests a script answers; every key given must hold.
 
     Regular expressions are of RE2: a script is played to whatever bodies come.
-
-    Args:
-        model: Regular expression, searched in the model id.
-        has_tools: Whether the request offers tools.
-        header: Regular expression per header name, searched in its value; the header must be
-            there.
-        body: Regular expression, searched in the text of the body.
-        format: Wire format of the request.
     """
 
-    model: Pattern | None = None
-    has_tools: bool | None = None
+    model: Pattern | None = None  # regular expression, searched in the model id
+    has_tools: bool | None = None  # whether the request offers tools
+    #: Regular expression per header name, searched in its value; the header must be there.
     header: dict[str, Pattern] = Field(default_factory=dict)
-    body: Pattern | None = None
+    body: Pattern | None = None  # regular expression, searched in the text of the body
     format: WireFormat | None = None
 
 
 class UsageCount(_Part):
-    """Token counts of a turn; what is not given is estimated or 0.
+    """Token counts of a turn; what is not given is estimated or 0."""
 
-    Args:
-        input: Input tokens, cached ones included.
-        output: Output tokens, reasoning included.
-        cached: How many of the input came from a cache.
-        reasoning: How many of the output were reasoning.
-    """
-
-    input: Count | None = None
-    output: Count | None = None
-    cached: Count = 0
-    reasoning: Count = 0
+    input: Count | None = None  # input tokens, cached ones included
+    output: Count | None = None  # output tokens, reasoning included
+    cached: Count = 0  # how many of the input came from a cache
+    reasoning: Count = 0  # how many of the output were reasoning
 
 
 class Call(_Part):
-    """A tool call of a turn, or a choice between several.
-
-    Args:
-        name: Tool name.
-        arguments: Arguments of a function call; a string is sent as it is.
-        input: Text of a free-form call: ``custom_tool_call`` on Responses, arguments
-            ``{"input": text}`` elsewhere.
-        namespace: Namespace of the tool, sent on Responses.
-        id: Call id; made up when absent.
-        any_of: Instead of all others: the first whose name the request offers is made, the
-            last one when it offers none.
-    """
+    """A tool call of a turn, or a choice between several."""
 
     name: str = ""
+    #: Arguments of a function call; a string is sent as it is.
     arguments: Annotated[Any, AfterValidator(_is_arguments)] = None
+    #: Text of a free-form call: `custom_tool_call` on Responses, arguments `{"input": text}`
+    #: elsewhere.
     input: str | None = None
-    namespace: str | None = None
-    id: str | None = None
+    namespace: str | None = None  # namespace of the tool, sent on Responses
+    id: str | None = None  # made up when absent
+    #: Instead of all others: the first whose name the request offers is made, the last one when it
+    #: offers none.
     any_of: tuple[Call, ...] = ()
 
     @model_validator(mode="after")
@@ -146,49 +126,33 @@ class Call(_Part):
 
 
 class Turn(_Part):
-    """One answer.
+    """One answer."""
 
-    Args:
-        reasoning: Readable reasoning: summary on Responses, thinking block on Messages,
-            ``reasoning_content`` on Chat.
-        encrypted: Opaque reasoning: ``encrypted_content`` or thinking ``signature``.
-        text: Text of the assistant.
-        calls: Tool calls after the text.
-        usage: Token counts.
-        stop: Reason to stop in the word of any wire format (``length``, ``max_tokens``);
-            follows from the calls when absent.
-        delay_s: Seconds before the answer begins.
-        event_delay_s: Seconds between the events of a stream.
-    """
-
+    #: Readable reasoning: summary on Responses, thinking block on Messages, `reasoning_content` on
+    #: Chat.
     reasoning: str = ""
-    encrypted: str = ""
+    encrypted: str = ""  # opaque reasoning: `encrypted_content` or thinking `signature`
     text: str = ""
-    calls: tuple[Call, ...] = ()
+    calls: tuple[Call, ...] = ()  # tool calls after the text
     usage: UsageCount = UsageCount()
+    #: Reason to stop in the word of any wire format (`length`, `max_tokens`); follows from the
+    #: calls when absent.
     stop: str | None = None
     delay_s: Seconds = 0.0
     event_delay_s: Seconds = 0.0
 
 
 class Fault(_Part):
-    """A failure in place of a turn, a number of times.
+    """A failure in place of a turn, a number of times."""
 
-    Args:
-        turn: Number of the turn from 0; any turn when absent.
-        times: How often.
-        status: HTTP status of an error answer.
-        kind: ``drop`` closes before any byte, ``cut`` in the middle, ``error_event`` streams
-            half and then an error, ``garbage`` answers 200 with no JSON.
-        message: Text of the error.
-        headers: Further headers of an error answer, such as ``retry-after``.
-    """
-
-    turn: Count | None = None
+    turn: Count | None = None  # number of the turn from 0; any turn when absent
     times: Annotated[int, Field(ge=1)] = 1
-    status: Annotated[int | None, Field(ge=400, le=599)] = None
+    status: Annotated[int | None, Field(ge=400, le=599)] = None  # HTTP status of an error answer
+    #: `drop` closes before any byte, `cut` in the middle, `error_event` streams half and then an
+    #: error, `garbage` answers 200 with no JSON.
     kind: FaultKind | None = None
     message: str = ""
+    #: Further headers of an error answer, such as `retry-after`.
     headers: dict[HeaderName, HeaderValue] = Field(default_factory=dict)
 
     @model_validator(mode="after")
@@ -203,31 +167,21 @@ class Fault(_Part):
 
 
 class Scripted(_Part):
-    """One script: who it answers, and with what.
+    """One script: who it answers, and with what."""
 
-    Args:
-        when: The requests it answers; all when absent.
-        turns: Answers by number of the turn; past the end the last one repeats.
-        faults: Failures.
-        offset: Added to the number of the turn: -1 for a client whose conversations begin
-            with an assistant message of its own.
-    """
-
-    when: When = When()
+    when: When = When()  # all requests when absent
+    #: Answers by number of the turn; past the end the last one repeats.
     turns: Annotated[tuple[Turn, ...], AfterValidator(_has_items)]
     faults: tuple[Fault, ...] = ()
+    #: Added to the number of the turn: -1 for a client whose conversations begin with an assistant
+    #: message of its own.
     offset: int = 0
 
 
 class Script(_Part):
-    """A whole script file.
-
-    Args:
-        version: 1.
-        scripts: The first whose ``when`` holds answers.
-        models: Model ids for the list of models.
-    """
+    """A whole script file."""
 
     version: Literal[1]
+    #: The first whose `when` holds answers.
     scripts: Annotated[tuple[Scripted, ...], AfterValidator(_has_items)]
     models: tuple[str, ...] = ("scripted-model",)

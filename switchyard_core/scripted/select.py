@@ -20,23 +20,16 @@ __all__ = ["Asked", "Choice", "Selector"]
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """What a script can look at in a request.
-
-    Args:
-        format: Wire format of the body.
-        body: The body as a tree.
-        raw: The body's bytes.
-        headers: Values by name in lower case.
-    """
+    """The parts of a request that a script can look at."""
 
     format: Format
     body: Mapping[str, Any]
     raw: bytes
-    headers: Mapping[str, str]
+    headers: Mapping[str, str]  # values by name in lower case
 
     @cached_property
     def fields(self) -> ObjectText:
-        """The body's top level; of one that is not quite JSON there is none."""
+        """The body's top level, empty for a body that is not quite JSON."""
         try:
             return ObjectText(self.raw)
         except JsonTextError:
@@ -44,7 +37,7 @@ class Asked:
 
     @cached_property
     def conversation(self) -> Conversation:
-        """The history; an empty one where it cannot be read."""
+        """The history, empty when it cannot be read."""
         try:
             return self.format.read(self.fields)
         except BodyError:
@@ -74,23 +67,16 @@ class Asked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """What plays for a request.
-
-    Args:
-        script: Index of the script.
-        number: Number of the turn that the request asks for, from 0; it may be past the end.
-        turn: The turn to play.
-        fault: The failure to play instead.
-    """
+    """What plays for a request."""
 
     script: int
-    number: int
+    number: int  # number of the turn that the request asks for, from 0; it may be past the end
     turn: Turn
-    fault: Fault | None
+    fault: Fault | None  # played instead
 
 
 class Selector:
-    """Chooses by script, and counts how often each of its faults was played."""
+    """Chooses by script, and counts the faults that it played."""
 
     def __init__(self, script: Script) -> None:
         self._script = script
@@ -100,7 +86,7 @@ class Selector:
     def choose(self, asked: Asked) -> Choice | None:
         """Return what plays for a request, ``None`` when no script answers it.
 
-        A fault that is chosen counts as played.
+        A chosen fault counts as played.
         """
         for index, scripted in enumerate(self._script.scripts):
             if not self._tests[index](asked):
@@ -120,7 +106,7 @@ class Selector:
 
 
 def _test(when: When) -> Callable[[Asked], bool]:
-    """Return what tells whether a script answers a request, its expressions compiled once."""
+    """Return the test whether a script answers a request, its expressions compiled once."""
     model = compile_pattern(when.model) if when.model is not None else None
     body = compile_pattern(when.body) if when.body is not None else None
     headers = [(name.lower(), compile_pattern(pattern)) for name, pattern in when.header.items()]

@@ -74,8 +74,8 @@ class MemoryLatchStore:
 class MemoryPlanStore:
     """Exact under threads and tasks: every change happens under one lock.
 
-    Nothing is dropped before its place is needed, so that whoever asks for a plan that expired
-    or ended learns what became of it for as long as possible.
+    Plans stay until their place is needed, so that a client learns as long as possible that its
+    plan expired or ended.
 
     Args:
         capacity: Most plans, at least 1.
@@ -112,11 +112,7 @@ class MemoryPlanStore:
             return self._now(plan_id)
 
     async def swap(self, before: PlanRecord, after: PlanRecord) -> bool:
-        """Replace a record if it is still as it was read.
-
-        Raises:
-            ValueError: The two are records of different plans.
-        """
+        """Replace a record if it is still as it was read; both must be of one plan."""
         if before.plan_id != after.plan_id:
             msg = f"`{after.plan_id}` cannot take the place of `{before.plan_id}`"
             raise ValueError(msg)
@@ -148,7 +144,7 @@ class MemoryPlanStore:
         return record.state == "expired" or self._clock() - record.created_s >= self.ttl_s
 
     def _droppable(self) -> list[str]:
-        """Return the plans that may go: expired ones, then those that ended, oldest first."""
+        """Return the plans that may go: expired ones, then ended ones, oldest first."""
         found = [
             (not expired, record.created_s, plan_id)
             for plan_id, record in self._records.items()

@@ -17,6 +17,7 @@ from typing import Any, Literal, Self
 import httpx
 
 from switchyard_core.decision import Decision
+from switchyard_core.declarations import RewriteReport
 from switchyard_core.engine.calling import Upstreams
 from switchyard_core.errors import PolicyError, RequestError, UpstreamError
 from switchyard_core.explain import Explanation, explain
@@ -31,7 +32,6 @@ from switchyard_core.testing.answers import Answered, CannedAnswers, Questions
 from switchyard_core.testing.provider import FakeReply, FakeUpstream
 from switchyard_core.upstream.base import Outgoing
 from switchyard_core.wire import format_of
-from switchyard_core.wire.rewriting import RewriteReport
 from switchyard_core.world import World
 
 __all__ = ["NOW", "Harness", "Routed", "Served", "registry_of"]

@@ -11,8 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Protocol, Self
 
-from switchyard_core.declarations import WireFormat
-from switchyard_core.wire.rewriting import RewriteReport
+from switchyard_core.declarations import RewriteReport, WireFormat
 
 __all__ = ["Outgoing", "Upstream", "UpstreamResponse"]
 

@@ -13,6 +13,7 @@ from switchyard_core.declarations import (
     WIRE_FORMATS,
     Endpoint,
     RewriteFunction,
+    RewriteReport,
     RewriteScope,
     WireFormat,
 )
@@ -21,7 +22,6 @@ from switchyard_core.wire.chat import OpenAIChat
 from switchyard_core.wire.format import Format
 from switchyard_core.wire.messages import AnthropicMessages
 from switchyard_core.wire.responses import OpenAIResponses
-from switchyard_core.wire.rewriting import RewriteReport
 
 __all__ = [
     "FORMATS",
@@ -52,9 +52,7 @@ def format_of(name: WireFormat) -> Format:
 def left_out_sampling(wire_format: WireFormat, sampling: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the names of the sampling settings that a call in a wire format leaves out.
 
-    Args:
-        wire_format: Wire format of the target.
-        sampling: As in ``ModelCall.sampling``; a value of ``None`` stands for absent.
+    ``sampling`` is as in ``ModelCall.sampling``; a value of ``None`` counts as absent.
     """
     places = FORMATS[wire_format].sampling
     return tuple(
@@ -63,19 +61,14 @@ def left_out_sampling(wire_format: WireFormat, sampling: Mapping[str, Any]) -> t
 
 
 def guess_format(fields: ObjectText, headers: Mapping[str, str]) -> WireFormat | None:
-    """Return the wire format that a body looks like, ``None`` when it looks like none."""
+    """Return the wire format that a body resembles, ``None`` for none."""
     # The plainest, which others resemble, is the first one.
     found = (each for each in reversed(FORMATS.values()) if each.resembles(fields, headers))
     return next((each.name for each in found), None)
 
 
 def caller_format(path: str, headers: Mapping[str, str]) -> WireFormat:
-    """Return whose shape of an error a caller of an unknown path will understand.
-
-    Args:
-        path: Path without version.
-        headers: The request's headers.
-    """
+    """Return the wire format whose error body a caller of an unknown path understands."""
     for each in reversed(FORMATS.values()):
         known = any(endpoint in path for endpoint in each.paths.values())
         if known or any(name in headers for name in each.needed_headers):
@@ -84,9 +77,9 @@ def caller_format(path: str, headers: Mapping[str, str]) -> WireFormat:
 
 
 def plain_path(path: str) -> str:
-    """Return a path without its version and without final slashes: ``/v1/models/`` is ``/models``.
+    """Return a path without version and final slashes: ``/v1/models/`` is ``/models``.
 
-    Clients are configured with and without ``/v1`` in their base URL; both reach the same place.
+    Clients have base URLs with and without ``/v1``; both reach the same place.
     """
     path = path.rstrip("/")
     if path == "/v1" or path.startswith("/v1/"):
@@ -95,11 +88,7 @@ def plain_path(path: str) -> str:
 
 
 def endpoint_of(path: str) -> tuple[WireFormat, Endpoint] | None:
-    """Return the wire format and the call of a path, ``None`` when it is not a call to a model.
-
-    Args:
-        path: Path without query, such as ``/v1/messages/count_tokens``.
-    """
+    """Return wire format and call of a path without query, ``None`` for other paths."""
     plain = plain_path(path)
     for wire_format in FORMATS.values():
         for endpoint, known in wire_format.paths.items():

@@ -23,7 +23,6 @@ from switchyard_core.answering import (
     Usage,
 )
 from switchyard_core.jsonio.tree import encode, loads
-from switchyard_core.wire.sse import Event, sse
 
 if TYPE_CHECKING:
     from switchyard_core.wire.format import Format
@@ -32,6 +31,7 @@ __all__ = [
     "AnswerPart",
     "AnswerWriter",
     "Closed",
+    "Event",
     "Frame",
     "More",
     "Opened",
@@ -40,65 +40,84 @@ __all__ = [
     "Sections",
     "answer_id",
     "answer_writer",
+    "comment",
+    "sse",
 ]
+
+
+#: Line ends to Unicode though not to the format; some clients cut lines there. JSON has them
+#: inside of strings only, where an escape is the same character.
+_LINE_ENDS = (("\x85", b"\\u0085"), ("\u2028", b"\\u2028"), ("\u2029", b"\\u2029"))
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One server-sent event, not encoded yet."""
+
+    data: Mapping[str, Any] | str  # an object, or a word such as `[DONE]`
+    name: str = ""
+
+
+def sse(data: Mapping[str, Any] | str, name: str = "") -> bytes:
+    """Return one event."""
+    head = f"event: {name}\n".encode() if name else b""
+    line = data.encode() if isinstance(data, str) else _line(data)
+    return head + b"data: " + line + b"\n\n"
+
+
+def comment(data: Mapping[str, Any] | None) -> bytes:
+    """Return a comment of a stream, JSON or a ping; every conforming client ignores it."""
+    if data is None:
+        return b": ping\n\n"
+    try:
+        return b": " + _line(data) + b"\n\n"
+    except (TypeError, RecursionError) as error:
+        msg = f"the data of a comment is not JSON: {error}"
+        raise ValueError(msg) from None
+
+
+def _line(data: Mapping[str, Any]) -> bytes:
+    line = encode(dict(data))
+    for character, escape in _LINE_ENDS:
+        line = line.replace(character.encode(), escape)
+    return line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
-    """What is known of an answer before its first part.
-
-    Args:
-        model: Model id that the answer names.
-        id: Id of the answer, with the prefix of its wire format.
-        created_s: Seconds since the epoch.
-        include_usage: Whether a Chat stream states the usage.
-        request: Body of the request, for an answer that looks in all as its provider writes it:
-            settings repeated, every count. ``None`` leaves out what a router cannot know.
-        stop: Why it ends; see :attr:`PartWriter.stop_words`.
-        reasoning_tokens: How many tokens of the output were reasoning.
-        only_calls: Whether the answer will be tool calls without a text.
-    """
+    """What is known of an answer before its first part."""
 
     model: str
-    id: str
-    created_s: int
-    include_usage: bool = False
+    id: str  # id of the answer, with the prefix of its wire format
+    created_s: int  # seconds since the epoch
+    include_usage: bool = False  # of a Chat stream
+    #: Body of the request, for an answer that looks in all as its provider writes it: settings
+    #: repeated, every count. `None` leaves out what a router cannot know.
     request: Mapping[str, Any] | None = None
-    stop: str = "stop"
-    reasoning_tokens: int = 0
-    only_calls: bool = False
+    stop: str = "stop"  # why it ends; see :attr:`PartWriter.stop_words`
+    reasoning_tokens: int = 0  # how many tokens of the output were reasoning
+    only_calls: bool = False  # whether the answer will be tool calls without a text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerPart:
-    """One part of an answer; its text comes in pieces.
+    """One part of an answer; its text comes in pieces."""
 
-    Args:
-        kind: ``call`` is a tool call: its text is the JSON of the arguments, or the free text
-            of a ``custom`` one.
-        id: Id of a call.
-        name: Tool of a call.
-        namespace: Namespace of the tool, ``""`` without one.
-        custom: Whether a call takes free text.
-        opaque: Opaque form of reasoning, ``""`` without one.
-    """
-
+    #: `call` is a tool call: its text is the JSON of the arguments, or the free text of a `custom`
+    #: one.
     kind: Literal["text", "reasoning", "call"]
     id: str = ""
     name: str = ""
-    namespace: str = ""
-    custom: bool = False
-    opaque: str = ""
+    namespace: str = ""  # namespace of the tool, `""` without one
+    custom: bool = False  # whether a call takes free text
+    opaque: str = ""  # opaque form of reasoning, `""` without one
 
 
 class PartWriter(ABC):
     """Writes one answer: ``begin``; ``open``, ``more`` and ``close`` for each part; ``end``.
 
-    For a whole body their events are ignored, and ``whole`` comes in place of ``end``: both
-    have the same content.
-
-    Args:
-        frame: What is known before.
+    For a whole body the events are ignored, and ``whole`` takes the place of ``end``: both have the
+    same content.
     """
 
     #: What an answer's id begins with, and a tool call's.
@@ -146,16 +165,11 @@ class PartWriter(ABC):
 
     @abstractmethod
     def end(self, usage: ModelUsage, extension: Mapping[str, Any]) -> Iterable[Event]:
-        """Return the last events of a stream.
-
-        Args:
-            usage: Tokens that it took.
-            extension: Further members of the last object.
-        """
+        """Return the last events of a stream; ``extension`` adds members to the last object."""
 
     @abstractmethod
     def whole(self, usage: ModelUsage, extension: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the whole body; takes what :meth:`end` takes."""
+        """Return the whole body."""
 
     def arguments(self, text: str) -> str:
         """Return the arguments of a call as this wire format can carry them."""
@@ -184,23 +198,14 @@ _END = "\n\n"
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A section begins to be written.
-
-    Args:
-        index: Its number among the written sections, from 0.
-    """
+    """A section begins."""
 
     index: int
 
 
 @dataclass(frozen=True, slots=True)
 class More:
-    """More text of a section.
-
-    Args:
-        index: Number of the section.
-        delta: The text, never empty.
-    """
+    """More text of a section, never empty."""
 
     index: int
     delta: str
@@ -208,12 +213,7 @@ class More:
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """A section is complete.
-
-    Args:
-        index: Number of the section.
-        text: All of its text, with the blank line at its end.
-    """
+    """A section is complete; its text ends with a blank line."""
 
     index: int
     text: str
@@ -225,16 +225,9 @@ Piece = Opened | More | Closed
 class Sections:
     """Follows the events of one answer.
 
-    Whitespace at the end of what a section said so far is held back, so that its text ends with
-    exactly one blank line whatever the router wrote. A section begins to be written with its
-    first visible character; one without any is not written at all, because providers refuse
-    empty parts when the answer comes back as history.
-
-    Attributes:
-        texts: Texts of the complete sections.
-        usage: Sum of the usage so far.
-        extension: Data of the last ``Extension``, ``None`` without one.
-        status: Status of :class:`~switchyard_core.answering.Finished`, ``None`` before it.
+    Trailing whitespace of a section is held back, so that its text ends with exactly one blank line
+    whatever the router wrote. A section begins with its first visible character; one without any is
+    not written, because providers refuse empty parts when the answer comes back as history.
     """
 
     def __init__(self) -> None:
@@ -247,11 +240,7 @@ class Sections:
         self._held = ""
 
     def take(self, event: AnswerEvent) -> tuple[Piece, ...]:
-        """Return what an event writes.
-
-        Raises:
-            ValueError: The event is none, or may not stand here; the message says why.
-        """
+        """Return what an event writes; one out of order is a ``ValueError``."""
         if self.status is not None:
             msg = f"`{type(event).__name__}` after `Finished`, which is the last event of an answer"
             raise ValueError(msg)
@@ -271,7 +260,7 @@ class Sections:
             case Announced() | Progress():
                 pass
             case _:
-                msg = f"`{type(event).__name__}` is no event of an answer; see `AnswerEvent`"
+                msg = f"`{type(event).__name__}` is not an event of an answer; see `AnswerEvent`"
                 raise ValueError(msg)
         return ()
 
@@ -320,24 +309,21 @@ class Sections:
 
 
 def _plain(data: Mapping[str, Any]) -> Any:
-    """Return data as it will be read, independent of what the router does with its own."""
+    """Return a copy of data as its JSON reads."""
     try:
         return loads(encode(dict(data)))
     except (TypeError, ValueError, RecursionError) as error:
-        msg = f"the data of an `Extension` is no JSON object: {error}"
+        msg = f"the data of an `Extension` is not a JSON object: {error}"
         raise ValueError(msg) from None
 
 
 class AnswerWriter:
     """Writes one answer of a router in one wire format: as a stream, or whole.
 
-    A stream is ``begin()``, then ``event()`` for each event of the router, then ``end()``; each
-    gives complete server-sent events, so that comments may come between any two. A whole body
-    is ``note()`` for each event, then ``whole()``. The same events give the same content.
-
-    The text of each section ends with exactly one blank line, whatever the router wrote, and a
-    section without a visible character is not written. Events out of order are ``ValueError``:
-    text outside of a section, a section in another one, anything after ``Finished``.
+    A stream is ``begin()``, ``event()`` for each event of the router, then ``end()``; each gives
+    complete server-sent events, so that comments may come between any two. A whole body is
+    ``note()`` for each event, then ``whole()``. The same events give the same content. Events out
+    of order and a missing ``Finished`` are a ``ValueError``.
     """
 
     def __init__(self, writer: PartWriter, extension_key: str) -> None:
@@ -346,40 +332,24 @@ class AnswerWriter:
         self._sections = Sections()
 
     def begin(self) -> bytes:
-        """Return the first bytes of a stream; the tokens are not known yet."""
+        """Return the first bytes of a stream."""
         return _bytes(self._writer.begin(ModelUsage()))
 
     def event(self, event: AnswerEvent) -> bytes:
-        """Return the bytes of one event in a stream, ``b""`` when it writes nothing.
-
-        Raises:
-            ValueError: The event may not come here.
-        """
+        """Return the bytes of one event in a stream, ``b""`` when it writes nothing."""
         return b"".join([_bytes(self._written(piece)) for piece in self._sections.take(event)])
 
     def note(self, event: AnswerEvent) -> None:
-        """Take one event for the whole body.
-
-        Raises:
-            ValueError: The event may not come here.
-        """
+        """Take one event for the whole body."""
         for piece in self._sections.take(event):
             self._written(piece)
 
     def end(self) -> bytes:
-        """Return the last bytes of a stream.
-
-        Raises:
-            ValueError: There was no ``Finished``.
-        """
+        """Return the last bytes of a stream."""
         return _bytes(self._writer.end(self._sections.usage, self._finished()))
 
     def whole(self) -> bytes:
-        """Return the whole body.
-
-        Raises:
-            ValueError: There was no ``Finished``.
-        """
+        """Return the whole body."""
         return encode(self._writer.whole(self._sections.usage, self._finished()))
 
     def _written(self, piece: Piece) -> Iterable[Event]:
@@ -392,7 +362,6 @@ class AnswerWriter:
                 return self._writer.close()
 
     def _finished(self) -> dict[str, Any]:
-        """Return the extension as members of an object, once the answer is complete."""
         if self._sections.status is None:
             msg = "the answer is not finished: the last event of an answer is `Finished`"
             raise ValueError(msg)
@@ -411,26 +380,15 @@ def answer_writer(
 ) -> AnswerWriter:
     """Return a writer for one answer of a router.
 
-    Args:
-        wire_format: The caller's.
-        model: Model id that the answer names: the route's, since several models may serve it.
-        answer_id: See :func:`answer_id`.
-        created_s: Whole seconds since the epoch.
-        extension_key: Key of the machine-readable part.
-        include_usage: Whether a Chat request has ``stream_options.include_usage``; the other
-            formats and whole bodies always state the usage.
+    ``include_usage`` is the ``stream_options.include_usage`` of a Chat request; the other formats
+    and whole bodies always state the usage.
     """
     frame = Frame(model=model, id=answer_id, created_s=created_s, include_usage=include_usage)
     return AnswerWriter(wire_format.writer(frame), extension_key)
 
 
 def answer_id(wire_format: Format, new_id: Callable[[str], str]) -> str:
-    """Return a new id of an answer, formed as clients of the wire format know it.
-
-    Args:
-        wire_format: The caller's.
-        new_id: Makes ``<prefix>_<something>``, such as ``context.new_id``.
-    """
+    """Return a new id of an answer, in the form of the wire format."""
     prefix = wire_format.writer.id_prefix
     return prefix + new_id(prefix[:-1]).removeprefix(f"{prefix[:-1]}_")
 

@@ -1,4 +1,4 @@
-"""What a wire format is: the one protocol that everything outside of this room uses."""
+"""What a wire format is: the one protocol for everything outside of this room."""
 
 from __future__ import annotations
 
@@ -16,16 +16,15 @@ from switchyard_core.conversation import Conversation, Image, Role, UserMessage
 from switchyard_core.declarations import Endpoint, WireFormat
 from switchyard_core.errors import BodyError, RequestError
 from switchyard_core.jsonio.tree import JsonTextError, ObjectText, encode, loads
-from switchyard_core.wire.answers import Frame, PartWriter
+from switchyard_core.wire.answers import Event, Frame, PartWriter
 from switchyard_core.wire.history import (
+    BodyView,
+    fixed_text,
     instruction_text,
     lacks_history,
     said_by_user,
 )
 from switchyard_core.wire.replies import ShapeError, refuse_error
-from switchyard_core.wire.sse import Event
-from switchyard_core.wire.texts import fixed_text
-from switchyard_core.wire.view import BodyView
 
 __all__ = ["Format", "Verbatim", "assistant_item", "encode_items"]
 
@@ -36,16 +35,10 @@ _MAX_TOKENS = 4096
 
 
 class Verbatim(dict[str, Any]):
-    """An item to read as a tree, with the bytes that are written.
+    """A JSON object to read as a tree, with the bytes that are written.
 
-    Numbers such as ``1.10``, escapes and key order survive, which a tree would lose. Whoever
-    wants to send something else makes a ``dict`` of it: a change in place is not written.
-
-    Args:
-        raw: JSON of an object.
-
-    Raises:
-        JsonTextError: It is not one.
+    Numbers such as ``1.10``, escapes and key order survive, which a tree would lose. A change in
+    place is not written: make a ``dict`` of it first.
     """
 
     def __init__(self, raw: bytes) -> None:
@@ -54,18 +47,18 @@ class Verbatim(dict[str, Any]):
 
 
 def encode_items(items: Iterable[Mapping[str, Any]]) -> bytes:
-    """Return the JSON array of some items, verbatim ones as they came."""
+    """Return the JSON array of some items; verbatim ones keep their bytes."""
     raws = (item.raw if isinstance(item, Verbatim) else encode(dict(item)) for item in items)
     return b"[" + b",".join(raws) + b"]"
 
 
 def assistant_item(text: str) -> dict[str, Any]:
-    """Return text of the assistant; it is the same in every wire format."""
+    """Return text of the assistant, the same in every wire format."""
     return {"role": "assistant", "content": text}
 
 
 class Format(ABC):
-    """One wire format: all that the project knows of it."""
+    """One wire format: all that the project knows of it. A wrong body is a ``BodyError``."""
 
     name: ClassVar[WireFormat]
     #: Path of each endpoint that the format has, without a version.
@@ -78,7 +71,7 @@ class Format(ABC):
     history_key: ClassVar[str] = "messages"
     #: The body's key for instructions that are not in the history, ``""`` for none.
     instructions_key: ClassVar[str] = ""
-    #: The body's keys by which a request may go on from an earlier response.
+    #: The body's keys by which a request may continue an earlier response.
     continuation_keys: ClassVar[tuple[str, ...]] = ()
     #: The body's keys that offer tools.
     tool_keys: ClassVar[tuple[str, ...]] = ("tools",)
@@ -119,14 +112,10 @@ class Format(ABC):
 
     @abstractmethod
     def read(self, fields: ObjectText) -> Conversation:
-        """Return the neutral view of the history.
-
-        Raises:
-            BodyError: It is missing or has the wrong type.
-        """
+        """Return the neutral view of the history."""
 
     def resembles(self, fields: ObjectText, headers: Mapping[str, str]) -> bool:
-        """Return whether a body, sent with these headers to nowhere, looks like this format."""
+        """Return whether a body with these headers looks like this format."""
         return self.history_key in fields
 
     @abstractmethod
@@ -134,11 +123,7 @@ class Format(ABC):
         """Return role and JSON of the content of every message, in order."""
 
     def history(self, fields: ObjectText) -> bytes:
-        """Return the bytes of the history, ``b""`` where the format admits none.
-
-        Raises:
-            BodyError: It is missing or has the wrong type.
-        """
+        """Return the bytes of the history, ``b""`` where the format admits none."""
         raw = fields.raw(self.history_key)
         if raw is not None and raw[:1] == b"[":
             return raw
@@ -151,7 +136,7 @@ class Format(ABC):
         return BodyError(message=f"`{key}` {what}", code="invalid_type", param=key)
 
     def continuation(self, fields: ObjectText) -> tuple[str, ...]:
-        """Return the keys by which the request names an earlier response that it goes on from."""
+        """Return the keys by which the request continues an earlier response."""
         del fields
         return ()
 
@@ -176,7 +161,7 @@ class Format(ABC):
         return UserMessage(text="")
 
     def is_only_results(self, content: msgspec.Raw | bytes) -> bool:
-        """Return whether a user message holds results of tools and no word of the user."""
+        """Return whether a user message holds tool results and nothing from the user."""
         del content
         return False
 
@@ -191,7 +176,7 @@ class Format(ABC):
         return instruction_text([apart or b"", *inside])
 
     def user_id(self, fields: ObjectText) -> str | None:
-        """Return what the body says about who asks, ``None`` when it says nothing."""
+        """Return the user id in the body."""
         del fields
         return None
 
@@ -207,11 +192,8 @@ class Format(ABC):
     ) -> bytes:
         """Return the body of a call that is not streamed.
 
-        Args:
-            call: What to ask.
-            model: The provider's model id.
-            structured_output: How the target is made to follow ``call.schema``.
-                :meth:`read_reply` must be told the schema's name when it is ``forced_tool``.
+        ``structured_output`` is how the target follows ``call.schema``. For ``forced_tool``, give
+        :meth:`read_reply` the schema's name.
         """
         schema = dict(call.schema or {})
         way = structured_output if call.schema is not None else ""
@@ -268,7 +250,7 @@ class Format(ABC):
         return {**apart, self.history_key: items}
 
     def own_fields(self, call: ModelCall) -> dict[str, Any]:
-        """Return what a call needs in this format alone."""
+        """Return the members that only this format needs."""
         del call
         return {}
 
@@ -300,22 +282,17 @@ class Format(ABC):
         """Return the results of tool calls as items of a history."""
 
     def refuses_item(self, item: Mapping[str, Any]) -> bool:
-        """Return whether a provider refuses an item of the assistant because it says nothing."""
+        """Return whether a provider refuses an item of the assistant as empty."""
         return not item.get("content")
 
     # --- reading an answer -------------------------------------------------------------------
 
     def read_reply(self, body: bytes, structured: str | None = None) -> ModelReply:
-        """Return what a whole answer says.
+        """Return the reply in a whole answer; a ``ValueError`` gives the reason when it is not one.
 
-        Args:
-            body: The answer.
-            structured: Name of the schema when it was asked for with ``forced_tool``: the
-                arguments of that tool become the reply's text, and its items an assistant
-                message with this text, because a call without a result cannot be sent back.
-
-        Raises:
-            ValueError: The body is not an answer of the wire format, or reports an error.
+        ``structured`` is the schema's name where it was asked for with ``forced_tool``: the
+        arguments of that tool become the reply's text and an assistant message, because a call
+        without a result cannot be sent back.
         """
         try:
             fields = ObjectText(body)
@@ -333,34 +310,21 @@ class Format(ABC):
 
     @abstractmethod
     def read_answer(self, tree: Mapping[str, Any], fields: ObjectText) -> ModelReply:
-        """Return what an answer says that is not the report of an error.
-
-        Raises:
-            ShapeError: It is not an answer of the format.
-        """
+        """Return what an answer says; a ``ShapeError`` when it has another shape."""
 
     @abstractmethod
     def usage(self, told: Mapping[str, Any]) -> ModelUsage:
-        """Return what a ``usage`` object says."""
+        """Return the tokens of a ``usage`` object."""
 
-    # --- errors, and the rest of what a provider says ------------------------------------------
+    # --- errors, and the rest of a provider's words ---------------------------------------------
 
     @abstractmethod
     def error_body(self, error: RequestError, request_id: str) -> bytes:
-        """Return one of our errors as the JSON body that this format's clients expect.
-
-        Its ``details`` are further members of the error object.
-        """
+        """Return an error of ours, with its ``details``, as the JSON body of this format."""
 
     @abstractmethod
     def error_event(self, error: RequestError, request_id: str, last: bytes) -> bytes:
-        """Return one of our errors as the event that ends a stream.
-
-        Args:
-            error: What happened.
-            request_id: Ours.
-            last: The last bytes that were passed on.
-        """
+        """Return an error of ours as the event that ends a stream; ``last`` ends the bytes sent."""
 
     @abstractmethod
     def provider_error(self, status: int, message: str, request_id: str) -> dict[str, Any]:
@@ -368,16 +332,16 @@ class Format(ABC):
 
     @abstractmethod
     def provider_error_event(self, status: int, message: str, number: int) -> Event:
-        """Return the event by which a provider ends its stream; ``number`` is its place there."""
+        """Return the event by which a provider ends its stream at place ``number``."""
 
     def credential(self, key: str) -> tuple[str, str]:
         """Return the header that authenticates a call."""
         return "authorization", f"Bearer {key}"
 
     def token_count(self, tokens: int) -> dict[str, Any]:
-        """Return the answer to a request that has the tokens of its input counted."""
+        """Return the answer to a request for a token count."""
         return {"input_tokens": tokens}
 
     def compaction(self, frame: Frame, opaque: str, usage: ModelUsage) -> dict[str, Any]:
-        """Return the answer to a request that has its history compacted."""
+        """Return the answer to a request for a compaction."""
         raise NotImplementedError

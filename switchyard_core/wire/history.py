@@ -1,24 +1,46 @@
-"""Reading a history: what the wire formats have in common."""
+"""A history as all wire formats see it: read into the neutral view, and patched in place.
+
+A :class:`BodyView` works on the raw items of the lossless tree, so that untouched parts keep their
+bytes. Each wire format has one view; each rewrite is written once, on it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, TypeVar
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any, ClassVar, TypeVar
 
 import msgspec
+import tomli
 
 from switchyard_core.conversation import Conversation, Image, Message, Part, Role, UserMessage
-from switchyard_core.jsonio.tree import JsonTextError, encode, loads
+from switchyard_core.jsonio.tree import ArrayText, JsonTextError, ObjectText, encode, loads
 
 __all__ = [
     "NULL",
+    "ORPHAN",
+    "PLANNER",
+    "STRIPPED",
+    "BlankPart",
+    "BodyView",
+    "MadeCall",
+    "ReasoningPart",
+    "ToolTurn",
     "Turns",
+    "blank",
     "decode_items",
     "decode_one",
+    "fixed_text",
     "instruction_text",
+    "join_text",
     "lacks_history",
     "only_results",
+    "role_at",
     "said_by_user",
+    "same_text",
     "word",
 ]
 
@@ -32,11 +54,10 @@ _RESULT = "tool_result"
 
 
 class Turns:
-    """Collects parts into messages: a run of one role is one message.
+    """Collects parts into messages.
 
-    Runs of ``assistant`` items are one turn and runs of ``tool`` results are one message, so
-    that the wire formats give the same conversation; user and system messages stay as they
-    were sent.
+    Runs of ``assistant`` items are one turn and runs of ``tool`` results one message, so that the
+    wire formats give the same conversation; user and system messages stay as they were sent.
     """
 
     def __init__(self) -> None:
@@ -46,7 +67,7 @@ class Turns:
         self._role: Role | None = None
 
     def start(self, role: Role, item: int) -> int:
-        """Go on with a role at a wire item; return the index of the message it belongs to."""
+        """Continue with a role at a wire item; return the index of its message."""
         if role == self._role and role in ("assistant", "tool"):
             self._made[-1][2].append(item)
         else:
@@ -66,8 +87,8 @@ class Turns:
 def decode_items(raw: bytes, struct: type[T]) -> list[T | None]:
     """Decode an array of objects, each into the few fields that routing reads.
 
-    Fields of the struct are ``Any`` (small values) or ``Raw`` (not looked into). Items that are
-    not objects give ``None``: what the provider may understand is not refused here.
+    Fields of the struct are ``Any`` (small values) or ``Raw`` (not looked into). Items that are not
+    objects give ``None``: the provider decides about them.
     """
     try:
         items: list[T | None] = msgspec.json.decode(raw, type=list[struct])  # type: ignore[valid-type]
@@ -84,7 +105,7 @@ def decode_items(raw: bytes, struct: type[T]) -> list[T | None]:
 
 
 def decode_one(raw: bytes | msgspec.Raw, struct: type[T]) -> T | None:
-    """Decode one object the same way, ``None`` when it is not one."""
+    """Decode one object, ``None`` when it is not one."""
     found = decode_items(b"[" + bytes(raw) + b"]", struct)
     return found[0] if len(found) == 1 else None
 
@@ -101,10 +122,9 @@ def _from_tree(item: Any, struct: type[T]) -> T | None:
 
 
 def lacks_history(raw: bytes, conversation: Conversation) -> bool:
-    """Return whether a history, continued by id, is not all in the request.
+    """Return whether a history that continues by id is incomplete in the request.
 
-    That is so when it is plain text, holds nothing that the assistant made, or holds a result
-    whose call is missing.
+    It is when it is plain text, has no assistant message, or has a result without its call.
     """
     if raw[:1] != b"[" or all(m.role != "assistant" for m in conversation.messages):
         return True
@@ -116,15 +136,11 @@ def word(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-# --- what the caller says itself ---------------------------------------------------------
+# --- messages of the caller --------------------------------------------------------------
 
 
 def said_by_user(content: bytes | msgspec.Raw) -> UserMessage:
-    """Return a user message.
-
-    Args:
-        content: JSON of its content: a string, or an array of parts of any wire format.
-    """
+    """Return a user message, from the JSON of its content in any wire format."""
     texts: list[str] = []
     images: list[Image] = []
     left_out: list[str] = []
@@ -148,11 +164,7 @@ def only_results(content: bytes | msgspec.Raw) -> bool:
 
 
 def instruction_text(contents: Iterable[bytes | msgspec.Raw]) -> str:
-    """Return the texts of some instructions, joined by a blank line.
-
-    Args:
-        contents: JSON of each: a string, or an array of parts of any wire format.
-    """
+    """Return the texts of some instructions, joined by a blank line."""
     return _joined(
         word(part.get("text"))
         for content in contents
@@ -175,7 +187,7 @@ def _parts(content: bytes | msgspec.Raw) -> list[Mapping[str, Any]]:
 
 
 def _image(part: Mapping[str, Any]) -> Image | None:
-    """Return the image of a part, ``None`` when it holds none that can be passed on."""
+    """Return the image of a part, ``None`` when it has none that can be passed on."""
     kind = part.get("type")
     if kind == "image":
         source = part.get("source")
@@ -199,3 +211,225 @@ def _source_url(source: Mapping[str, Any]) -> str:
 
 def _joined(texts: Iterable[str]) -> str:
     return "\n\n".join(text for text in texts if text)
+
+
+def fixed_text(name: str) -> str:
+    """Return one of the texts in ``texts.toml`` that are put into bodies."""
+    return _texts()[name]
+
+
+@cache
+def _texts() -> dict[str, str]:
+    return tomli.loads((files(__package__) / "texts.toml").read_text("utf-8"))
+
+
+# --- patching ----------------------------------------------------------------------------
+
+#: Tag of an item that the planner made.
+PLANNER = "planner"
+#: Tag of an item that followed dropped reasoning in the same turn.
+ORPHAN = "orphan"
+#: Tag of a message that lost reasoning.
+STRIPPED = "stripped"
+
+
+@dataclass(slots=True, eq=False)
+class ReasoningPart(ABC):
+    """Reasoning of one turn, or a piece of it that can be removed alone."""
+
+    item: int
+    name: str  # for reports, with its place
+    text: str  # its readable part
+
+    @abstractmethod
+    def become(self, text: str) -> None:
+        """Put visible text in its place."""
+
+    @abstractmethod
+    def remove(self) -> Sequence[str]:
+        """Remove it; return the names of what went."""
+
+
+@dataclass(slots=True, eq=False)
+class BlankPart:
+    """A blank text, or a result without a text, which a provider refuses."""
+
+    place: str  # where it is, such as `messages[2].content[0]`
+    holder: ObjectText
+    key: str
+    remove: Callable[[], None] | None = None  # removes it; `None` for a result, which must stay
+
+    def mend(self, text: str) -> str:
+        """Remove it, or give it a text; return the change."""
+        if self.remove is not None:
+            self.remove()
+            return f"removed the empty {self.place}"
+        self.holder.set(self.key, encode(text))
+        return f"gave the empty result {self.place} a text"
+
+
+@dataclass(frozen=True, slots=True)
+class MadeCall:
+    """A tool call, or the result of one, for pairing."""
+
+    #: Names by which a result may refer to the call; a result has the one that it uses.
+    ids: frozenset[str]
+    index: int
+    place: str
+    open: bool = False  # it may still wait for its result
+
+
+class ToolTurn(ABC):
+    """Calls, and the results that may answer them."""
+
+    def __init__(
+        self,
+        calls: Sequence[MadeCall],
+        results: Sequence[MadeCall],
+        *,
+        once: bool = True,
+        elsewhere: bool = False,
+    ) -> None:
+        self.calls = calls
+        self.results = results
+        self._once = once
+        self._elsewhere = elsewhere
+
+    def faults(self) -> tuple[list[MadeCall], list[MadeCall]]:
+        """Return the results without a call, and the calls without a result."""
+        made = {name for call in self.calls for name in call.ids}
+        seen: set[str] = set()
+        strays = []
+        for result in self.results:
+            if result.ids & made and not (self._once and result.ids & seen):
+                seen |= result.ids
+            elif not self._elsewhere:
+                strays.append(result)
+        if self.may_wait(answered=bool(seen)):
+            return strays, []
+        return strays, [call for call in self.calls if not call.open and not call.ids & seen]
+
+    def may_wait(self, *, answered: bool) -> bool:
+        """Return whether the calls may still be open; ``answered`` says that one has a result."""
+        del answered
+        return False
+
+    @abstractmethod
+    def mend(self, strays: Sequence[MadeCall], missing: Sequence[MadeCall], text: str) -> None:
+        """Remove some results, and answer some calls with a text."""
+
+
+class BodyView(ABC):
+    """A body of one wire format, to be patched."""
+
+    #: The body's key that holds the history.
+    key: ClassVar[str]
+
+    def __init__(self, body: ObjectText) -> None:
+        self.body = body
+
+    @property
+    def items(self) -> ArrayText | None:
+        """The history's wire items, ``None`` when it is not an array."""
+        return self.body.array(self.key)
+
+    @abstractmethod
+    def reasoning(self) -> list[ReasoningPart]:
+        """Return the reasoning in items with the tag :data:`PLANNER`, oldest first."""
+
+    @abstractmethod
+    def drop_companions(self) -> list[str]:
+        """Remove what refers to dropped reasoning; return a line per change."""
+
+    @abstractmethod
+    def id_fields(self) -> Iterator[tuple[ObjectText, str]]:
+        """Yield object and key of every tool id, of calls and of results."""
+
+    @abstractmethod
+    def tool_turns(self) -> list[ToolTurn]:
+        """Return the turns with tool calls or results, oldest first."""
+
+    @abstractmethod
+    def blanks(self, index: int) -> list[BlankPart]:
+        """Return the blank parts of an item, which a provider refuses."""
+
+    @abstractmethod
+    def is_empty(self, index: int) -> bool:
+        """Return whether an item is empty, so that a provider refuses it."""
+
+    def close_up(self, *, changed: bool) -> list[str]:
+        """Repair the neighbours of removed items; return a line per change."""
+        del changed
+        return []
+
+    @abstractmethod
+    def append_user_text(self, text: str) -> str:
+        """Add a text of the user at the end; return the change, ``""`` if it is there."""
+
+    def user_item(self, text: str) -> bytes:
+        """Return a message of the user as a wire item."""
+        return encode({"role": "user", "content": text})
+
+    @abstractmethod
+    def add_instruction(self, text: str, *, append: bool) -> str:
+        """Add an instruction before or after the caller's; return the change, or ``""``."""
+
+    def cache_marks(self) -> Iterator[tuple[str, ObjectText]]:
+        """Yield the places for a cache mark, in the order in which a prompt is cached."""
+        return iter(())
+
+
+def role_at(items: ArrayText, index: int) -> str:
+    """Return the role of an item, ``""`` without one."""
+    item = items.object(index)
+    return (item.text("role") or "") if item is not None else ""
+
+
+def blank(holder: ObjectText, key: str) -> bool:
+    """Return whether a value is missing, null, blank text, or only blank texts."""
+    raw = holder.raw(key)
+    if raw is None or raw == b"null":
+        return True
+    if raw[:1] == b'"':
+        return not (holder.text(key) or "").strip()
+    pieces = holder.array(key)
+    if pieces is None:
+        return False
+    found = [piece for _, piece in pieces.objects()]
+    return len(found) == len(pieces) and all(
+        piece.text("type") in _TEXT and not (piece.text("text") or "").strip() for piece in found
+    )
+
+
+def same_text(items: ArrayText, index: int, text: str) -> bool:
+    """Return whether a message is a text, whole, as a string or as its only part."""
+    message = items.object(index)
+    if message is None:
+        return False
+    pieces = message.array("content")
+    if pieces is not None:
+        return len(pieces) == 1 and any(piece.text("text") == text for _, piece in pieces.objects())
+    return message.text("content") == text
+
+
+def join_text(body: ObjectText, key: str, before: str, text: str, *, append: bool) -> str:
+    """Add a text to a string member, or make it before ``before``; return the change, or ``""``.
+
+    The caller's string keeps its bytes; a blank line separates the two.
+    """
+    raw = body.raw(key)
+    if raw is None:
+        body.insert(body.index(before), key, encode(text))
+        return f"set {key}"
+    if raw in (b"null", b'""'):
+        body.set(key, encode(text))
+        return f"set {key}"
+    if raw[:1] != b'"':
+        return ""  # The provider will refuse it.
+    ours, gap, theirs = encode(text)[1:-1], encode("\n\n")[1:-1], raw[1:-1]
+    # Another prompt of ours may be outside of this one: look for it as a separate piece.
+    if gap + ours + gap in gap + theirs + gap:
+        return ""
+    pieces = (theirs, gap, ours) if append else (ours, gap, theirs)
+    body.set(key, b'"' + b"".join(pieces) + b'"')
+    return f"put the text {'after' if append else 'before'} {key}"

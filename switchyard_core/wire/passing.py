@@ -1,4 +1,4 @@
-"""What an answer says of itself while it passes: its tokens, and whether its stream ended well.
+"""What a passing answer shows: its tokens, and whether its stream ended well.
 
 Nothing here is between the provider and the client: chunks are noted after they were passed on.
 """
@@ -35,13 +35,10 @@ _NAME_BYTES = 64
 
 
 class StreamWatch:
-    """Looks for the end mark and for an error event in a stream that passes by.
+    """Looks for the end mark and for an error event in a passing stream.
 
-    A provider may open a stream with 200 and then send an error event, or stop; the client
-    retries such a request, and the retry must find its session as it was.
-
-    Args:
-        wire_format: Wire format of the stream.
+    A provider may answer 200 and then send an error event, or stop; the client retries, and the
+    retry must find its session unchanged.
     """
 
     def __init__(self, wire_format: Format) -> None:
@@ -71,12 +68,7 @@ class _Answer(msgspec.Struct):
 
 
 class AnswerTrace:
-    """Keeps the edges of one answer, and reads them when it is over.
-
-    Args:
-        wire_format: Wire format of the answer.
-        headers: Its headers, names in lower case.
-    """
+    """Keeps the edges of one answer, and reads them at its end."""
 
     def __init__(self, wire_format: Format, headers: Mapping[str, str]) -> None:
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -125,7 +117,7 @@ class AnswerTrace:
         self._carry = window[1 - len(_EVENT) :]
 
     def tokens(self) -> ModelUsage | None:
-        """Return what the answer says it took, ``None`` when it does not say."""
+        """Return the usage in the answer, ``None`` without one."""
         found: list[Any] = []
         if self._streams:
             found = [*_usages(b"".join(self._start)), *_usages(b"".join(self._end))]
@@ -157,7 +149,6 @@ class AnswerTrace:
 
 
 def _usages(data: bytes) -> list[Any]:
-    """Return every object under the key ``usage`` that can be read in a part of a stream."""
     decoder = json.JSONDecoder()
     found = []
     for match in _USAGE.finditer(data):
@@ -171,7 +162,7 @@ def _usages(data: bytes) -> list[Any]:
 
 
 def _grow(largest: dict[str, Any], usage: Any) -> None:
-    """Keep the largest of each count, those of objects inside too."""
+    """Keep the largest of each count, nested ones too."""
     for key, value in usage.items() if isinstance(usage, dict) else ():
         if isinstance(value, dict):
             inner = largest.get(key)

@@ -1,4 +1,4 @@
-"""Reading a whole answer: what is not as it should be is told by its place."""
+"""Reading a whole answer; errors name the place."""
 
 from __future__ import annotations
 
@@ -32,54 +32,37 @@ _MOST_CHARS = 64
 
 
 class ShapeError(ValueError):
-    """A tree lacks something; the message says what and where, for people."""
+    """An answer has the wrong shape; the message says what is wrong and where."""
 
 
 def an_object(tree: Mapping[str, Any], key: str, place: str = "") -> Mapping[str, Any]:
-    """Return a member that must be an object.
-
-    Args:
-        tree: What it is a member of.
-        key: Its key.
-        place: Place of ``tree``, such as ``choices[0]``; ``""`` at the top.
-
-    Raises:
-        ShapeError: It is missing or not an object.
-    """
-    value: Mapping[str, Any] = _member(tree, key, place, dict, "no object")
+    """Return a member that must be an object; ``place`` is the path of ``tree``."""
+    value: Mapping[str, Any] = _member(tree, key, place, dict, "not an object")
     return value
 
 
 def an_array(tree: Mapping[str, Any], key: str, place: str = "") -> Sequence[Any]:
-    """Return a member that must be an array; takes and raises what :func:`an_object` does."""
-    value: Sequence[Any] = _member(tree, key, place, list, "no array")
+    """Return a member that must be an array."""
+    value: Sequence[Any] = _member(tree, key, place, list, "not an array")
     return value
 
 
 def text_in(tree: Mapping[str, Any], key: str, place: str = "") -> str:
-    """Return a member that must be a string; takes and raises what :func:`an_object` does."""
-    value: str = _member(tree, key, place, str, "no string")
+    """Return a member that must be a string."""
+    value: str = _member(tree, key, place, str, "not a string")
     return value
 
 
 def objects(values: Any, place: str) -> tuple[tuple[str, Mapping[str, Any]], ...]:
-    """Return the items of an array, each with its place; ``None`` has none.
-
-    Args:
-        values: The array.
-        place: Its place.
-
-    Raises:
-        ShapeError: It is not an array, or an item is not an object.
-    """
+    """Return the items of an array with their places; ``None`` has none."""
     if values is None:
         return ()
     if not isinstance(values, list):
-        msg = f"`{place}` is no array"
+        msg = f"`{place}` is not an array"
         raise ShapeError(msg)
     for index, value in enumerate(values):
         if not isinstance(value, dict):
-            msg = f"`{place}[{index}]` is no object"
+            msg = f"`{place}[{index}]` is not an object"
             raise ShapeError(msg)
     return tuple((f"{place}[{index}]", value) for index, value in enumerate(values))
 
@@ -90,29 +73,21 @@ def texts_of(parts: Iterable[tuple[str, Mapping[str, Any]]], kind: str, key: str
 
 
 def requested_call(call_id: str, name: str, arguments: Any, place: str) -> RequestedCall:
-    """Return a tool call that a reply asks for.
-
-    Raises:
-        ShapeError: The arguments are neither text nor an object.
-    """
+    """Return a tool call that a reply asks for."""
     if isinstance(arguments, dict):  # some providers forget to write the JSON as text
         arguments = encode(arguments).decode()
     if arguments is not None and not isinstance(arguments, str):
-        msg = f"`{place}.arguments` is no string"
+        msg = f"`{place}.arguments` is not a string"
         raise ShapeError(msg)
     return RequestedCall(id=call_id, name=name, arguments=arguments or "{}")
 
 
 def refuse_error(tree: Mapping[str, Any]) -> None:
-    """Refuse a report of an error, which may come with status 200 and with half an answer.
-
-    Raises:
-        ShapeError: It is one.
-    """
+    """Refuse a report of an error, which may come with status 200 and half an answer."""
     error = tree.get("error")
     if error or tree.get("type") == "error":
         told = table(error)
-        # Only a code: what else it says may quote the request or a credential.
+        # Only a code: the rest may quote the request or a credential.
         words = (told.get("code"), told.get("type"))
         code = next((w for w in words if isinstance(w, str) and _CODE.fullmatch(w)), "no code")
         msg = f"the provider reports an error ({code})"
@@ -120,7 +95,7 @@ def refuse_error(tree: Mapping[str, Any]) -> None:
 
 
 def shown(kinds: Iterable[Any]) -> tuple[str, ...]:
-    """Return each kind of call once, as a word that can be shown to people."""
+    """Return each kind of call once, as a printable word."""
     words = (
         kind[:_MOST_CHARS] if isinstance(kind, str) and kind.isprintable() else "an unknown call"
         for kind in kinds
@@ -143,7 +118,7 @@ def count(usage: Any, *keys: str) -> int:
 
 
 def status_word(status: str) -> str:
-    """Return what to call a status that a provider reports."""
+    """Return the words for a status that a provider reports."""
     return f"the status is {status}" if _CODE.fullmatch(status) else "the status is unknown"
 
 

@@ -9,23 +9,18 @@ from switchyard_core.answering import ModelReply, ToolOutput
 from switchyard_core.conversation import Image
 from switchyard_core.declarations import WireFormat
 from switchyard_core.jsonio.tree import ArrayText
-from switchyard_core.wire import format_of
+from switchyard_core.wire import FORMATS
 from switchyard_core.wire.format import Verbatim, assistant_item, encode_items
 
 __all__ = ["Transcript"]
 
 
 class Transcript:
-    """Grows turn by turn; what the model said goes back as it came.
+    """Grows turn by turn; the model's items go back to the byte.
 
-    Thinking signatures, encrypted reasoning, call ids and fields that nobody here knows are
-    kept to the byte, because a reply's items are never taken apart. A Chat message loses only
-    what a request may not hold: ``annotations``, and ``refusal``, ``audio``, ``function_call``
-    or ``tool_calls`` that say nothing.
-
-    Args:
-        wire_format: Of the target that is asked.
-        items: What was said before.
+    Thinking signatures, encrypted reasoning, call ids and unknown fields survive, because a reply's
+    items are never taken apart. A Chat message loses only what a request may not hold:
+    ``annotations``, and an empty ``refusal``, ``audio``, ``function_call`` or ``tool_calls``.
     """
 
     def __init__(self, wire_format: WireFormat, items: Sequence[Mapping[str, Any]] = ()) -> None:
@@ -44,26 +39,22 @@ class Transcript:
 
     @classmethod
     def loads(cls, wire_format: WireFormat, text: str) -> Self:
-        """Return the conversation that :meth:`dumps` wrote.
-
-        Raises:
-            JsonTextError: The text is not one.
-        """
+        """Return the conversation that :meth:`dumps` wrote; a ``JsonTextError`` for other text."""
         array = ArrayText(text.encode("utf-8", "surrogatepass"))
         return cls(wire_format, [Verbatim(array.raw(index)) for index in range(len(array))])
 
     def user(self, text: str, images: Sequence[Image] = ()) -> None:
         """Add a message of the user."""
-        self._add([format_of(self.wire_format).user_message_item(text, images)])
+        self._add([FORMATS[self.wire_format].user_message_item(text, images)])
 
     def assistant(self, text: str) -> None:
-        """Add text that an assistant said elsewhere; blank text, which providers refuse, is not."""
+        """Add text of an assistant from elsewhere, unless blank, which providers refuse."""
         if text.strip():
             self._add([assistant_item(text)])
 
     def reply(self, reply: ModelReply) -> None:
-        """Add what the model answered; a message without any content, which is refused, is not."""
-        refuses = format_of(self.wire_format).refuses_item
+        """Add the model's answer, without messages that are empty, which providers refuse."""
+        refuses = FORMATS[self.wire_format].refuses_item
         self._add(item for item in reply.items if not refuses(item))
         self._asked = tuple(call.id for call in reply.calls)
 
@@ -71,8 +62,8 @@ class Transcript:
         """Add the results of all calls of the last reply.
 
         Raises:
-            ValueError: They are not the results of these calls: providers refuse a conversation
-                in which a call has no result, or a result no call.
+            ValueError: Other calls have results: providers refuse a call without a result, and a
+                result without a call.
         """
         given = tuple(output.call.id for output in outputs)
         if self._asked is not None and sorted(given) != sorted(self._asked):
@@ -81,7 +72,7 @@ class Transcript:
                 f"there are results of {', '.join(given) or 'none'}"
             )
             raise ValueError(msg)
-        self._add(format_of(self.wire_format).result_items(outputs))
+        self._add(FORMATS[self.wire_format].result_items(outputs))
 
     def _add(self, items: Iterable[Mapping[str, Any]]) -> None:
         self._items += items

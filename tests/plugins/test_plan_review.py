@@ -96,7 +96,7 @@ async def test_side_calls_go_where_the_session_is_and_count_for_nothing(
 
 
 def identity_of(w, told):
-    return w.engine.runtimes["main"].sessions.read(told.request("main", session="s"))
+    return w.engine.runtimes["main"].sessions(told.request("main", session="s"))[0]
 
 
 def side_call(told, wire_format) -> Request:

@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from switchyard_core.declarations import Rewrite, WireFormat
+from switchyard_core.declarations import Rewrite, RewriteReport, WireFormat
 from switchyard_core.jsonio.tree import ObjectText
-from switchyard_core.wire.rewrites import CORE_REWRITES
-from switchyard_core.wire.rewriting import RewriteReport, apply_rewrites
+from switchyard_core.wire.rewrites import CORE_REWRITES, apply_rewrites
 
 TYPES = {rewrite.name: rewrite for rewrite in CORE_REWRITES}
 

@@ -29,8 +29,7 @@ from switchyard_core.plugins import PluginRegistry
 from switchyard_core.scripted import ScriptedUpstream
 from switchyard_core.upstream import Outgoing
 from switchyard_core.wire import FORMATS, endpoint_of
-from switchyard_core.wire.rewrites import CORE_REWRITES
-from switchyard_core.wire.rewriting import apply_rewrites
+from switchyard_core.wire.rewrites import CORE_REWRITES, apply_rewrites
 from tests.upstream.loopback import script_of
 from tests.wire.toy_format import Toy
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from switchyard_core.wire.sse import comment, sse
+from switchyard_core.wire.answers import comment, sse
 
 
 def test_event_is_one_line_for_every_client_that_cuts_lines():
@@ -28,5 +28,5 @@ def test_comment_is_a_sign_of_life_or_one_line_of_json():
 
 
 def test_comment_of_what_is_no_json_is_refused():
-    with pytest.raises(ValueError, match="comment is no JSON"):
+    with pytest.raises(ValueError, match="comment is not JSON"):
         comment({"x": object()})

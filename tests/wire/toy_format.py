@@ -10,21 +10,20 @@ from typing import ClassVar
 from switchyard_core.answering import ModelReply, ModelUsage
 from switchyard_core.conversation import Conversation, Text, ToolCall, ToolResult
 from switchyard_core.jsonio.tree import ObjectText, encode
-from switchyard_core.wire.answers import PartWriter
+from switchyard_core.wire.answers import Event, PartWriter
 from switchyard_core.wire.format import Format
-from switchyard_core.wire.history import Turns
-from switchyard_core.wire.replies import count
-from switchyard_core.wire.sse import Event
-from switchyard_core.wire.view import (
+from switchyard_core.wire.history import (
     PLANNER,
     BlankPart,
     BodyView,
     MadeCall,
     ReasoningPart,
     ToolTurn,
+    Turns,
     blank,
     join_text,
 )
+from switchyard_core.wire.replies import count
 
 #: ``{"setup": "…", "talk": [{"by": "me" | "bot" | "tool", "say", "think", "no", "does"}]}``: a
 #: bot's ``does`` is the tool that it calls, ``no`` the call's id, which a tool repeats.

@@ -15,7 +15,7 @@ from switchyard_core.answering import AnswerEvent, Ask, AskError, ModelCall, Mod
 from switchyard_core.decision import Decision, Failure
 from switchyard_core.declarations import WIRE_FORMATS, WireFormat
 from switchyard_core.engine.answering import checked_events
-from switchyard_core.engine.housekeeping import housekeeping_mark
+from switchyard_core.engine.routes import housekeeping_mark
 from switchyard_core.errors import PluginError, PolicyError, RequestError, UpstreamError
 from switchyard_core.jsonio.tree import ObjectText, loads
 from switchyard_core.request import Request
@@ -295,7 +295,7 @@ class Trial:
         runtime = self.bench.harness.engine.runtime_for(self.request)
         if runtime.store is None:
             return 0, None
-        identity = runtime.sessions.read(self.request)
+        identity = runtime.sessions(self.request)[0]
         record = await runtime.store.get(identity) if identity is not None else None
         return await runtime.store.count(), record
 

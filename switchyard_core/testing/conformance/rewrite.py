@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from switchyard_core.declarations import (
     WIRE_FORMATS,
     Rewrite,
+    RewriteReport,
     RewriteScope,
     RewriteType,
     WireFormat,
@@ -28,7 +29,7 @@ from switchyard_core.testing.conformance.samples import (
 from switchyard_core.testing.conformance.watching import Watch, reads_clock, reads_randomness
 from switchyard_core.testing.harness import registry_of
 from switchyard_core.testing.validity import validity_problems
-from switchyard_core.wire.rewriting import RewriteReport, apply_rewrites
+from switchyard_core.wire.rewrites import apply_rewrites
 
 __all__ = ["RewriteConformance"]
 

@@ -289,7 +289,7 @@ class RouteSuite(PerFormat):
     async def test_router_effects_concern_the_requests_own_identity(self, trial: Trial) -> None:
         """No request latches, changes or frees another's session."""
         decision = await trial.decision()
-        own = trial.bench.runtime.sessions.read(trial.request)
+        own, _ = trial.bench.runtime.sessions(trial.request)
         for effect in decision.effects if decision is not None else ():
             require(
                 effect.identity == own,

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from switchyard_core.answering import ModelReply, ModelUsage
 from switchyard_core.errors import RequestError
 from switchyard_core.jsonio.tree import ObjectText, encode
-from switchyard_core.wire.answers import AnswerPart, PartWriter
+from switchyard_core.wire.answers import AnswerPart, Event, PartWriter
 from switchyard_core.wire.chat.request import ChatRequests
 from switchyard_core.wire.format import Verbatim
 from switchyard_core.wire.history import word
@@ -30,7 +30,6 @@ from switchyard_core.wire.replies import (
     text_in,
     texts_of,
 )
-from switchyard_core.wire.sse import Event
 
 __all__ = ["OpenAIChat", "openai_error", "openai_provider_error", "openai_usage"]
 
@@ -65,8 +64,8 @@ class ChatWriter(PartWriter):
     def end(self, usage: ModelUsage, extension: Mapping[str, Any]) -> Iterator[Event]:
         """Yield the chunk with the reason to stop, the usage, and the end mark.
 
-        OpenAI sends the usage in a chunk without a choice, which many clients that read
-        ``choices[0]`` do not survive: a router's stands in the last chunk with one.
+        OpenAI sends the usage in a chunk without a choice, which breaks many clients that read
+        ``choices[0]``: a router's usage is in the last chunk with one.
         """
         told = {"usage": self._usage(usage)} if self.frame.include_usage else {}
         if self.frame.request is None:
@@ -270,15 +269,12 @@ def _read_call(call: Mapping[str, Any], place: str) -> Any:
 
 
 def _item(fields: ObjectText, message: Mapping[str, Any]) -> Verbatim:
-    """Return the message as a request may hold it.
-
-    The request's type of the official SDK has every key of the answer's but ``annotations``.
-    """
+    """Return the message as a request may hold it: with all keys but ``annotations``."""
     choices = fields.array("choices")
     choice = None if choices is None else choices.object(0)
     item = None if choice is None else choice.object("message")
     if item is None:
-        msg = "`choices[0].message` is no object"
+        msg = "`choices[0].message` is not an object"
         raise ShapeError(msg)
     item.delete("annotations")
     for key in _EMPTY:

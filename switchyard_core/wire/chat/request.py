@@ -112,11 +112,26 @@ class ChatRequests(Format):
             called = message.tool_calls is not None or message.function_call is not None
             if role == "assistant" and called:
                 known |= _add_calls(parts, message, number, index)
-        return Conversation(messages=turns.messages(), tools=_tool_names(fields))
+        return Conversation(messages=turns.messages(), tools=self.offered_tools(fields))
 
     def offered_tools(self, fields: ObjectText) -> tuple[str, ...]:
         """Return the names of the tools."""
-        return _tool_names(fields)
+        names = []
+        for key in self.tool_keys:
+            raw = fields.raw(key)
+            if raw is None or raw[:1] != b"[":
+                continue
+            for tool in decode_items(raw, _Tool):
+                if tool is None:
+                    continue
+                inner = next(
+                    (raw for raw in (tool.function, tool.custom) if bytes(raw)[:1] == b"{"), None
+                )
+                named = decode_one(inner, _Named) if inner is not None else None
+                name = word(named.name if named is not None else tool.name)
+                if name:
+                    names.append(name)
+        return tuple(names)
 
     def said(self, fields: ObjectText) -> list[tuple[Any, msgspec.Raw | bytes]]:
         """Return role and content of every message."""
@@ -236,22 +251,3 @@ def _add_result(
     if name and call_id not in known:
         parts.append(ToolCall(id=call_id, name=name, message=number, path=path))
     parts.append(ToolResult(call_id=call_id, name=name or None, path=path))
-
-
-def _tool_names(fields: ObjectText) -> tuple[str, ...]:
-    names = []
-    for key in ("tools", "functions"):
-        raw = fields.raw(key)
-        if raw is None or raw[:1] != b"[":
-            continue
-        for tool in decode_items(raw, _Tool):
-            if tool is None:
-                continue
-            inner = next(
-                (raw for raw in (tool.function, tool.custom) if bytes(raw)[:1] == b"{"), None
-            )
-            named = decode_one(inner, _Named) if inner is not None else None
-            name = word(named.name if named is not None else tool.name)
-            if name:
-                names.append(name)
-    return tuple(names)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from switchyard_core.jsonio.tree import ArrayText, ObjectText, encode
-from switchyard_core.wire.view import (
+from switchyard_core.wire.history import (
     PLANNER,
     BlankPart,
     BodyView,
@@ -15,6 +15,7 @@ from switchyard_core.wire.view import (
     ReasoningPart,
     ToolTurn,
     blank,
+    role_at,
     same_text,
 )
 
@@ -119,11 +120,11 @@ class ChatView(BodyView):
         index = 0
         while index < len(messages):
             calls: list[MadeCall] = []
-            if _role(messages, index) not in _RESULTS:
+            if role_at(messages, index) not in _RESULTS:
                 calls = list(_calls(messages, index))
                 index += 1
             first = index
-            while index < len(messages) and _role(messages, index) in _RESULTS:
+            while index < len(messages) and role_at(messages, index) in _RESULTS:
                 index += 1
             results = [
                 MadeCall(frozenset({_answers(messages, n)}), n, f"messages[{n}]")
@@ -134,7 +135,7 @@ class ChatView(BodyView):
         return turns
 
     def blanks(self, index: int) -> list[BlankPart]:
-        """Return the content of a result, if it says nothing."""
+        """Return the content of a result, if blank."""
         message = self.items.object(index) if self.items is not None else None
         if message is None or message.text("role") not in _RESULTS:
             return []
@@ -161,10 +162,7 @@ class ChatView(BodyView):
         return f"added a user message as messages[{len(messages) - 1}]"
 
     def add_instruction(self, text: str, *, append: bool) -> str:
-        """Add a message before the first or after the last leading instruction message.
-
-        Its role is that of the caller's first instruction message, else ``system``.
-        """
+        """Add a message before or after the leading instructions, in the role of the first."""
         messages = self.items
         if messages is None:
             return ""
@@ -180,12 +178,7 @@ class ChatView(BodyView):
 
 
 def leading_instructions(messages: ArrayText, raw: bytes) -> tuple[int, str]:
-    """Return how many instruction messages come first, and the role of the first one at all.
-
-    Args:
-        messages: The history.
-        raw: Its bytes; a history without any instruction is not cut into messages.
-    """
+    """Return the number of leading instruction messages, and the role of the first one at all."""
     count, role = 0, ""
     for index, message in messages.objects():
         found = message.text("role") or ""
@@ -206,11 +199,6 @@ def _ends_with(items: ArrayText, text: str) -> bool:
         if item.text("content") == text:
             return True
     return False
-
-
-def _role(messages: ArrayText, index: int) -> str:
-    message = messages.object(index)
-    return (message.text("role") or "") if message is not None else ""
 
 
 def _calls(messages: ArrayText, index: int) -> Iterator[MadeCall]:

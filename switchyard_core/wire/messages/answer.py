@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from switchyard_core.answering import ModelReply, ModelUsage
 from switchyard_core.errors import RequestError
 from switchyard_core.jsonio.tree import ObjectText, encode
-from switchyard_core.wire.answers import AnswerPart, PartWriter
+from switchyard_core.wire.answers import AnswerPart, Event, PartWriter
 from switchyard_core.wire.format import Verbatim
 from switchyard_core.wire.history import word
 from switchyard_core.wire.messages.request import MessagesRequests
@@ -28,7 +28,6 @@ from switchyard_core.wire.replies import (
     text_in,
     texts_of,
 )
-from switchyard_core.wire.sse import Event
 
 __all__ = ["AnthropicMessages"]
 
@@ -164,7 +163,7 @@ class AnthropicMessages(MessagesRequests):
         """Return what the blocks say."""
         blocks, raw = objects(an_array(tree, "content"), "content"), fields.array("content")
         if raw is None:
-            msg = "`content` is no array"
+            msg = "`content` is not an array"
             raise ShapeError(msg)
         text = texts_of(blocks, "text", "text")
         stop = word(tree.get("stop_reason"))

@@ -112,7 +112,7 @@ class MessagesRequests(Format):
             turns.start(role, index)
             if content[:1] == b'"':
                 turns.parts.append(Text(source=content))
-        return Conversation(messages=turns.messages(), tools=_tool_names(fields))
+        return Conversation(messages=turns.messages(), tools=self.offered_tools(fields))
 
     def resembles(self, fields: ObjectText, headers: Mapping[str, str]) -> bool:
         """Return whether a body with ``messages`` has what only this format has."""
@@ -125,7 +125,11 @@ class MessagesRequests(Format):
 
     def offered_tools(self, fields: ObjectText) -> tuple[str, ...]:
         """Return the names of the tools."""
-        return _tool_names(fields)
+        raw = fields.raw("tools")
+        if raw is None or raw[:1] != b"[":
+            return ()
+        tools = decode_items(raw, _Tool)
+        return tuple([name for tool in tools if tool is not None and (name := word(tool.name))])
 
     def said(self, fields: ObjectText) -> list[tuple[Any, msgspec.Raw | bytes]]:
         """Return role and content of every message."""
@@ -228,11 +232,3 @@ def _is_result(block: _Block | None) -> bool:
 
 def _result(block: _Block, path: str) -> ToolResult:
     return ToolResult(call_id=word(block.tool_use_id), is_error=block.is_error is True, path=path)
-
-
-def _tool_names(fields: ObjectText) -> tuple[str, ...]:
-    raw = fields.raw("tools")
-    if raw is None or raw[:1] != b"[":
-        return ()
-    tools = decode_items(raw, _Tool)
-    return tuple([name for tool in tools if tool is not None and (name := word(tool.name))])

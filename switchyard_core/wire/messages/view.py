@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from switchyard_core.jsonio.tree import ArrayText, ObjectText, encode
-from switchyard_core.wire.texts import fixed_text
-from switchyard_core.wire.view import (
+from switchyard_core.wire.history import (
     PLANNER,
     STRIPPED,
     BlankPart,
@@ -17,7 +16,9 @@ from switchyard_core.wire.view import (
     ReasoningPart,
     ToolTurn,
     blank,
+    fixed_text,
     join_text,
+    role_at,
 )
 
 __all__ = ["MessagesView"]
@@ -69,11 +70,10 @@ class _Turn(ToolTurn):
             self._answer([name for call in missing for name in call.ids], text)
 
     def _answer(self, ids: Sequence[str], text: str) -> None:
-        """Put results first into the user's turn, or before what is there."""
         results = [
             encode({"type": "tool_result", "tool_use_id": name, "content": text}) for name in ids
         ]
-        users = (n for n in range(self._first, self._end) if _role(self._messages, n) == "user")
+        users = (n for n in range(self._first, self._end) if role_at(self._messages, n) == "user")
         place = next(users, None)
         message = self._messages.object(place) if place is not None else None
         raw = (message.raw("content") or b"") if message is not None else b""
@@ -112,10 +112,9 @@ class MessagesView(BodyView):
         ]
 
     def drop_companions(self) -> list[str]:
-        """Remove ``thinking`` when the last tool loop has lost its thinking and has none left.
+        """Remove ``thinking`` when the last tool loop has lost all its thinking.
 
-        With it goes the ``clear_thinking_*`` context edit, which requires thinking; other edits
-        stay.
+        The ``clear_thinking_*`` context edit requires thinking and goes with it; other edits stay.
         """
         thinking = self.body.object("thinking")
         thinks = thinking is not None and thinking.text("type") != "disabled"
@@ -142,10 +141,10 @@ class MessagesView(BodyView):
         index = 0
         while index < len(messages):
             start = index
-            while index < len(messages) and _role(messages, index) == "assistant":
+            while index < len(messages) and role_at(messages, index) == "assistant":
                 index += 1
             first = index
-            while index < len(messages) and _role(messages, index) != "assistant":
+            while index < len(messages) and role_at(messages, index) != "assistant":
                 index += 1
             calls = [
                 call
@@ -155,7 +154,7 @@ class MessagesView(BodyView):
             results = [
                 result
                 for n in range(first, index)
-                if _role(messages, n) == "user"
+                if role_at(messages, n) == "user"
                 for result in _made(messages, n, "tool_result", "tool_use_id")
             ]
             if calls or results:
@@ -163,7 +162,7 @@ class MessagesView(BodyView):
         return turns
 
     def blanks(self, index: int) -> list[BlankPart]:
-        """Return the blank text blocks, and the results that say nothing."""
+        """Return the blank text blocks, and the blank results."""
         content = _content(self.items, index) if self.items is not None else None
         found: list[BlankPart] = []
         for number, block in content.objects() if content is not None else ():
@@ -193,16 +192,13 @@ class MessagesView(BodyView):
         return changes + _merge(messages)
 
     def append_user_text(self, text: str) -> str:
-        """Add a text block at the end of the last user message, or a new user message.
-
-        The block is behind any tool result and has no cache mark.
-        """
+        """Add a text block behind the last user message's results, or a new user message."""
         messages = self.items
         if messages is None:
             return ""
         place = len(messages) - 1
         # Claude Code puts system messages behind the user's.
-        while place >= 0 and _role(messages, place) == "system":
+        while place >= 0 and role_at(messages, place) == "system":
             place -= 1
         message = messages.object(place) if place >= 0 else None
         if message is None or message.text("role") != "user":
@@ -225,10 +221,7 @@ class MessagesView(BodyView):
         return f"added a text block to messages[{place}]"
 
     def add_instruction(self, text: str, *, append: bool) -> str:
-        """Add the text to a ``system`` string, or a block of its own to ``system`` blocks.
-
-        The caller's blocks and their cache marks are not touched; ours never has one.
-        """
+        """Add the text to a ``system`` string, or as a block to ``system`` blocks."""
         blocks = self.body.array("system")
         if blocks is None:
             return join_text(self.body, "system", "messages", text, append=append)
@@ -259,11 +252,6 @@ class MessagesView(BodyView):
 def _content(messages: ArrayText, index: int) -> ArrayText | None:
     message = messages.object(index)
     return message.array("content") if message is not None else None
-
-
-def _role(messages: ArrayText, index: int) -> str:
-    message = messages.object(index)
-    return (message.text("role") or "") if message is not None else ""
 
 
 def _text_block(raw: bytes) -> bytes:
@@ -322,8 +310,7 @@ def _as_blocks(*messages: ObjectText) -> bytes:
 def _loop_lacks_thinking(messages: ArrayText) -> bool:
     """Return whether the history ends inside a tool loop that has lost all its thinking.
 
-    Neighbours of one role are one turn, and a result counts only where its call is: providers
-    see it so.
+    Providers see neighbours of one role as one turn, and count a result only where its call is.
     """
     blocks = [
         [block for _, block in content.objects()] if (content := _content(messages, n)) else []
@@ -332,7 +319,7 @@ def _loop_lacks_thinking(messages: ArrayText) -> bool:
     calls = {b.text("id") for each in blocks for b in each if b.text("type") == "tool_use"}
     lost = answers = asked = False
     for index in range(len(messages) - 1, -1, -1):
-        role = _role(messages, index)
+        role = role_at(messages, index)
         if messages.object(index) is None or role == "system":
             continue
         if role != "assistant":

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from switchyard_core.answering import ModelReply, ModelUsage
 from switchyard_core.errors import RequestError
 from switchyard_core.jsonio.tree import ObjectText, encode
-from switchyard_core.wire.answers import AnswerPart, Frame, PartWriter
+from switchyard_core.wire.answers import AnswerPart, Event, Frame, PartWriter
 from switchyard_core.wire.chat.answer import openai_error, openai_provider_error, openai_usage
 from switchyard_core.wire.format import Verbatim
 from switchyard_core.wire.history import word
@@ -30,7 +30,6 @@ from switchyard_core.wire.replies import (
     texts_of,
 )
 from switchyard_core.wire.responses.request import ResponsesRequests
-from switchyard_core.wire.sse import Event
 
 __all__ = ["OpenAIResponses"]
 
@@ -263,7 +262,7 @@ class OpenAIResponses(ResponsesRequests):
             raise ShapeError(status_word(status))
         items, raw = objects(an_array(tree, "output"), "output"), fields.array("output")
         if raw is None:
-            msg = "`output` is no array"
+            msg = "`output` is not an array"
             raise ShapeError(msg)
         parts = [
             part
@@ -386,10 +385,10 @@ def _call_key(part: AnswerPart) -> str:
 
 
 def _wants(items: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
-    """Return what the output asks for that none of our tools can be.
+    """Return what the output asks for that none of our tools can give.
 
-    A kind of call that is not known yet asks for something if it has an id to answer to, which
-    calls that the provider answers itself have not.
+    An unknown kind of call asks for something if it has an id to answer to; calls that the provider
+    answers have none.
     """
     found = [(word(item.get("type")), item.get("call_id")) for item in items]
     named = [(kind, call_id if isinstance(call_id, str) else None) for kind, call_id in found]

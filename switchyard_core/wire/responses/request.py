@@ -138,7 +138,7 @@ class ResponsesRequests(Format):
         return continuation(fields)
 
     def resembles(self, fields: ObjectText, headers: Mapping[str, str]) -> bool:
-        """Return whether a body has ``input``, or goes on from an earlier response."""
+        """Return whether a body has ``input``, or continues an earlier response."""
         return any(key in fields for key in ("input", *CONTINUATION_KEYS))
 
     def offers_tools(self, fields: ObjectText, conversation: Conversation) -> bool:
@@ -215,7 +215,7 @@ def _add_item(turns: Turns, item: _Item, index: int, aliases: Mapping[str, str])
         number = turns.start("assistant", index)
         call = _call(item, kind, number, path)
         turns.parts.append(call)
-        if kind == "mcp_call":  # its output stands in the item itself
+        if kind == "mcp_call":  # the item holds its output
             turns.parts.append(ToolResult(call_id=call.id, path=path))
     elif kind in HOSTED_TYPES:
         number = turns.start("assistant", index)
@@ -235,7 +235,7 @@ def _call(item: _Item, kind: str, number: int, path: str) -> ToolCall:
     named = kind in ("function_call", "custom_tool_call", "mcp_call")
     source: Any = item.input if kind == "custom_tool_call" else item.arguments
     if not named:
-        # Built-in calls have no name and no arguments: the action or operation stands for them.
+        # Built-in calls have no name and no arguments: the action or operation replaces them.
         key = "operation" if kind == "apply_patch_call" else "action"
         source = b'{"%s":%s}' % (key.encode(), bytes(getattr(item, key)))
     elif not isinstance(source, (str, dict)):

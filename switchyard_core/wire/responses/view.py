@@ -10,7 +10,7 @@ from typing import Any
 from switchyard_core.conversation import CallKind
 from switchyard_core.jsonio.tree import ArrayText, ObjectText, encode
 from switchyard_core.wire.chat.view import leading_instructions
-from switchyard_core.wire.view import (
+from switchyard_core.wire.history import (
     ORPHAN,
     PLANNER,
     BlankPart,
@@ -90,7 +90,7 @@ class _Reasoning(ReasoningPart):
         return [self.name]
 
     def _mark_followers(self) -> None:
-        """Mark what providers pair with it: what follows, up to the next reasoning item."""
+        """Mark the items that providers pair with it, up to the next reasoning item."""
         for follower in range(self.item + 1, len(self.items)):
             item = self.items.object(follower)
             thinks = item is not None and item.text("type") == "reasoning"
@@ -100,7 +100,7 @@ class _Reasoning(ReasoningPart):
 
 
 class _History(ToolTurn):
-    """All calls and outputs of an input: an output is found by its id, wherever it is."""
+    """All calls and outputs of an input; an output is found by its id, wherever it is."""
 
     def __init__(
         self,
@@ -140,11 +140,10 @@ class ResponsesView(BodyView):
         ]
 
     def drop_companions(self) -> list[str]:
-        """Remove the ids of items that followed a reasoning item which is gone.
+        """Remove the ids of items that followed a dropped reasoning item.
 
-        Calls and results are paired by ``call_id``, so nothing else refers to those ids. An
-        item whose type demands an id gets a fresh one; a message becomes the short form that
-        has none.
+        Calls and results pair by ``call_id``, so nothing else refers to those ids. An item whose
+        type demands an id gets a fresh one; a message becomes the short form without one.
         """
         items, changes = self.items, []
         for index, item in items.objects() if items is not None else ():
@@ -184,7 +183,7 @@ class ResponsesView(BodyView):
         return [_History(items, calls, results, elsewhere=elsewhere)]
 
     def blanks(self, index: int) -> list[BlankPart]:
-        """Return the text of an output, if it says nothing."""
+        """Return the text of an output, if blank."""
         item = self.items.object(index) if self.items is not None else None
         if item is None or (item.text("type") or "") not in _TEXT_OUTPUTS:
             return []
@@ -205,7 +204,7 @@ class ResponsesView(BodyView):
         return encode({"type": "message", "role": "user", "content": text})
 
     def append_user_text(self, text: str) -> str:
-        """Add a user message at the end, but never between a reasoning item and its follower."""
+        """Add a user message at the end, never between a reasoning item and its follower."""
         ours, raw = self.user_item(text), self.body.raw("input")
         if raw is not None and raw[:1] == b'"':
             theirs = b'[{"type":"message","role":"user","content":' + raw + b"},"
@@ -221,7 +220,7 @@ class ResponsesView(BodyView):
         return f"added a user message as input[{place}]"
 
     def add_instruction(self, text: str, *, append: bool) -> str:
-        """Add the text to ``instructions``, a string or a list; without any, where it is wanted."""
+        """Add the text to ``instructions``, a string or a list, or to the input."""
         raw = self.body.raw("instructions")
         listed = self.body.array("instructions")
         said = encode({"type": "message", "role": "developer", "content": text})
@@ -242,7 +241,7 @@ class ResponsesView(BodyView):
 
 
 def continuation(fields: ObjectText) -> tuple[str, ...]:
-    """Return the keys by which a body goes on from an earlier response."""
+    """Return the keys by which a body continues an earlier response."""
     return tuple(
         [key for key in CONTINUATION_KEYS if fields.raw(key) not in (None, b"null", b'""')]
     )
@@ -292,7 +291,7 @@ def _plain_text(item: ObjectText) -> str | None:
 
 
 def _output(call: ObjectText, lost: str) -> Mapping[str, Any]:
-    """Return an output that says that a call's own is lost, in the shape of its kind."""
+    """Return an output for a lost one, in the shape of the call's kind."""
     kind = call.text("type") or ""
     call_id = call.text("call_id") or call.text("id") or ""
     if kind == "shell_call":

@@ -1,112 +1,272 @@
-"""The built-in rewrites as declarations, in the order in which they run."""
+"""Named rewrites: running them on a copy of the caller's body, and the built-in ones.
+
+A :class:`RewriteType` declares a rewrite; a decision lists the rewrites of a request. They run in
+order on one lossless tree, without those that the target switches off; the caller's bytes stay.
+"""
 
 from __future__ import annotations
 
-from switchyard_core.declarations import RewriteType
-from switchyard_core.wire.rewrites import additions, history
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
 
-__all__ = ["CORE_REWRITES"]
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from switchyard_core.declarations import (
+    Rewrite,
+    RewriteFunction,
+    RewriteReport,
+    RewriteScope,
+    RewriteType,
+    WireFormat,
+)
+from switchyard_core.errors import BodyError, PluginError
+from switchyard_core.jsonio.tree import JsonTextError, ObjectText, encode
+from switchyard_core.wire import FORMATS
+from switchyard_core.wire.history import fixed_text
+from switchyard_core.wire.rewrites import history
+
+__all__ = ["CORE_REWRITES", "apply_rewrites", "order_rewrites"]
 
 
+def _fault(name: str, what: str) -> PluginError:
+    return PluginError(f"the rewrite `{name}` {what}")
+
+
+def order_rewrites(
+    rewrites: Sequence[Rewrite], types: Mapping[str, RewriteType]
+) -> tuple[Rewrite, ...]:
+    """Return rewrites in the order in which they run; equal orders keep their places."""
+    for rewrite in rewrites:
+        if rewrite.name not in types:
+            known = ", ".join(sorted(types))
+            msg = f"no installed plugin gives the rewrite `{rewrite.name}`; known: {known}"
+            raise PluginError(msg)
+    return tuple(sorted(rewrites, key=lambda rewrite: types[rewrite.name].order))
+
+
+def apply_rewrites(
+    body: ObjectText,
+    rewrites: Sequence[Rewrite],
+    types: Mapping[str, RewriteType],
+    wire_format: WireFormat,
+    switches: Mapping[str, bool] | None = None,
+    fault: Callable[[str, str], PluginError] = _fault,
+) -> tuple[bytes, tuple[RewriteReport, ...]]:
+    """Run rewrites on a body, which changes; return its bytes and a report per rewrite.
+
+    ``switches`` is the target's ``rewrites`` table. ``fault`` makes the error for a rewrite that
+    fails.
+    """
+    scope = RewriteScope(wire_format=wire_format)
+    reports = []
+    for rewrite in order_rewrites(rewrites, types):
+        kind = types[rewrite.name]
+        if kind.switchable and (switches or {}).get(rewrite.name) is False:
+            reports.append(RewriteReport(name=rewrite.name, skipped="switched off by the target"))
+            continue
+        if kind.wire_formats is not None and wire_format not in kind.wire_formats:
+            reports.append(RewriteReport(name=rewrite.name, skipped=f"not for {wire_format}"))
+            continue
+        try:
+            parameters = (
+                kind.parameters.model_validate(dict(rewrite.parameters))
+                if kind.parameters is not None
+                else None
+            )
+        except ValidationError as error:
+            raise fault(rewrite.name, f"was given wrong parameters: {error}") from error
+        try:
+            changes = tuple(kind.function(body, parameters, scope))
+        except JsonTextError as error:
+            message = f"the body cannot be rewritten: {error.message}"
+            raise BodyError(message=message, code="invalid_json") from None
+        except Exception as error:
+            raise fault(rewrite.name, f"failed: {type(error).__name__}: {error}") from error
+        reports.append(RewriteReport(name=rewrite.name, changes=changes))
+    return body.dump(), tuple(reports)
+
+
+# --- rewrites that add a text, or set what the target declares ---------------------------------
+
+
+class _Parameters(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class UserTextParameters(_Parameters):
+    """The text to add; not blank."""
+
+    text: str
+
+
+class PromptParameters(_Parameters):
+    """An instruction, not blank, and its place relative to the caller's own."""
+
+    text: str
+    position: Literal["prepend", "append"] = "prepend"
+
+
+class ModelParameters(_Parameters):
+    """The target's model id."""
+
+    id: str
+
+
+class ExtraBodyParameters(_Parameters):
+    """Top-level keys that fill what the request does not set."""
+
+    extra_body: Mapping[str, Any]
+
+
+class EffortParameters(_Parameters):
+    """The reasoning effort that the target asks for."""
+
+    effort: str
+
+
+def append_user_text(
+    body: ObjectText, parameters: UserTextParameters, scope: RewriteScope
+) -> Sequence[str]:
+    """Add a user's words at the end, unless a call is open."""
+    if FORMATS[scope.wire_format].read(body).ends_with_open_call:
+        return ()
+    return _told(FORMATS[scope.wire_format].view(body).append_user_text(parameters.text))
+
+
+def insert_prompt(
+    body: ObjectText, parameters: PromptParameters, scope: RewriteScope
+) -> Sequence[str]:
+    """Add an instruction before or after the caller's own."""
+    view = FORMATS[scope.wire_format].view(body)
+    return _told(view.add_instruction(parameters.text, append=parameters.position == "append"))
+
+
+def end_with_user_turn(body: ObjectText, parameters: None, scope: RewriteScope) -> Sequence[str]:
+    """Add a short user turn when the history ends with assistant text; an open call stays."""
+    del parameters
+    view = FORMATS[scope.wire_format].view(body)
+    conversation = FORMATS[scope.wire_format].read(body)
+    ends = conversation.messages[-1:]
+    open_end = not ends or ends[0].role != "assistant" or conversation.ends_with_open_call
+    if view.items is None or open_end:
+        return ()
+    view.items.append(view.user_item(fixed_text("go_on")))
+    return (f"added a user message as {view.key}[{len(view.items) - 1}]",)
+
+
+def target_parameters(
+    body: ObjectText, parameters: ExtraBodyParameters, scope: RewriteScope
+) -> Sequence[str]:
+    """Add the keys that the request does not set."""
+    del scope
+    changes = []
+    for key, value in parameters.extra_body.items():
+        if key not in body:
+            body.set(key, encode(value))
+            changes.append(f"set {key}")
+    return changes
+
+
+def reasoning_effort(
+    body: ObjectText, parameters: EffortParameters, scope: RewriteScope
+) -> Sequence[str]:
+    """Set the reasoning effort where the wire format keeps it; its neighbours stay."""
+    keys = FORMATS[scope.wire_format].effort
+    holder: ObjectText | None = body
+    for key in keys[:-1]:
+        if holder is not None and (holder.raw(key) or b"null") == b"null":
+            holder.set(key, b"{}")
+        holder = None if holder is None else holder.object(key)
+    value = encode(parameters.effort)
+    if holder is None or holder.raw(keys[-1]) == value:
+        return ()
+    holder.set(keys[-1], value)
+    return (f"set {'.'.join(keys)} to {parameters.effort}",)
+
+
+def set_model(body: ObjectText, parameters: ModelParameters, scope: RewriteScope) -> Sequence[str]:
+    """Set ``model``."""
+    del scope
+    if body.text("model") == parameters.id:
+        return ()
+    body.set("model", encode(parameters.id))
+    return (f"set model to {parameters.id}",)
+
+
+def _told(change: str) -> Sequence[str]:
+    return (change,) if change else ()
+
+
+def _built_in(
+    order: int,
+    function: RewriteFunction,
+    summary: str,
+    parameters: type[BaseModel] | None,
+    **more: Any,
+) -> RewriteType:
+    name = more.pop("name", None) or getattr(function, "__name__", "")
+    return RewriteType(
+        name=name, order=order, function=function, summary=summary, parameters=parameters, **more
+    )
+
+
+_WHEN = history.WhenParameters
 #: Every built-in rewrite.
 CORE_REWRITES: tuple[RewriteType, ...] = (
-    RewriteType(
-        name="reasoning_as_text",
-        order=100,
-        function=history.reasoning_as_text,
-        summary="turns the planner's visible reasoning into assistant text",
-        parameters=history.TextParameters,
+    _built_in(
+        100,
+        history.reasoning_as_text,
+        "turns the planner's visible reasoning into assistant text",
+        history.TextParameters,
     ),
-    RewriteType(
-        name="drop_opaque_reasoning",
-        order=200,
-        function=history.drop_opaque_reasoning,
-        summary="removes the planner's reasoning, which another origin refuses",
-        parameters=history.DropParameters,
+    _built_in(
+        200,
+        history.drop_opaque_reasoning,
+        "removes the planner's reasoning, which another origin refuses",
+        history.DropParameters,
     ),
-    RewriteType(
-        name="drop_reasoning_companions",
-        order=300,
-        function=history.drop_reasoning_companions,
-        summary="removes what refers to dropped reasoning",
-        parameters=history.CompanionParameters,
+    _built_in(
+        300,
+        history.drop_reasoning_companions,
+        "removes what refers to dropped reasoning",
+        history.CompanionParameters,
     ),
-    RewriteType(
-        name="remap_tool_ids",
-        order=400,
-        function=history.remap_tool_ids,
-        summary="renames tool ids that the target refuses",
-        parameters=history.RemapParameters,
+    _built_in(
+        400,
+        history.remap_tool_ids,
+        "renames tool ids that the target refuses",
+        history.RemapParameters,
     ),
-    RewriteType(
-        name="repair_tool_pairs",
-        order=500,
-        function=history.repair_tool_pairs,
-        summary="pairs every tool call with a result",
-        parameters=history.WhenParameters,
+    _built_in(500, history.repair_tool_pairs, "pairs every tool call with a result", _WHEN),
+    _built_in(600, history.drop_empty_content, "removes messages with nothing left in them", _WHEN),
+    _built_in(
+        700, append_user_text, "adds a user's text at the end of the history", UserTextParameters
     ),
-    RewriteType(
-        name="drop_empty_content",
-        order=600,
-        function=history.drop_empty_content,
-        summary="removes messages with nothing left in them",
-        parameters=history.WhenParameters,
-    ),
-    RewriteType(
-        name="append_user_text",
-        order=700,
-        function=additions.append_user_text,
-        summary="adds a user's text at the end of the history",
-        parameters=additions.UserTextParameters,
-    ),
-    RewriteType(
+    _built_in(
+        710,
+        insert_prompt,
+        "adds the target's own instruction",
+        PromptParameters,
         name="insert_system_prompt",
-        order=710,
-        function=additions.insert_prompt,
-        summary="adds the target's own instruction",
-        parameters=additions.PromptParameters,
     ),
-    RewriteType(
+    _built_in(
+        720,
+        insert_prompt,
+        "adds the planning instruction",
+        PromptParameters,
         name="insert_planning_prompt",
-        order=720,
-        function=additions.insert_prompt,
-        summary="adds the planning instruction",
-        parameters=additions.PromptParameters,
     ),
-    RewriteType(
-        name="limit_cache_marks",
-        order=800,
-        function=history.limit_cache_marks,
-        summary="leaves at most four cache marks",
-        parameters=history.WhenParameters,
+    _built_in(
+        800,
+        history.limit_cache_marks,
+        "leaves at most four cache marks",
+        _WHEN,
         wire_formats=("anthropic_messages",),
     ),
-    RewriteType(
-        name="target_parameters",
-        order=900,
-        function=additions.target_parameters,
-        summary="fills the target's extra_body",
-        parameters=additions.ExtraBodyParameters,
+    _built_in(900, target_parameters, "fills the target's extra_body", ExtraBodyParameters),
+    _built_in(910, reasoning_effort, "sets the target's reasoning effort", EffortParameters),
+    _built_in(
+        1000, end_with_user_turn, "ends with a user turn for targets that refuse a prefill", None
     ),
-    RewriteType(
-        name="reasoning_effort",
-        order=910,
-        function=additions.reasoning_effort,
-        summary="sets the target's reasoning effort",
-        parameters=additions.EffortParameters,
-    ),
-    RewriteType(
-        name="end_with_user_turn",
-        order=1000,
-        function=additions.end_with_user_turn,
-        summary="ends with a user turn for targets that refuse a prefill",
-    ),
-    RewriteType(
-        name="set_model",
-        order=1200,
-        function=additions.set_model,
-        summary="sets the target's model id",
-        parameters=additions.ModelParameters,
-        switchable=False,
-    ),
+    _built_in(1200, set_model, "sets the target's model id", ModelParameters, switchable=False),
 )

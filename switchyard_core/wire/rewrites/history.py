@@ -1,7 +1,7 @@
 """Rewrites of a history that another model takes over, each for every wire format.
 
-Only what the planner made is touched where reasoning goes: assistant items up to and including
-the turn of the call that handed off. What the executor made itself stays, in every later request.
+Reasoning goes only from what the planner made: assistant items up to and including the turn of the
+call that handed off. The executor's own items stay, in every later request.
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from switchyard_core.conversation import Conversation
 from switchyard_core.declarations import RewriteScope
 from switchyard_core.jsonio.tree import ObjectText, encode
-from switchyard_core.wire import format_of
-from switchyard_core.wire.texts import fixed_text
-from switchyard_core.wire.view import PLANNER, STRIPPED, BodyView, ReasoningPart
+from switchyard_core.wire import FORMATS
+from switchyard_core.wire.history import PLANNER, STRIPPED, BodyView, ReasoningPart, fixed_text
 
 __all__ = [
     "CompanionParameters",
@@ -43,14 +42,7 @@ _ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 class DropParameters(BaseModel):
-    """Which turns are the planner's.
-
-    Args:
-        through_call: Number of the call that handed off, from 0, among all tool calls of the
-            history; the turn that holds it is the planner's last one.
-        through_message: In place of it: index of the last message that may be the planner's,
-            among the messages of :class:`~switchyard_core.Conversation`.
-    """
+    """Which turns are the planner's; exactly one of the two is set."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -75,22 +67,14 @@ class DropParameters(BaseModel):
 
 
 class TextParameters(DropParameters):
-    """Which turns are the planner's, and how much of their text is kept.
+    """Which turns are the planner's, and how much of their text is kept."""
 
-    Args:
-        max_chars: Most characters of converted text in all; the newest are kept.
-    """
-
+    #: Most characters of converted text in all; the newest are kept.
     max_chars: int = Field(default=16000, ge=0)
 
 
 class WhenParameters(BaseModel):
-    """When to run.
-
-    Args:
-        when: ``always`` at another origin; ``dropped``, at the same one, only when an earlier
-            rewrite of the request removed reasoning.
-    """
+    """When to run: ``always`` at another origin, ``dropped`` after a rewrite removed reasoning."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -102,13 +86,10 @@ class WhenParameters(BaseModel):
 
 
 class CompanionParameters(WhenParameters):
-    """When to run, and what of continuations.
+    """When to run, and what happens to continuations."""
 
-    Args:
-        drop_continuation: Whether the continuation by id names something that only the
-            planner's provider knows, while the history is all here.
-    """
-
+    #: Whether the continuation by id names something that only the planner's provider knows, while
+    #: the history is all here.
     drop_continuation: bool = False
 
     def applies(self, scope: RewriteScope) -> bool:
@@ -117,11 +98,7 @@ class CompanionParameters(WhenParameters):
 
 
 class RemapParameters(WhenParameters):
-    """When to run, and which ids are legal.
-
-    Args:
-        style: ``alphanumeric_9`` for targets that want exactly nine letters or digits.
-    """
+    """When to run, and which ids are legal; ``alphanumeric_9`` is nine letters or digits."""
 
     style: Literal["format", "alphanumeric_9"] = "format"
 
@@ -130,7 +107,7 @@ def reasoning_as_text(
     body: ObjectText, parameters: TextParameters, scope: RewriteScope
 ) -> Sequence[str]:
     """Put the planner's visible reasoning into assistant text, at its place."""
-    view = format_of(scope.wire_format).view(body)
+    view = FORMATS[scope.wire_format].view(body)
     found = [part for part in _planners(view, parameters, scope) if part.text.strip()]
     texts, cut = _newest([part.text for part in found], parameters.max_chars)
     changes = [f"left out the oldest {cut} characters of reasoning"] if cut else []
@@ -142,7 +119,7 @@ def reasoning_as_text(
         else:
             part.remove()
             changes.append(f"removed {part.name}, its text is over the cap")
-    # Of a message that lost some of its thinking the rest is no use: it would be behind text.
+    # Of a message that lost some of its thinking the rest is useless behind text.
     for part in reversed(view.reasoning()):
         if view.items is not None and view.items.tagged(part.item, STRIPPED):
             changes += [f"removed {name}" for name in part.remove()]
@@ -153,7 +130,7 @@ def drop_opaque_reasoning(
     body: ObjectText, parameters: DropParameters, scope: RewriteScope
 ) -> Sequence[str]:
     """Remove the planner's reasoning."""
-    view = format_of(scope.wire_format).view(body)
+    view = FORMATS[scope.wire_format].view(body)
     gone: list[str] = []
     for part in reversed(_planners(view, parameters, scope)):
         gone[:0] = part.remove()
@@ -168,9 +145,9 @@ def drop_reasoning_companions(
     """Remove what refers to reasoning that is gone, and continuations that lead nowhere."""
     changes: list[str] = []
     if parameters.applies(scope):
-        changes += format_of(scope.wire_format).view(body).drop_companions()
+        changes += FORMATS[scope.wire_format].view(body).drop_companions()
     if parameters.drop_continuation:
-        keys = format_of(scope.wire_format).continuation(body)
+        keys = FORMATS[scope.wire_format].continuation(body)
         changes += [f"removed {key}" for key in keys if body.delete(key)]
     return changes
 
@@ -181,7 +158,7 @@ def remap_tool_ids(
     """Replace every id that the target refuses by a hash of it, in calls and in results."""
     if not parameters.applies(scope):
         return ()
-    wire_format = format_of(scope.wire_format)
+    wire_format = FORMATS[scope.wire_format]
     legal = wire_format.legal_id if parameters.style == "format" else _NINE
     renamed = set()
     for holder, key in wire_format.view(body).id_fields():
@@ -195,7 +172,7 @@ def remap_tool_ids(
 def repair_tool_pairs(
     body: ObjectText, parameters: WhenParameters, scope: RewriteScope
 ) -> Sequence[str]:
-    """Remove results that answer no call; give calls without a result a fixed one.
+    """Remove results without a call; give calls without a result a fixed one.
 
     Providers pair by place: a result has to be in the turn right behind its call. The calls at
     the very end of the history may still be open.
@@ -203,7 +180,7 @@ def repair_tool_pairs(
     if not parameters.applies(scope):
         return ()
     changes: list[str] = []
-    for turn in reversed(format_of(scope.wire_format).view(body).tool_turns()):
+    for turn in reversed(FORMATS[scope.wire_format].view(body).tool_turns()):
         strays, missing = turn.faults()
         turn.mend(strays, missing, fixed_text("lost_result"))
         changes[:0] = [
@@ -216,8 +193,8 @@ def repair_tool_pairs(
 def drop_empty_content(
     body: ObjectText, parameters: WhenParameters, scope: RewriteScope
 ) -> Sequence[str]:
-    """Remove texts and messages that say nothing; give empty results a text."""
-    view = format_of(scope.wire_format).view(body)
+    """Remove empty texts and messages; give empty results a text."""
+    view = FORMATS[scope.wire_format].view(body)
     items = view.items
     if items is None or not parameters.applies(scope):
         return ()
@@ -235,8 +212,7 @@ def limit_cache_marks(
 ) -> Sequence[str]:
     """Leave at most four ``cache_control`` marks, and none on an empty text block.
 
-    The earliest marks on messages go first, then those on system blocks and tools from the
-    front; a mark that stays keeps its ttl.
+    The earliest marks on messages go first, then those on system blocks and tools from the front.
     """
     if not parameters.applies(scope):
         return ()
@@ -244,7 +220,7 @@ def limit_cache_marks(
     marked: list[tuple[str, ObjectText]] = []
     # A mark on the request itself takes a place too.
     room = MAX_MARKS - _is_marked(body)
-    for place, block in format_of(scope.wire_format).view(body).cache_marks():
+    for place, block in FORMATS[scope.wire_format].view(body).cache_marks():
         if not _is_marked(block):
             continue
         if block.text("type") == "text" and not (block.text("text") or "").strip():
@@ -265,12 +241,12 @@ def _planners(
 ) -> list[ReasoningPart]:
     """Return the planner's reasoning, oldest first.
 
-    Its items are found once per request and tagged, since later rewrites insert and remove items.
+    Its items are tagged once per request, since later rewrites insert and remove items.
     """
     items = view.items
     if items is not None and not scope.facts.get("planner_marked"):
         scope.facts["planner_marked"] = True
-        conversation = format_of(scope.wire_format).read(view.body)
+        conversation = FORMATS[scope.wire_format].read(view.body)
         last = parameters.last_item(conversation)
         for message in conversation.messages:
             if message.role == "assistant":
@@ -280,9 +256,9 @@ def _planners(
 
 
 def _newest(texts: Sequence[str], limit: int) -> tuple[list[str], int]:
-    """Return the texts with the oldest characters cut, and how many characters went.
+    """Return the texts with the oldest characters cut, and the number of cut characters.
 
-    The mark of a cut counts within the limit too.
+    The mark of a cut counts within the limit.
     """
     mark = fixed_text("reasoning_cut")
     left, kept, cut = limit, [], 0

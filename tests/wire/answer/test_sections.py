@@ -40,8 +40,8 @@ def taken(*events):
         ([Finished("completed"), Usage(ModelUsage())], "`Usage` after `Finished`"),
         ([Finished("completed"), Finished("completed")], "`Finished` after `Finished`"),
         ([PLAN, TextDelta(None)], "must be text, not NoneType"),
-        ([PLAN, "text"], "`str` is no event of an answer"),
-        ([Extension({"when": object()})], "`Extension` is no JSON object"),
+        ([PLAN, "text"], "`str` is not an event of an answer"),
+        ([Extension({"when": object()})], "`Extension` is not a JSON object"),
     ],
 )
 def test_event_out_of_order_is_refused_and_named(events, message):

@@ -24,8 +24,7 @@ from switchyard_core.answering import (
 )
 from switchyard_core.testing import assert_valid_for
 from switchyard_core.wire import WIRE_FORMATS, format_of
-from switchyard_core.wire.answers import answer_id, answer_writer
-from switchyard_core.wire.sse import comment
+from switchyard_core.wire.answers import answer_id, answer_writer, comment
 
 each_format = pytest.mark.parametrize("wire_format", WIRE_FORMATS)
 
