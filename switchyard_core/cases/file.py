@@ -57,83 +57,54 @@ def _is_request(value: Any) -> Any:
 
 
 class RequestModel(Options):
-    """A request and how it comes.
+    """A request and how it comes."""
 
-    Args:
-        request: The body, as a table or as text; or a recorded request, whose ``request.body``
-            it is.
-        request_file: File that holds it, relative to the test file's folder.
-        format: Wire format; ``None`` takes it from a recorded path, else from the body.
-        headers: Request headers.
-        replies: Texts that targets reply to a router that asks a model, by target: played in
-            order, the last one again and again.
-    """
-
+    #: The body, as a table or as text; or a recorded request, whose ``request.body`` it is.
     request: Annotated[Any, AfterValidator(_is_request)] = None
-    request_file: str | None = None
+    request_file: str | None = None  # file that holds it, relative to the test file's folder
+    #: Wire format; ``None`` takes it from a recorded path, else from the body.
     format: WireFormat | None = None
-    headers: dict[str, str] = Field(default_factory=dict)
+    headers: dict[str, str] = Field(default_factory=dict)  # request headers
+    #: Texts that targets reply to a router that asks a model, by target: played in order, the last
+    #: one again and again.
     replies: dict[str, Annotated[list[str], Field(min_length=1)]] = Field(default_factory=dict)
 
 
 class ExpectModel(Options):
-    """What must come of a case's request; a key that is absent is not looked at.
+    """What must come of a case's request; a key that is absent is not looked at."""
 
-    Args:
-        route: Name of the route.
-        target: Name of the target.
-        phase: The router's word for the phase; ``""`` for none.
-        reason: Code of the reason.
-        facts: What decided, such as ``rule`` and ``tool``; other facts are not looked at.
-        latched: Whether the session is latched afterwards.
-        warnings: Codes of the warnings, in any order.
-        rewrites: Names of the rewrites that changed the body, in their order.
-        body: Values in the outgoing body by JSONPath; several values of a path are an array.
-        absent: JSONPaths that find nothing in the outgoing body.
-        error: Code with which the request is refused.
-        status: HTTP status of the refusal.
-    """
-
-    route: str | None = None
-    target: str | None = None
-    phase: str | None = None
-    reason: str | None = None
+    route: str | None = None  # name of the route
+    target: str | None = None  # name of the target
+    phase: str | None = None  # the router's word for the phase; ``""`` for none
+    reason: str | None = None  # code of the reason
+    #: What decided, such as ``rule`` and ``tool``; other facts are not looked at.
     facts: dict[str, str] = Field(default_factory=dict)
-    latched: bool | None = None
-    warnings: list[str] | None = None
-    rewrites: list[str] | None = None
+    latched: bool | None = None  # whether the session is latched afterwards
+    warnings: list[str] | None = None  # codes of the warnings, in any order
+    rewrites: list[str] | None = None  # names of the rewrites that changed the body, in their order
+    #: Values in the outgoing body by JSONPath; several values of a path are an array.
     body: dict[str, Any] = Field(default_factory=dict)
+    #: JSONPaths that find nothing in the outgoing body.
     absent: list[JSONPathText] = Field(default_factory=list)
-    error: str | None = None
-    status: int | None = None
+    error: str | None = None  # code with which the request is refused
+    status: int | None = None  # HTTP status of the refusal
 
 
 class CaseModel(RequestModel):
-    """One case.
+    """One case."""
 
-    Args:
-        name: Says what it shows; no two cases of a file have the same.
-        before: Earlier requests, in their order: they are decided first, and what they latch
-            stays latched. Headers and format of the case are theirs too, unless they say
-            otherwise.
-        expect: What must come of the request.
-    """
-
-    name: Prompt
+    name: Prompt  # says what it shows; no two cases of a file have the same
+    #: Earlier requests, in their order: they are decided first, and what they latch stays latched.
+    #: Headers and format of the case are theirs too, unless they say otherwise.
     before: list[RequestModel] = Field(default_factory=list)
-    expect: ExpectModel
+    expect: ExpectModel  # what must come of the request
 
 
 class CaseFileModel(Options):
-    """A test file.
+    """A test file."""
 
-    Args:
-        schema_version: Version of the format.
-        cases: One or more.
-    """
-
-    schema_version: Literal[1] = 1
-    cases: list[CaseModel] = Field(min_length=1)
+    schema_version: Literal[1] = 1  # version of the format
+    cases: list[CaseModel] = Field(min_length=1)  # one or more
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,11 +175,7 @@ def lost(path: Path) -> Finding:
 
 
 def read_cases(path: Path, policy: Policy, registry: PluginRegistry) -> CaseFile:
-    """Read the test file of a policy.
-
-    Raises:
-        PolicyError: There are mistakes in the test file; carries all of them.
-    """
+    """Read the test file of a policy; PolicyError carries all of its mistakes."""
     document = read_document(path)
     model, findings = validate(document, (), CaseFileModel, document.values)
     if model is None:
@@ -226,7 +193,7 @@ def _place(finding: Finding) -> tuple[int, int]:
 
 @dataclass(slots=True)
 class _Reader:
-    """Makes cases of a validated file and collects what is wrong beyond types and keys."""
+    """Makes cases of a validated file and collects semantic errors."""
 
     _document: Document
     _folder: Path
@@ -366,6 +333,6 @@ class _Reader:
 
 
 def _lower(own: dict[str, str], others: dict[str, str]) -> dict[str, Any]:
-    """Return headers in the spelling that ``others`` has for them, so that they replace them."""
+    """Return headers spelt as in ``others``, so that they replace those."""
     spelling = {name.lower(): name for name in others}
     return {spelling.get(name.lower(), name): value for name, value in own.items()}

@@ -101,10 +101,9 @@ class Uncovered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coverage:
-    """What the cases of one policy exercised.
+    """What the cases of one policy exercised; rules of packs are not counted.
 
-    A route counts when a request led to it, a rule when it decided the label of a call. Rules
-    of packs are not counted: their own tests are elsewhere.
+    A route counts when a request led to it, a rule when it decided a call's label.
     """
 
     routes: int  # how many the policy has
@@ -134,13 +133,7 @@ class FileResult:
 
 
 def run_file(tests: Path, registry: PluginRegistry, make: Maker) -> FileResult:
-    """Run the test file of a policy; never raises for what is wrong with one of them.
-
-    Args:
-        tests: The test file; its policy is beside it.
-        registry: The plugins to use.
-        make: :class:`~switchyard_core.Switchyard`.
-    """
+    """Run the test file of a policy; ``make`` is ``Switchyard``, which is above this room."""
     policy_path = policy_of(tests)
     file, name = str(tests), str(policy_path)
     if not policy_path.exists():
@@ -170,7 +163,7 @@ async def run_cases(
 
 @dataclass(slots=True, kw_only=True)
 class _Exercised:
-    """What the cases of a file have exercised so far: routes, and rules with their rule sets."""
+    """The routes and rules that cases exercised."""
 
     routes: set[str] = field(default_factory=set)
     rules: set[tuple[str, str]] = field(default_factory=set)
@@ -294,7 +287,6 @@ _Difference = tuple[Location, str, str, str]
 
 
 def _differences(expect: ExpectModel, found: Explanation | RequestError) -> Iterator[_Difference]:
-    """Yield every expectation that does not hold, in the order of the keys' reference."""
     if isinstance(found, RequestError):
         yield from _of_refusal(expect, found)
     else:

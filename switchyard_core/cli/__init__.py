@@ -45,11 +45,7 @@ COMMANDS: tuple[str, ...] = (
 
 
 def installed_registry(context: click.Context) -> PluginRegistry:
-    """Return the registry that all commands of one run share.
-
-    Args:
-        context: A click context; a registry given as ``obj`` of the run is used as it is.
-    """
+    """Return the registry of this run: the ``obj`` of the context, else the installed plugins."""
     from switchyard_core.plugins import PluginRegistry  # noqa: PLC0415  # fast --help
 
     root = context.find_root()
@@ -62,11 +58,11 @@ class CommandGroup(click.Group):
     """A group that imports its commands when they are asked for, then asks the plugins."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of all commands, those of plugins too."""
+        """Return the names of all commands, including those of plugins."""
         return sorted({*COMMANDS, *_plugin_commands(ctx)})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return a command of the core, or else of a plugin, or ``None``."""
+        """Return a command of the core or a plugin."""
         if cmd_name in COMMANDS:
             module = cmd_name.replace("-", "_")
             command = import_module(f"switchyard_core.cli.{module}").command
@@ -75,7 +71,7 @@ class CommandGroup(click.Group):
 
 
 def _plugin_commands(context: click.Context) -> dict[str, click.Command]:
-    """Return the commands that plugins add; a name that two claim belongs to neither."""
+    """Return the commands of plugins; a name that two plugins claim is not used."""
     found: dict[str, tuple[str, click.Command]] = {}
     taken: dict[str, str] = dict.fromkeys(COMMANDS, "the core")
     for label, hook in installed_registry(context).command_hooks:

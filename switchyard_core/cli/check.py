@@ -71,7 +71,6 @@ def command(
 
 
 def _check(name: str, registry: PluginRegistry, environ: Mapping[str, str] | None) -> CheckResult:
-    """Check a policy and its scripts, the test file of a policy, or a folder of recordings."""
     if holds_recordings(Path(name)):
         return CheckResult(policy=None, findings=recording_findings(Path(name)))
     if name.endswith(SUFFIX) and Path(name).is_file():

@@ -109,7 +109,6 @@ def _policy_rules(registry: PluginRegistry, policy: str, name: str | None) -> Mu
 
 
 def _call(tool: str, given: Any) -> ToolCall:
-    """Return the call of a tool with a command, or with arguments as an object."""
     from switchyard_core.conversation import ToolCall  # noqa: PLC0415  # fast --help
 
     arguments = given
@@ -125,7 +124,7 @@ def _call(tool: str, given: Any) -> ToolCall:
 
 
 def _classify_lines(rules: MutationRules, tool: str) -> int:
-    """Answer each line of standard input; return how many could not be read."""
+    """Answer each line of standard input; return how many cannot be read."""
     failed = 0
     for number, found in _lines():
         given = {"command": found} if isinstance(found, str) else found

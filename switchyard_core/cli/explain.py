@@ -121,7 +121,6 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def _replies(options: tuple[str, ...], targets: list[str]) -> dict[str, list[str]]:
-    """Return the texts of canned replies, by target."""
     texts: dict[str, list[str]] = {}
     for option in options:
         target, equals, file = option.partition("=")
@@ -143,14 +142,13 @@ def _replies(options: tuple[str, ...], targets: list[str]) -> dict[str, list[str
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Printer:
-    """How explanations are printed: ``alone`` without numbers, ``brief`` not at all."""
+    """Prints explanations: ``alone`` without numbers, ``brief`` only the timeline."""
 
     output: Literal["text", "json"]
     alone: bool
     brief: bool
 
     def request(self, number: int, played: Rehearsed) -> None:
-        """Print what became of one request."""
         if self.brief:
             return
         if not self.alone and self.output == "text":
@@ -165,7 +163,6 @@ class _Printer:
             click.echo(played.found.as_text(color=color), nl=False, color=color)
 
     def timeline(self, entries: list[Entry]) -> None:
-        """Print the timeline, where there is more than one request or nothing else."""
         from switchyard_core.explain import Timeline  # noqa: PLC0415  # fast --help
 
         if self.alone and not self.brief:
@@ -178,7 +175,7 @@ class _Printer:
 
 
 async def _play(rehearsal: Rehearsal, requests: list[Request], printer: _Printer) -> int:
-    """Play and print the requests; return how many of them a server would refuse."""
+    """Play and print the requests; return how many a server would refuse."""
     from switchyard_core.explain import entry_of  # noqa: PLC0415  # fast --help
 
     entries = []

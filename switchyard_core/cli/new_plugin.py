@@ -59,7 +59,7 @@ def command(ctx: click.Context, *, name: str, directory: Path | None) -> None:
 
 
 def _owner(names: PluginNames, registry: PluginRegistry) -> str:
-    """Return who has one of the names already, ``""`` when nobody does."""
+    """Return what already has one of the names, ``""`` if nothing."""
     for plugin in registry.plugins:
         if plugin.name == names.type:
             return f"there is a plugin {plugin.label}"

@@ -51,14 +51,13 @@ def command(ctx: click.Context, code: str | None) -> None:
 
 
 def _nearest(word: str, known: Iterable[str]) -> str | None:
-    """Return what a word most likely means; of codes that are as near, one of the same subject."""
+    """Return what a word most likely means; of equally near codes, one of the same subject."""
     near = get_close_matches(word[:200], list(known), n=50, cutoff=0.6)
     best = max(near, key=lambda other: _shared(word, other), default=None)
     return best.upper() if best is not None and _CODE.fullmatch(best) else best
 
 
 def _shared(one: str, other: str) -> int:
-    """Return how many characters two words have in common at their beginning."""
     pairs = zip(one, other, strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
@@ -68,11 +67,7 @@ def _printable(text: str) -> str:
 
 
 def code_pages(plugin_rules: Iterable[LintRule]) -> dict[str, str]:
-    """Return the page of every code, as Markdown with its heading, in order of codes.
-
-    Args:
-        plugin_rules: Lint rules of plugins, which have codes of their own.
-    """
+    """Return the page of every code, as Markdown with its heading, in order of codes."""
     pages = dict(_error_entries())
     # A lint rule has an entry in the list of codes too; its own page says more.
     pages |= {rule.code: _unlinked(rule.page) for rule in RULES}
@@ -80,7 +75,6 @@ def code_pages(plugin_rules: Iterable[LintRule]) -> dict[str, str]:
 
 
 def _error_entries() -> Mapping[str, str]:
-    """Return what the list of error codes says of each code."""
     text = files("switchyard_core.cli").joinpath("errors.md").read_text(encoding="utf-8")
     _, *parts = _ENTRY.split(text)
     entries: dict[str, str] = {}
@@ -91,7 +85,7 @@ def _error_entries() -> Mapping[str, str]:
 
 
 def _unlinked(text: str) -> str:
-    """Return Markdown without its links, which lead nowhere in a terminal."""
+    """Return Markdown without links, which a terminal cannot follow."""
     return _LINK.sub(r"\1", text)
 
 

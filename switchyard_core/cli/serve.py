@@ -167,7 +167,7 @@ def command(  # noqa: PLR0913 - click passes options by name
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Options:
-    """What an application is made of, in this process or in a worker."""
+    """Settings of an application, in this process or in a worker."""
 
     config: str
     max_body: int | None
@@ -235,7 +235,6 @@ def _app(
     registry: PluginRegistry,
     replay: Replay | None,
 ) -> SwitchyardApp:
-    """Return the application, or end the run with the reason why there is none."""
     from switchyard_core.errors import PluginError, PolicyError  # noqa: PLC0415  # fast --help
 
     try:
@@ -249,12 +248,7 @@ def _app(
 
 
 def _server_key(host: str, variable: str | None, *, insecure: bool) -> str | None:
-    """Return the key that callers must send.
-
-    Raises:
-        click.UsageError: The variable is not set or holds what no header can, or the host is
-            open to others without a key.
-    """
+    """Return the key that callers must send; a usage error without a usable one."""
     from switchyard_core.server.access import sendable  # noqa: PLC0415  # fast --help
 
     if variable is not None:
@@ -285,11 +279,6 @@ def _is_loopback(host: str) -> bool:
 
 
 def _given(option: str, read: Callable[[], _Given]) -> _Given:
-    """Return what an option means.
-
-    Raises:
-        click.UsageError: It means nothing.
-    """
     try:
         return read()
     except ValueError as error:
@@ -297,11 +286,6 @@ def _given(option: str, read: Callable[[], _Given]) -> _Given:
 
 
 def _check_replay(replay: Replay | None, *, workers: int, dry_run: bool) -> None:
-    """Refuse options that recordings do not go with.
-
-    Raises:
-        click.UsageError: There is one.
-    """
     if replay is None:
         return
     if workers > 1:
@@ -315,7 +299,6 @@ def _check_replay(replay: Replay | None, *, workers: int, dry_run: bool) -> None
 
 
 def _checked(ctx: click.Context, config: str, registry: PluginRegistry, *, keyless: bool) -> Policy:
-    """Return the policy; its findings are printed as ``check`` prints them."""
     from switchyard_core.policy import check_policy  # noqa: PLC0415  # fast --help
 
     result = check_policy(config, registry, environ=None if keyless else os.environ)

@@ -74,16 +74,7 @@ def watch(
     look: Callable[[], Mapping[str, tuple[int, int]]],
     sleep: Callable[[float], object],
 ) -> int:
-    """Run, then run again after each change, until interrupted.
-
-    Args:
-        run: Does the work and returns an exit code.
-        look: Returns the state of the files.
-        sleep: Waits for some seconds.
-
-    Returns:
-        The exit code of the last run.
-    """
+    """Run, and run again after each change; return the last exit code when interrupted."""
     before = look()
     code = run()
     try:
@@ -99,7 +90,7 @@ def watch(
 
 
 def stamps(folders: Iterable[Path]) -> Mapping[str, tuple[int, int]]:
-    """Return time of change and size of each TOML, JSON and JSONL file below some folders."""
+    """Return modification time and size of each TOML, JSON and JSONL file in folders."""
     found: dict[str, tuple[int, int]] = {}
     for folder in folders:
         for path in sorted(folder.rglob("*.*")):
@@ -118,7 +109,7 @@ def _run(
     *,
     coverage: bool,
 ) -> int:
-    """Run all tests once, print what came of them, and return the exit code."""
+    """Run all tests once, print the results, and return the exit code."""
     from switchyard_core.cases import as_json, as_junit, as_text, exit_code, run_file  # noqa: PLC0415  # fast --help
     from switchyard_core.switchyard import Switchyard  # noqa: PLC0415  # fast --help
 
@@ -140,7 +131,7 @@ def _painted(state: State) -> str:
 
 
 def _found(paths: tuple[Path, ...]) -> tuple[list[Path], list[str]]:
-    """Return the test files that paths lead to, and the policies that have none."""
+    """Return the test files in paths, and the policies without tests."""
     from switchyard_core.cases import SUFFIX, case_file_of  # noqa: PLC0415  # fast --help
 
     tests: list[Path] = []

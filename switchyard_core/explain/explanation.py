@@ -154,13 +154,7 @@ _LATCH_KEYS = ("latched_before", "latched_after")
 
 
 def explanation(yard: Switchyard, request: Request, decision: Decision) -> Explanation:
-    """Return the explanation of a decision that was made; nothing is called or changed.
-
-    Args:
-        yard: Whose decision it is.
-        request: The request.
-        decision: From ``yard.decide(request, dry_run=True)``, or the real one.
-    """
+    """Return the explanation of a decision that was made; nothing is called or changed."""
     outgoing = yard.rewrite(request, decision)
     ordered = order_rewrites(decision.rewrites, yard.registry.rewrites)
     return Explanation(
@@ -175,12 +169,7 @@ def explanation(yard: Switchyard, request: Request, decision: Decision) -> Expla
 
 
 async def explain(yard: Switchyard, request: Request) -> Explanation:
-    """Decide a request without any effect and explain it.
-
-    Raises:
-        RequestError: The request would be refused.
-        PluginError: The router broke its contract.
-    """
+    """Decide a request without any effect and explain it."""
     return explanation(yard, request, await yard.decide(request, dry_run=True))
 
 
@@ -210,7 +199,6 @@ def _idle(report: RewriteReport) -> str:
 
 
 def _equal_start(before: list[str], after: list[str]) -> int:
-    """Return how many lines at the start may be left out of a diff with its context."""
     pairs = enumerate(zip(before, after, strict=False))
     shorter = min(len(before), len(after))
     equal = next((number for number, (old, new) in pairs if old != new), shorter)
@@ -218,7 +206,7 @@ def _equal_start(before: list[str], after: list[str]) -> int:
 
 
 def _moved(line: str, by: int) -> str:
-    """Return a line of a diff; the numbers of a hunk's head count from the whole text."""
+    """Return a line of a diff; line numbers count from the whole text."""
     if not line.startswith("@@") or not by:
         return line
     words = line.split(" ")
@@ -235,25 +223,16 @@ def _colored(line: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """An explanation that ends where the router asks a model.
+    """An explanation that ends where the router asks a model."""
 
-    Args:
-        route: Name of the route.
-        route_type: Its type.
-        target: Name of the target that would be asked.
-        model: Model id as the target's provider knows it.
-        call: What it would be asked.
-        structured_output: How the target is made to follow the call's schema, ``""`` without one.
-        asked: What was asked before, with the canned replies.
-    """
-
-    route: str
-    route_type: str
-    target: str
-    model: str
-    call: ModelCall
+    route: str  # name of the route
+    route_type: str  # its type
+    target: str  # name of the target that would be asked
+    model: str  # model id as the target's provider knows it
+    call: ModelCall  # what it would be asked
+    #: How the target is made to follow the call's schema, ``""`` without one.
     structured_output: str = ""
-    asked: tuple[Mapping[str, str], ...] = ()
+    asked: tuple[Mapping[str, str], ...] = ()  # what was asked before, with the canned replies
 
     def as_json(self) -> dict[str, Any]:
         """Return the question as plain data."""
@@ -292,20 +271,15 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerExplanation(Explanation):
-    """The explanation of a request to a route that answers by itself.
+    """The explanation of a request to an answering route; its bodies are empty objects.
 
-    No body of the caller's is sent on: ``before`` and ``after`` are empty objects. Without canned
-    replies it ends at the first question; a plan that would be kept is forgotten.
-
-    Args:
-        question: What would be asked next, ``None`` when canned replies carried it to the end.
-        text: The text of the answer so far.
-        extension: The answer's ``switchyard`` object, if the router gave one.
+    Without canned replies it ends at the first question; its plan is not kept.
     """
 
+    #: What would be asked next, ``None`` when canned replies carried it to the end.
     question: Question | None
-    text: str
-    extension: Mapping[str, Any]
+    text: str  # the text of the answer so far
+    extension: Mapping[str, Any]  # the answer's ``switchyard`` object, if the router gave one
 
     def as_json(self) -> dict[str, Any]:
         """Return the explanation as plain data, with ``would_ask`` or ``answer``."""
@@ -341,21 +315,13 @@ async def explain_or_ask(
     *,
     dry_run: bool = True,
 ) -> Explanation | Question:
-    """Explain a request without any call or effect, as far as canned replies carry it.
+    """Explain a request without a call, or return the question that has no canned reply.
 
     Args:
         yard: What decides.
         request: The request.
-        replies: Texts of replies by target, played in order, the last one again and again.
-        dry_run: ``False`` latches what the decision latches, for a switchyard of your own.
-
-    Returns:
-        The explanation, with ``asked`` in its trace if anything was; or the question at which
-        it ends, when a target is asked that has no reply.
-
-    Raises:
-        RequestError: The request would be refused.
-        PluginError: The router broke its contract.
+        replies: Texts of replies by target, played in order; the last one repeats.
+        dry_run: ``False`` keeps latches.
     """
     left = {name: list(texts) for name, texts in (replies or {}).items()}
     asked: list[Mapping[str, str]] = []
@@ -402,7 +368,7 @@ async def _rehearsed(
     answer: Ask,
     asked: list[Mapping[str, str]],
 ) -> AnswerExplanation:
-    """Let an answering router answer with canned replies, as far as they go."""
+    """Let an answering router answer with canned replies."""
     text, question = "", None
     phase, warnings, extension = decision.phase, list(decision.warnings), {}
     events = yard.rehearse(request, answer)

@@ -20,20 +20,17 @@ def read_requests(
     wire_format: WireFormat | None = None,
     headers: Sequence[tuple[str, str]] = (),
 ) -> list[Request]:
-    """Return the requests of a file.
+    """Return the requests of a file, each body with its own bytes.
 
     Args:
         data: A body; or an object whose ``request`` holds ``body`` and perhaps ``headers``,
-            ``path`` and ``query``, as recorders write it; or one of them per line, or an array
-            of them.
+            ``path`` and ``query``, as recorders write it; or several of them, one per line or in
+            an array.
         wire_format: Of all of them; ``None`` takes it from the path, else from the body.
         headers: Added to each request, before its own of the same name.
 
     Raises:
-        BodyError: The file is not that, or a wire format cannot be told.
-
-    Guarantees:
-        The bytes of a body are those of the file.
+        BodyError: The file has another form, or its wire format is unknown.
     """
     whole = _object(data)
     if isinstance(whole, ObjectText):
@@ -61,7 +58,6 @@ def read_requests(
 
 
 def _array(data: bytes) -> ArrayText | None:
-    """Return the array that the data is, ``None`` when it is not one or has nothing in it."""
     try:
         items = ArrayText(data) if data.lstrip()[:1] == b"[" else None
     except JsonTextError:
@@ -135,9 +131,8 @@ def _headers(raw: bytes | None) -> list[tuple[str, str]]:
 def turns_of(request: Request) -> list[Request]:
     """Return the requests of a conversation, the given one last.
 
-    Each holds the history before a turn of the assistant; everything else, headers
-    too, is as in the last one, which alone may be its session's final one. A request without
-    such turns, or one that cannot be read, is returned alone.
+    Each holds the history before a turn of the assistant and equals the last one otherwise, but
+    only the last can be its session's final one. A request without such turns is returned alone.
     """
     key = request.history_key
     try:
@@ -157,7 +152,6 @@ def turns_of(request: Request) -> list[Request]:
 
 
 def _until(request: Request, end: int) -> Request:
-    """Return a request whose history has the first ``end`` items of the given one."""
     fields = request.fields.copy()
     history = fields.array(request.history_key)
     if history is not None:

@@ -32,13 +32,9 @@ class Rehearsed:
 
 
 class Rehearsal:
-    """Plays requests in order as a server would; each finds the latches that those before it set.
+    """Plays requests in order as a server would; each sees the latches set by earlier ones.
 
-    Args:
-        yard: What decides; its routes get latch stores that are the rehearsal's own, so that
-            nothing is kept that another process sees. No target is called.
-        replies: Texts of replies by target, as for
-            :func:`~switchyard_core.explain.explanation.explain_or_ask`.
+    The routes of ``yard`` get latch stores in memory; no target is called.
     """
 
     def __init__(
@@ -51,11 +47,7 @@ class Rehearsal:
                 runtime.store = MemoryLatchStore(runtime.store.capacity)
 
     async def play(self, request: Request) -> Rehearsed:
-        """Decide the next request; every call is taken to succeed.
-
-        Raises:
-            PluginError: A router broke its contract.
-        """
+        """Decide the next request as if every call succeeds."""
         try:
             found = await explain_or_ask(self._yard, request, self._replies)
         except RequestError as error:

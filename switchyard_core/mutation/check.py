@@ -27,23 +27,14 @@ _Place = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class RuleProblem:
-    """Something wrong in a rule set; the policy check turns it into a finding.
+    """A problem in a rule set; the policy check turns it into a finding."""
 
-    Args:
-        code: ``SY4xx``.
-        message: One sentence, lower case, no final stop, user input in back-ticks.
-        location: Keys and indices inside the rule-set table.
-        fix: What to do about it.
-        column: 0-based column inside the string at that place, if one is known.
-        notes: Further lines.
-    """
-
-    code: str
-    message: str
-    location: _Place
-    fix: str
-    column: int | None = None
-    notes: tuple[str, ...] = ()
+    code: str  # ``SY4xx``
+    message: str  # one sentence, lower case, no final stop, user input in back-ticks
+    location: _Place  # keys and indices inside the rule-set table
+    fix: str  # what to do about it
+    column: int | None = None  # 0-based column inside the string at that place, if one is known
+    notes: tuple[str, ...] = ()  # further lines
 
 
 def check_rule_set(
@@ -55,11 +46,7 @@ def check_rule_set(
 ) -> list[RuleProblem]:
     """Return every problem of one rule set, in the order of the document.
 
-    Args:
-        name: Its name in the policy.
-        model: The rule set.
-        available: Every pack and rule set by name, with or without this one.
-        reserved: Names of packs, which a policy's own rule set must not take.
+    ``available`` has every pack and rule set; ``reserved`` are names that only packs may have.
     """
     problems: list[RuleProblem] = []
     if name in reserved or available.get(name, model) is not model:
@@ -95,7 +82,6 @@ def _check_extends(
 
 
 def _cycle(name: str, parent: str, available: Mapping[str, RuleSetModel]) -> tuple[str, ...] | None:
-    """Return the way from a rule set through one parent back to itself."""
     stack: list[tuple[str, ...]] = [(name, parent)]
     seen: set[str] = set()
     while stack:

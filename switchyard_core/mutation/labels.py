@@ -22,17 +22,11 @@ _RANKS = {label: rank for rank, label in enumerate(LABELS)}
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What a reader found out about one call or one part of a command.
+    """What a reader found out about one call or one part of a command."""
 
-    Args:
-        label: One of :data:`LABELS`.
-        word: What decided: a program, a redirection, a file name.
-        detail: For a person, such as ``writes src/app.py``.
-    """
-
-    label: str
-    word: str = ""
-    detail: str = ""
+    label: str  # one of :data:`LABELS`
+    word: str = ""  # what decided: a program, a redirection, a file name
+    detail: str = ""  # for a person, such as ``writes src/app.py``
 
 
 #: The reading of a call that changes nothing.
@@ -73,9 +67,7 @@ def label_rank(label: str) -> int:
 def strongest(readings: Iterable[Reading]) -> Reading:
     """Return the first of the strongest readings, ``read_only`` when there are none.
 
-    Args:
-        readings: Taken one by one, up to the first edit: what is read on the way is not read
-            further.
+    Readings after the first edit are not taken from the iterable.
     """
     found: Reading | None = None
     for reading in readings:

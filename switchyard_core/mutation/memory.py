@@ -21,11 +21,7 @@ _LONG = 256
 
 
 class Memo(Generic[K, V]):
-    """A dictionary that forgets its oldest entries; safe to share between threads.
-
-    Args:
-        most: Entries that it keeps.
-    """
+    """A dictionary that forgets its oldest entries; safe to share between threads."""
 
     __slots__ = ("_most", "_values", "get")
 
@@ -50,7 +46,7 @@ class Memo(Generic[K, V]):
 
 
 def brief(text: str | bytes) -> str | bytes:
-    """Return a text as a part of a key: itself, or its digest when it is long."""
+    """Return a text as part of a key: the text, or its digest when it is long."""
     if len(text) <= _LONG:
         return text
     if isinstance(text, str):

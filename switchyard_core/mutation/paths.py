@@ -39,19 +39,13 @@ def clean_path(text: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PathClasses:
-    """Labels for written paths.
+    """Labels for written paths, by globs."""
 
-    Args:
-        scratch: Globs of paths outside any workspace that nobody keeps, such as ``/tmp/**``.
-        artifact: Globs of build output, logs and repository metadata.
-        plan: Globs of plan documents.
-        workspace: Globs that are workspace although a scratch glob matches.
-    """
-
+    #: Globs of paths outside any workspace that nobody keeps, such as ``/tmp/**``.
     scratch: tuple[str, ...] = ()
-    artifact: tuple[str, ...] = ()
-    plan: tuple[str, ...] = ()
-    workspace: tuple[str, ...] = ()
+    artifact: tuple[str, ...] = ()  # globs of build output, logs and repository metadata
+    plan: tuple[str, ...] = ()  # globs of plan documents
+    workspace: tuple[str, ...] = ()  # globs that are workspace although a scratch glob matches
 
     def shell_label(self, path: str) -> Reading:
         """Return the label of a path that a shell command writes."""
@@ -69,9 +63,7 @@ class PathClasses:
     def target_label(self, path: str, *, scratch: bool = False) -> Reading:
         """Return the label of a path that an edit tool writes.
 
-        Args:
-            path: As the call gives it.
-            scratch: Whether scratch paths count; a workspace may lie under ``/tmp``.
+        ``scratch`` says whether scratch paths count; a workspace may be under ``/tmp``.
         """
         path = clean_path(path)
         shipped = _shipped(path)
@@ -112,7 +104,6 @@ def _compiled(globs: tuple[str, ...]) -> Callable[[str], bool]:
 
 
 def _shipped(path: str) -> Sequence[str]:
-    """Return the shipped classes that a path is of."""
     return _shipped_classes()(path)
 
 

@@ -24,11 +24,7 @@ NO_RULE = Verdict(
 
 
 class CallView:
-    """A tool call as rules read it; the document is built at most once.
-
-    Args:
-        call: The call.
-    """
+    """A tool call as rules read it; the document is built at most once."""
 
     __slots__ = ("_document", "arguments", "broken", "call")
 
@@ -41,7 +37,7 @@ class CallView:
 
     @property
     def document(self) -> dict[str, Any]:
-        """The call as it stands in the conversation document."""
+        """The call as part of the conversation document."""
         if self._document is None:
             self._document = self.call.as_document()
         return self._document
@@ -62,15 +58,10 @@ class CallView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
-    """A compiled condition.
+    """A compiled condition."""
 
-    Args:
-        path: Relative to the tool call.
-        test: Gets the values that the path found.
-    """
-
-    path: Path
-    test: Callable[[list[Any]], bool]
+    path: Path  # relative to the tool call
+    test: Callable[[list[Any]], bool]  # gets the values that the path found
 
     @property
     def reads_arguments(self) -> bool:
@@ -80,42 +71,24 @@ class Condition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompiledRule:
-    """One rule, ready to run.
+    """One rule, ready to run."""
 
-    Args:
-        index: Place in the whole order of rules.
-        rule_set: Name of its rule set.
-        name: Its name or place, for verdicts.
-        verdict: What it says of a call but for the label, and for where the call is.
-        model: The rule as written; what is needed for every call is copied from it.
-        label: What calls are labelled, or what an edit that is found counts for.
-        reader: What reads the arguments.
-        fold: Whether names match in any spelling.
-        literals: Whole names, folded when ``fold``.
-        patterns: Globs and regular expressions on names.
-        path: Where the names are, ``None`` for the default.
-        conditions: Must all hold.
-        target: Where the written files are.
-        command: Where the text for the reader is.
-        reads_arguments: Whether a condition needs arguments that could be parsed.
-        needs: An argument without which it never applies, ``None`` when there is no such one.
-    """
-
-    index: int
-    rule_set: str
-    name: str
-    verdict: Verdict
-    model: RuleModel
-    label: str | None
-    reader: str | None
-    fold: bool
-    literals: frozenset[str]
-    patterns: tuple[Callable[[str], bool], ...]
-    path: Path | None
-    conditions: tuple[Condition, ...]
-    target: Path | None
-    command: Path | None
-    reads_arguments: bool
+    index: int  # place in the whole order of rules
+    rule_set: str  # name of its rule set
+    name: str  # its name or place, for verdicts
+    verdict: Verdict  # what it says of a call but for the label, and for where the call is
+    model: RuleModel  # the rule as written; what is needed for every call is copied from it
+    label: str | None  # what calls are labelled, or what an edit that is found counts for
+    reader: str | None  # what reads the arguments
+    fold: bool  # whether names match in any spelling
+    literals: frozenset[str]  # whole names, folded when ``fold``
+    patterns: tuple[Callable[[str], bool], ...]  # globs and regular expressions on names
+    path: Path | None  # where the names are, ``None`` for the default
+    conditions: tuple[Condition, ...]  # must all hold
+    target: Path | None  # where the written files are
+    command: Path | None  # where the text for the reader is
+    reads_arguments: bool  # whether a condition needs arguments that could be parsed
+    #: An argument without which it never applies, ``None`` when there is no such one.
     needs: str | None = None
 
     @property
@@ -130,7 +103,7 @@ class CompiledRule:
         return any(p is not None and (not p.head or p.head[0] == "id") for p in paths)
 
     def applies(self, view: CallView) -> bool:
-        """Tell whether all conditions hold for a call."""
+        """Return whether all conditions hold for a call."""
         # A generator for each rule would cost more than the conditions do.
         for condition in self.conditions:  # noqa: SIM110
             if not condition.test(view.values(condition.path)):
@@ -142,7 +115,7 @@ class CompiledRule:
         return fold_name(name) if self.fold else name.casefold()
 
     def names(self, name: str) -> bool:
-        """Tell whether the rule's ``match`` has this very name; an empty one has every name."""
+        """Return whether ``match`` has this name; an empty one has every name."""
         if not self.literals and not self.patterns:
             return True
         if self.key(name) in self.literals:
@@ -153,7 +126,7 @@ class CompiledRule:
 
 
 def is_glob(entry: str) -> bool:
-    """Tell whether an entry of ``match`` is a glob or ``re:`` pattern, not a whole name."""
+    """Return whether an entry of ``match`` is a glob or ``re:`` pattern."""
     return entry.startswith("re:") or any(mark in entry for mark in "*?[")
 
 
@@ -162,16 +135,8 @@ def compile_rule(
 ) -> CompiledRule:
     """Compile a rule.
 
-    Args:
-        model: The rule.
-        index: Place in the whole order of rules.
-        rule_set: Name of its rule set.
-        place: Place in its rule set.
-        fold: Whether names match in any spelling.
-
-    Raises:
-        PathError: A JSONPath is malformed.
-        PatternError: A glob or regular expression is malformed.
+    ``index`` is its place among all rules, ``place`` its place in its rule set; ``fold`` says
+    whether names match in any spelling. Raises PathError or PatternError.
     """
     name = model.name or f"rules[{place}]"
     plain = [entry for entry in model.match if not is_glob(entry)]
@@ -197,7 +162,7 @@ def compile_rule(
 
 
 def _needed(model: ConditionModel, condition: Condition) -> str | None:
-    """Return the argument without which a condition never holds, if it is about one."""
+    """Return the argument without which a condition never holds, if there is one."""
     head = condition.path.head
     if model.not_ or model.exists is False or head is None or len(head) < 2:
         return None
@@ -247,5 +212,5 @@ def _among(value: Any, options: list[Any]) -> bool:
 
 
 def _same(left: Any, right: Any) -> bool:
-    """Compare as JSON does: a boolean is never equal to a number."""
+    """Compare as JSON: a boolean is never equal to a number."""
     return bool(left == right) and isinstance(left, bool) is isinstance(right, bool)

@@ -51,12 +51,9 @@ def compile_rules(
 
     Args:
         names: Rule sets in the order in which they are tried.
-        available: Every pack and rule set by name; :func:`check_rule_set` found nothing in them.
-        unmatched: Label of a call that no rule decides; ``None`` takes the first set's own.
-        workspace: Directories that count as workspace although they lie under a scratch path.
-
-    Raises:
-        KeyError: A name is not available.
+        available: Every pack and rule set by name, without problems.
+        unmatched: Label of a call that no rule decides; ``None`` takes the first set's.
+        workspace: Directories that count as workspace although they are in a scratch path.
     """
     order: list[str] = []
 
@@ -91,27 +88,15 @@ def compile_rules(
 
 
 class _Tool(msgspec.Struct, frozen=True, eq=False):
-    """What all calls of one tool have in common.
+    """What all calls of one tool have in common."""
 
-    Args:
-        indices: The rules on its name, in order.
-        verdict: The verdict, when the name alone decides.
-        uses_id: Whether a rule may tell calls apart by their ids.
-    """
-
-    indices: tuple[int, ...]
-    verdict: Verdict | None
-    uses_id: bool
+    indices: tuple[int, ...]  # the rules on its name, in order
+    verdict: Verdict | None  # the verdict, when the name alone decides
+    uses_id: bool  # whether a rule may tell calls apart by their ids
 
 
 class MutationRules:
-    """A compiled list of rules; safe to share between threads.
-
-    Args:
-        rules: In the order in which they are tried.
-        classes: What written paths mean.
-        unmatched: Label of a call that no rule decides.
-    """
+    """A compiled list of rules; safe to share between threads."""
 
     def __init__(
         self, rules: Sequence[CompiledRule], *, classes: PathClasses, unmatched: str
@@ -145,7 +130,7 @@ class MutationRules:
     def label(self, call: ToolCall) -> Verdict:
         """Return the verdict on one call, from the rules on its name.
 
-        Rules with a ``path`` of their own need the whole conversation: see :meth:`scan`.
+        Rules with their own ``path`` need the whole conversation: see :meth:`scan`.
         """
         tool = self._tool(call)
         return _placed(tool.verdict or self._remembered(tool, call), call)
@@ -167,13 +152,10 @@ class MutationRules:
         body: Callable[[], Any] | None = None,
         wire_format: str | None = None,
     ) -> Iterator[Verdict]:
-        """Yield one verdict per call of ``conversation.calls``, in order, as they are asked for.
+        """Yield one verdict per call of ``conversation.calls``, in order, on demand.
 
-        Args:
-            conversation: The history; its document is built only for rules with their own path.
-            body: Gives the raw body tree for rules with ``document = "body"``; called at most
-                once, and only when there are such rules for the wire format.
-            wire_format: Wire format of the body.
+        The conversation document is built only for rules with their own path; ``body``, which gives
+        the raw body tree, is called at most once and only for rules on bodies of ``wire_format``.
         """
         calls = conversation.calls
         if not self._custom or not calls:
@@ -199,7 +181,7 @@ class MutationRules:
         body: Callable[[], Any] | None,
         wire_format: str | None,
     ) -> Iterator[tuple[CompiledRule, Mapping[Location, int], Any]]:
-        """Yield rules with a path of their own, where calls are in what it runs on, and that."""
+        """Yield rules with their own path, the locations of calls, and what the path runs on."""
         tree: Any = None
         for rule in self._custom:
             if rule.model.document == "conversation":
@@ -229,7 +211,6 @@ class MutationRules:
         )
 
     def _rules_on(self, name: str, qualifier: str) -> tuple[int, ...]:
-        """Return the rules that name a tool, in order."""
         qualified = [f"{qualifier}__{name}"] if qualifier else []
         exact = [*qualified, name]
         folded = [*qualified, *dict.fromkeys(self._folding.candidates(name))]
@@ -249,7 +230,6 @@ class MutationRules:
         return tuple(sorted(indices))
 
     def _remembered(self, tool: _Tool, call: ToolCall) -> Verdict:
-        """Return the verdict on a call, which is read when its like was not seen yet."""
         source = call.source
         if not isinstance(source, _TEXTS):
             return self._decide(CallView(call), tool.indices)
@@ -266,7 +246,7 @@ class MutationRules:
         depth: int = 0,
         budget: Budget | None = None,
     ) -> Verdict:
-        """Return the verdict on a call, wherever it is, by the first rule that applies."""
+        """Return the verdict of the first rule that applies to a call, wherever the call is."""
         budget = budget or Budget()
         unreadable: CompiledRule | None = None
         broken = view.broken
@@ -312,7 +292,6 @@ class MutationRules:
     def _inner(
         self, name: str, arguments: Any, server: str | None = None, *, depth: int, budget: Budget
     ) -> Reading:
-        """Label a call that a wrapper holds."""
         if depth > _DEPTH:
             return Reading(label="unknown", word=name, detail="wrapped too deeply")
         if not budget.spend(_INNER):
@@ -327,7 +306,6 @@ class MutationRules:
         return Reading(label=verdict.label, word=verdict.word or name, detail=detail)
 
     def _read_command(self, command: str, dialect: str) -> Cost:
-        """Return the reading of a command and what it took, computed once."""
         key = (dialect, brief(command))
         return self._commands.get(key) or self._commands.keep(
             key, read_whole(command, self._classes, dialect)
@@ -335,21 +313,19 @@ class MutationRules:
 
 
 def _verdict(base: Verdict, reading: Reading) -> Verdict:
-    """Return what a reading makes of a rule's verdict."""
     return msgspec.structs.replace(
         base, label=reading.label, word=reading.word, detail=reading.detail
     )
 
 
 def _placed(verdict: Verdict, call: ToolCall) -> Verdict:
-    """Return the verdict on a call where it is."""
     return msgspec.structs.replace(
         verdict, tool=call.name, call_path=call.path, message=call.message
     )
 
 
 def _paths(value: Any) -> list[str]:
-    """Return the paths in a target's value: a text, a list, or objects that hold a path."""
+    """Return the paths in the value of a target."""
     found: list[str] = []
     waiting = [value]
     while waiting:
@@ -362,7 +338,7 @@ def _paths(value: Any) -> list[str]:
 
 
 def _places(conversation: Conversation) -> Mapping[Location, int]:
-    """Return where each call is in the conversation document, with its number."""
+    """Return the number of each call by its location in the conversation document."""
     numbers = {id(call): number for number, call in enumerate(conversation.calls)}
     return {
         ("messages", i, "content", j): numbers[id(part)]
@@ -373,11 +349,10 @@ def _places(conversation: Conversation) -> Mapping[Location, int]:
 
 
 def _wire_location(path: str) -> Location:
-    """Return the location that a wire path such as ``$.input[6]`` names."""
+    """Return the location of a wire path such as ``$.input[6]``."""
     return tuple(int(index) if index else name for name, index in _WIRE_STEP.findall(path))
 
 
 def _owner(location: Location, places: Mapping[Location, int]) -> int | None:
-    """Return the number of the call that holds a location."""
     owners = (places.get(location[:end]) for end in range(len(location), 0, -1))
     return next((number for number in owners if number is not None), None)

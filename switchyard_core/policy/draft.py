@@ -34,7 +34,7 @@ class TooManyFindings(Exception):  # noqa: N818 - ends a check, says nothing
 
 @dataclass(frozen=True, slots=True)
 class _Names:
-    """Where the names of one kind come from, and how an unknown one is reported."""
+    """Where names of one kind are declared, and how an unknown one is reported."""
 
     code: str
     word: str  # what a name is the name of
@@ -95,7 +95,7 @@ class Draft:
     _known: dict[ReferenceKind, frozenset[str]] = field(default_factory=dict)
 
     def add(self, findings: Iterable[Finding]) -> None:
-        """Add findings; raise TooManyFindings when the rest of the policy is not worth a look."""
+        """Add findings; raise TooManyFindings when there are too many to continue."""
         self.findings.extend(findings)
         if len(self.findings) > MOST_FINDINGS:
             raise TooManyFindings
@@ -117,10 +117,9 @@ class Draft:
         also: tuple[str, ...] = (),
         note: Callable[[str], str] = lambda _key: "",
     ) -> ModelT | None:
-        """Validate a table with the names in it, add what is wrong, and return it if nothing is.
+        """Validate a table and the names in it; return it when there is no finding.
 
-        ``also`` are further keys that it may have; ``note`` says what is known of a key that it
-        may not have.
+        ``also`` are further allowed keys; ``note`` explains an unknown key.
         """
         before = len(self.findings)
         if isinstance(raw, dict) and issubclass(model, Table):

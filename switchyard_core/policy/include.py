@@ -37,11 +37,10 @@ _INSIDE = "write a path below the folder of this file, such as `rules/mine.toml`
 def with_included(
     document: Document, base: Path, path: Path | None = None
 ) -> tuple[Document, list[Finding], bool]:
-    """Return a document with the rule sets of what it includes; nothing outside of base is read.
+    """Return a document with the rule sets of its includes; nothing outside of base is read.
 
-    Returns:
-        The document, what is wrong with the includes and the included files as such, and whether
-        every file could be read, so that a name that is still unknown is indeed wrong.
+    The findings are about the includes; the last value is whether every file could be read, so that
+    a name that is still unknown is an error.
     """
     if not _entries(document):
         return document, [], True
@@ -58,7 +57,6 @@ def with_included(
 
 
 def _entries(document: Document) -> list[tuple[int, str]]:
-    """Return the includes of a document that are strings; its model reports the others."""
     raw = document.values.get("include")
     found = enumerate(raw if isinstance(raw, list) else ())
     return [(index, text) for index, text in found if isinstance(text, str)]
@@ -73,8 +71,6 @@ def _resolved(path: Path) -> Path | None:
 
 @dataclass(slots=True, kw_only=True)
 class _Reading:
-    """What was read so far."""
-
     base: Path  # the policy's folder as it was given, for names of files
     root: Path  # the same folder without symbolic links
     complete: bool = True
@@ -109,7 +105,7 @@ class _Reading:
     def _find(
         self, holder: Document, location: Location, folder: PurePosixPath, chain: tuple[Path, ...]
     ) -> Path | None:
-        """Return the real path of an include, ``None`` after reporting why it cannot be used."""
+        """Return the real path of an include, or report why it cannot be used."""
         text = str(holder.values["include"][location[1]])
         inside = bool(text.strip()) and not _is_elsewhere(text)
         real = _resolved(self.root / folder / text) if inside else None
@@ -172,7 +168,7 @@ class _Reading:
         return None
 
     def _take(self, part: Document) -> None:
-        """Check the shape of an included file and take over its rule sets."""
+        """Check the shape of an included file and add its rule sets."""
         raw = part.values.get("mutation_rules")
         # Only the shape at the top; each rule set is validated by its own model.
         shape = {k: {} if isinstance(v, dict) else v for k, v in part.values.items()}
@@ -196,7 +192,7 @@ class _Reading:
             )
 
     def _near(self, folder: PurePosixPath) -> list[str]:
-        """Return the TOML files below a folder of the policy, as an include names them."""
+        """Return the TOML files below a folder, as an include would name them."""
         if folder not in self.names:
             here = self.root / folder
             walk = islice(_toml_files(here), _LOOKED_AT)
@@ -217,7 +213,7 @@ def _toml_files(folder: Path) -> Iterator[Path]:
 
 
 def _is_elsewhere(text: str) -> bool:
-    """Return whether a path is absolute on some system, or leads upwards."""
+    """Return whether a path is absolute on any system or leads upwards."""
     windows = PureWindowsPath(text)
     rooted = text.startswith(("/", "~")) or bool(windows.drive or windows.root)
     # A backslash separates folders on one system only, so the policy would not travel.

@@ -75,7 +75,7 @@ Origin = tuple[str, ...]
 
 
 class _Given:
-    """Marks a field that the check of a policy fills in; no file can set it."""
+    """Marks a field that the check fills in; a file cannot set it."""
 
     def __get_pydantic_json_schema__(
         self, _schema: CoreSchema, _handler: GetJsonSchemaHandler

@@ -70,23 +70,18 @@ class Repeat(NamedTuple):
 
 
 class _Stop(Exception):  # noqa: N818 - control flow, never seen outside
-    """The text cannot be followed further."""
+    """The text cannot be read further."""
 
 
 @dataclass(slots=True)
 class _Frame:
-    """An array or inline table that is being read."""
-
     node: Node
     is_array: bool
     count: int = 0
 
 
 class Outline:
-    """Reads a document once, from front to back, without recursion, perhaps a broken one.
-
-    It has LF line ends and no byte order mark; after so many keys and indexes reading stops.
-    """
+    """Reads a document once, without recursion, even if it is broken; LF line ends, no BOM."""
 
     def __init__(self, text: str, max_depth: int | None = None) -> None:
         #: The top-level table.
@@ -152,7 +147,7 @@ class Outline:
         return node
 
     def _pair(self, table: Node) -> None:
-        """Read ``key = value``; inside of brackets the value is only opened."""
+        """Read ``key = value``; inside brackets the value is only opened."""
         node = table
         *parents, (name, offset) = self._key()
         for parent, parent_offset in parents:
@@ -211,7 +206,7 @@ class Outline:
             raise _Stop
 
     def _key(self) -> list[tuple[str, int]]:
-        """Read a dotted key up to and including the space after it."""
+        """Read a dotted key and the space after it."""
         parts: list[tuple[str, int]] = []
         while True:
             self._skip(_SPACE)
@@ -262,8 +257,7 @@ class Lines:
 class Positions:
     """Finds the place of a key, of a value, or of a character inside a string value.
 
-    A location that the document does not have gives the place of its nearest known parent,
-    so a missing key is reported at its table. An outline saves reading the text again.
+    A location that does not exist gives the place of its nearest parent.
     """
 
     def __init__(self, text: str, outline: Outline | None = None) -> None:
@@ -276,18 +270,14 @@ class Positions:
     ) -> Place:
         """Return where a value begins; a table begins at its header's key.
 
-        Args:
-            location: The value.
-            at_key: Where its key (or the array element) begins, instead.
-            offset: 0-based character of a string, to point inside it. One past its end gives the
-                closing quote, and a value that is not a string gives its beginning.
+        ``at_key`` asks for its key (or array element) instead, ``offset`` for a 0-based character
+        of a string: one past its end is the closing quote.
         """
         node = self._find(location)
         start = max(node.key if at_key else node.value, 0)
         return self._lines.place(start if offset is None else self._inside(start, offset))
 
     def _inside(self, start: int, offset: int) -> int:
-        """Return the source offset of a decoded character of the string that begins somewhere."""
         match = STRING.match(self._text, start)
         if match is None:
             return start

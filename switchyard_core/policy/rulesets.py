@@ -31,10 +31,7 @@ _KNOWN_KEYS = frozenset(allowed_keys(RuleModel)) | frozenset(allowed_keys(Condit
 
 
 def resolve_rule_sets(draft: Draft) -> dict[str, RuleSetModel]:
-    """Return the policy's own rule sets that are in order; everything else is reported.
-
-    One wrong key or rule does not hide what is wrong with the others.
-    """
+    """Return the policy's valid rule sets; one wrong key does not hide other problems."""
     raw_sets = draft.tables("mutation_rules")
     whole: dict[str, RuleSetModel] = {}
     usable: dict[str, Salvaged[RuleSetModel]] = {}
@@ -76,7 +73,6 @@ def _parent(model: RuleSetModel, problem: RuleProblem) -> str:
 
 
 def _cycle(name: str, parent: str, available: Mapping[str, RuleSetModel]) -> tuple[str, ...]:
-    """Return a shortest chain of ``extends`` from a parent of a rule set back to it."""
     trails: list[tuple[str, ...]] = [(parent,)]
     seen: set[str] = set()
     for trail in trails:
@@ -90,7 +86,7 @@ def _cycle(name: str, parent: str, available: Mapping[str, RuleSetModel]) -> tup
 
 
 def _is_consequence(problem: RuleProblem, rest: Salvaged[RuleSetModel]) -> bool:
-    """Return whether a problem exists only because a key was left out that is wrong in itself."""
+    """Return whether a problem is only due to a wrong key that was left out."""
     causes = _CAUSES.get(problem.code)
     if causes is None:
         return False
@@ -122,7 +118,7 @@ def _report(
 def check_used_packs(
     draft: Draft, routes: Iterable[Route], own: Mapping[str, RuleSetModel]
 ) -> None:
-    """Report packs of plugins that a policy uses and that are wrong in themselves."""
+    """Report invalid packs of plugins that a policy uses."""
     packs = draft.registry.rule_sets
     for name, location in _used(routes, {**packs, **own}):
         problems = check_rule_set(name, packs[name], packs) if name in packs else []

@@ -67,7 +67,7 @@ def word_at(model: type[BaseModel], inner: Location) -> str:
 
 
 def takes_date(model: type[BaseModel], inner: Location) -> bool:
-    """Return whether a place may hold a date or time; one that does not exist may."""
+    """Return whether a place, or one that does not exist, may hold a date or time."""
     places = _places(model, inner)
     return not places or any(p.get("format", "").startswith(("date", "time")) for p in places)
 
@@ -75,10 +75,7 @@ def takes_date(model: type[BaseModel], inner: Location) -> bool:
 def references(
     model: type[BaseModel], raw: Mapping[str, Any], location: Location
 ) -> Iterator[Named]:
-    """Yield every name that a table and the defaults of its model hold, in order of the model.
-
-    Values of a wrong type are passed over.
-    """
+    """Yield every name in a table and in the defaults of its model; wrong types are skipped."""
     whole = _schema(model)
     return _in_table(whole, whole, raw, location)
 
@@ -97,7 +94,7 @@ class TolerantSchema(GenerateJsonSchema):
 
 
 class _WithDefaults(TolerantSchema):
-    """Says the defaults that functions make, too."""
+    """Includes the defaults that factories make."""
 
     def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
         found = super().default_schema(schema)
@@ -113,7 +110,7 @@ def _schema(model: type[BaseModel]) -> Mapping[str, Any]:
 
 
 def _places(model: type[BaseModel], inner: Location) -> list[Mapping[str, Any]]:
-    """Return the schemas of the value at a place, several when unions leave it open."""
+    """Return the schemas of the value at a location, several for a union."""
     whole = _schema(model)
     found = list(_alternatives(whole, whole))
     for part in inner:
@@ -129,7 +126,7 @@ def _places(model: type[BaseModel], inner: Location) -> list[Mapping[str, Any]]:
 def _alternatives(
     whole: Mapping[str, Any], schema: Mapping[str, Any]
 ) -> Iterator[Mapping[str, Any]]:
-    """Yield the members of a union, and what a reference leads to; marks are handed down."""
+    """Yield the members of a union or the target of a reference, with inherited marks."""
     mark = {"x-reference": schema["x-reference"]} if "x-reference" in schema else {}
     if "$ref" in schema:
         members = [whole["$defs"][schema["$ref"].rpartition("/")[2]]]
@@ -142,7 +139,6 @@ def _alternatives(
 
 
 def _member(place: Mapping[str, Any], part: str | int) -> Mapping[str, Any] | None:
-    """Return the schema of what a key or an index leads to, ``None`` when it leads nowhere."""
     if isinstance(part, str):
         more = place.get("additionalProperties", "type" not in place)
         found = place.get("properties", {}).get(part, more)

@@ -83,7 +83,7 @@ _SESSION_HEADERS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class _As:
-    """Replaces the text of a key by what it stands for; Python code gives the thing itself."""
+    """Replaces the text of a key by what it refers to; Python code passes the object."""
 
     #: returns the thing; ``info.context`` is the :class:`.Draft` of the policy
     make: Callable[[str, ValidationInfo], Any]
@@ -118,7 +118,7 @@ def same_json(left: Any, right: Any) -> bool:
 
 
 def bearer(kind: Literal["client", "route_type"]) -> object:
-    """Return the annotation that makes a name into what has it."""
+    """Return the annotation that replaces a name by the client or route type it names."""
 
     def find(name: str, info: ValidationInfo) -> Any:
         draft: Any = info.context
@@ -163,7 +163,6 @@ def _variable(text: str) -> str:
 
 
 def _usable(variable: str, info: ValidationInfo) -> str:
-    """Refuse a variable without a key, if the environment may be read."""
     environ = info.context.environ if info.context is not None else None
     if environ is None:
         return variable
@@ -201,7 +200,7 @@ def _installed(name: str) -> str:
 
 
 def _url(url: str, info: ValidationInfo) -> str:
-    """Refuse what cannot be called, without repeating it: it may hold a password."""
+    """Refuse an unusable URL without repeating it: it may hold a password."""
     problem = _url_problem(url)
     if problem and info.data.get("kind") != "scripted":
         fix = 'write an absolute URL such as "https://api.example.com/v1"'

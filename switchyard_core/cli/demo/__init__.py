@@ -84,7 +84,6 @@ async def _play(performance: Performance, formats: list[WireFormat]) -> tuple[in
 
 
 def _summary(failed: int, scenes: int, formats: list[WireFormat]) -> int:
-    """Print the last line and return the exit code."""
     if failed:
         _say(f"\n{failed} of {scenes} requests did not go as expected", fg="red")
         return 1
@@ -121,7 +120,6 @@ def _print(scene: Scene) -> None:
 
 
 def _cut(line: str, width: int) -> str:
-    """Shorten a line to the width; the note says how much is missing."""
     if len(line) <= width:
         return line
     kept = width - _NOTE

@@ -32,14 +32,10 @@ CLIENTS: tuple[str, ...] = ("codex", "claude-code", "opencode", "openai", "anthr
 
 
 def starter_files(client: str, path: Path) -> dict[Path, str]:
-    """Return the texts of a policy and of its test file, by path.
-
-    Args:
-        client: One of :data:`CLIENTS`.
-        path: The policy, ``<name>.toml``; its tests are ``<name>.test.toml`` beside it.
+    """Return the texts of a policy ``<name>.toml`` and of its test file, by path.
 
     Raises:
-        ValueError: The path is not a valid name for a policy; the text says what would be.
+        ValueError: The path is not a valid name for a policy; the message suggests one.
     """
     if path.suffix != ".toml" or path.stem.endswith(".test"):
         name = path.name.removesuffix(".toml").removesuffix(".test") or "policy"
@@ -63,19 +59,10 @@ def starter_files(client: str, path: Path) -> dict[Path, str]:
 
 
 def write_starter(client: str, path: Path) -> tuple[Path, ...]:
-    """Write a policy and its test file.
-
-    Args:
-        client: As for :func:`starter_files`.
-        path: As for :func:`starter_files`.
-
-    Returns:
-        Both paths.
+    """Write a policy and its test file and return both paths; see :func:`starter_files`.
 
     Raises:
-        ValueError: As for :func:`starter_files`.
-        FileExistsError: One of the files is there already; nothing was written.
-        OSError: A file cannot be written.
+        FileExistsError: One of the files already exists; nothing was written.
     """
     texts = starter_files(client, path)
     for target in texts:
@@ -98,7 +85,7 @@ _OTHER = re.compile(r"[^a-z0-9]+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PluginNames:
-    """Everything that is called after a plugin."""
+    """The names of a plugin."""
 
     type: str
     distribution: str
@@ -107,7 +94,7 @@ class PluginNames:
 
     @property
     def replacements(self) -> dict[str, str]:
-        """What replaces each placeholder of the templates."""
+        """The value of each placeholder in the templates."""
         return {
             "<<type>>": self.type,
             "<<distribution>>": self.distribution,
@@ -117,14 +104,10 @@ class PluginNames:
 
 
 def plugin_names(name: str) -> PluginNames:
-    """Return the names of the plugin ``name``.
-
-    Args:
-        name: Lower-case words of ASCII letters and digits, joined by hyphens or underscores,
-            at most 40 characters: ``sticky``, ``by-hour``.
+    """Return the names of the plugin ``name``: lower-case words joined by hyphens or underscores.
 
     Raises:
-        ValueError: The name is not like that; the text says what would be.
+        ValueError: The name is not valid; the message suggests one.
 
     Example:
         >>> plugin_names("by-hour").module
@@ -147,7 +130,7 @@ def plugin_names(name: str) -> PluginNames:
 
 
 def nearest_name(name: str) -> str:
-    """Return the legal name that is nearest to any text."""
+    """Return the valid name that is nearest to any text."""
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
     words = _OTHER.sub("-", plain).strip("-")
     prefix = _PREFIX.match(words)
@@ -174,14 +157,10 @@ def plugin_files(names: PluginNames) -> Mapping[PurePosixPath, str]:
 
 
 def write_plugin(names: PluginNames, folder: Path) -> tuple[Path, ...]:
-    """Write a new plugin.
-
-    Returns:
-        The files, relative to the folder.
+    """Write a new plugin and return its files, relative to the folder.
 
     Raises:
-        FileExistsError: The folder holds something already; nothing was written.
-        OSError: A file cannot be written.
+        FileExistsError: The folder is not empty; nothing was written.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise FileExistsError(f"`{folder}` already exists and is not empty")

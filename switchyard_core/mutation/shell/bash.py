@@ -41,24 +41,14 @@ _DESCRIPTOR = re.compile(r"\d*-?")
 
 
 def read_bash(text: str, session: Session, stdin: Input) -> str | None:
-    """Record the effects of a bash script; never raises on bad syntax.
-
-    Returns:
-        What the script prints, when that can be told, else ``None``.
-    """
+    """Record the effects of a bash script; return its output if it is known."""
     # No shell has a character of code 0 in a command, and the grammar ends there.
     script = parse_bash(text.replace("\0", ""), session)
     return _Walker(session, script).run(script.root, stdin)
 
 
 class _Walker:
-    """Runs the nodes of one tree in one session.
-
-    Args:
-        session: Of the shell that runs them.
-        script: What they are nodes of.
-        depth: Nodes around them.
-    """
+    """Runs the nodes of one tree in one session."""
 
     __slots__ = ("depth", "script", "session", "source")
 
@@ -69,7 +59,6 @@ class _Walker:
         self.depth = depth
 
     def inner(self) -> _Walker:
-        """Return a walker for a shell inside this one."""
         return _Walker(self.session.inner(), self.script, self.depth)
 
     def as_written(self, node: _Node) -> str:
@@ -78,7 +67,7 @@ class _Walker:
     # Statements: each returns its output when that can be told, else ``None``.
 
     def run(self, node: _Node, stdin: Input = NO_INPUT) -> str | None:
-        """Run a node and return its output, when that can be told."""
+        """Run a node; return its output if it is known."""
         self.session.spend()
         if self.depth > _MAX_NESTING:
             self.session.add("unknown", "shell", TOO_DEEP)
@@ -94,7 +83,7 @@ class _Walker:
         return self.sequence(node.named_children, stdin)
 
     def sequence(self, nodes: Sequence[_Node], stdin: Input) -> str | None:
-        """Run nodes one after the other; the output is known when all of it is."""
+        """Run nodes in order; the output is known when all of it is."""
         outputs = [self.run(node, stdin) for node in nodes if node.type != "comment"]
         if not outputs or None in outputs:
             return None
@@ -144,7 +133,7 @@ class _Walker:
         return self.stages(node.named_children, stdin)
 
     def stages(self, nodes: Sequence[_Node], stdin: Input) -> str | None:
-        """Run parts of a pipeline, each in a shell of its own: a ``cd`` does not last."""
+        """Run parts of a pipeline, each in its own shell: a ``cd`` does not last."""
         output: str | None = None
         for place, node in enumerate(nodes):
             if place == 0 and node.type == "redirected_statement":
@@ -163,7 +152,7 @@ class _Walker:
     def last_of_list(self, node: _Node, stdin: Input) -> tuple[_Node | None, list[_Node]]:
         """Return what is redirected, and the redirections.
 
-        They belong to the last command of a list, though the grammar has them above all of it:
+        They belong to the last command of a list, although the grammar attaches them to all of it:
         the commands before it are run.
         """
         body = node.child_by_field_name("body")
@@ -177,7 +166,6 @@ class _Walker:
         return self.redirect([node], None, stdin)
 
     def redirect(self, redirects: Sequence[_Node], body: _Node | None, stdin: Input) -> str | None:
-        """Run a statement with its redirections; see :meth:`run`."""
         targets: list[str] = []
         extra: list[str] = []
         given = self.carry_out(redirects, targets, extra)
@@ -187,7 +175,6 @@ class _Walker:
     def feed(
         self, body: _Node, stdin: Input, given: Input | None, extra: Sequence[str]
     ) -> str | None:
-        """Run a statement with the input and the words that stand among its redirections."""
         if body.type == "command" and extra:
             return self.command(body, given or stdin, extra)
         if body.type == "pipeline" and (given is not None or extra):
@@ -198,7 +185,7 @@ class _Walker:
         return self.run(body, given or stdin)
 
     def kept(self, output: str | None, targets: Sequence[str]) -> str | None:
-        """Remember what files were given; return the output that is left."""
+        """Remember the content of written files; return the remaining output."""
         if output is not None:
             for path in targets:
                 self.session.remember(path, output)
@@ -207,15 +194,10 @@ class _Walker:
     def carry_out(
         self, redirects: Sequence[_Node], targets: list[str], extra: list[str]
     ) -> Input | None:
-        """Carry redirections out.
+        """Apply redirections; return the input that they give.
 
-        Args:
-            redirects: In order.
-            targets: Gets the files that take the output.
-            extra: Gets the words behind a file's name: they are the command's.
-
-        Returns:
-            The input that they give, if they give any.
+        ``targets`` gets the files that take the output, ``extra`` the words after a file's name,
+        which belong to the command.
         """
         given: Input | None = None
         for redirect in redirects:
@@ -301,7 +283,7 @@ class _Walker:
     # Words: what only the running shell knows stays as written.
 
     def words(self, node: _Node) -> list[str]:
-        """Return the words that one node of a command gives; an unquoted variable may be many."""
+        """Return the words of one node of a command; an unquoted variable may be several."""
         kind = node.type
         text = self.text(node, kind)
         if kind in _EXPANSIONS and text and not text.startswith("$"):
@@ -309,12 +291,6 @@ class _Walker:
         return [text]
 
     def text(self, node: _Node, kind: str) -> str:
-        """Return the text of a word.
-
-        Args:
-            node: The word.
-            kind: The node's type.
-        """
         written = self.source[node.start_byte : node.end_byte]
         if kind == "word" and "\\" not in written:
             return written
@@ -341,7 +317,6 @@ class _Walker:
         return _ESCAPE.sub(lambda match: _ANSI.get(match[1], match[1]), written[2:-1])
 
     def joined(self, node: _Node, _written: str) -> str:
-        """Return the text of a string or concatenation, with what the grammar leaves between."""
         parts: list[str] = []
         position = node.start_byte
         self.session.spend(len(node.named_children))
@@ -385,7 +360,7 @@ class _Walker:
         return written
 
     def substitute(self, node: _Node) -> None:
-        """Run the substitutions anywhere in a node that is not a command."""
+        """Run the substitutions in a node that is not a command."""
         self.session.spend()
         if self.depth > _MAX_NESTING:
             return

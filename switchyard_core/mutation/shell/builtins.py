@@ -50,22 +50,15 @@ _UNSEEN = "what the script does cannot be seen"
 
 
 class Use(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """One use of a program.
+    """One use of a program."""
 
-    Args:
-        name: The program.
-        words: What is behind its name; behind its subcommand for a use that the table names.
-        session: Gets the effects.
-        stdin: What the program reads.
-        run: Runs another program.
-        arguments: All its words, taken apart, for a use that the table names.
-    """
-
-    name: str
+    name: str  # the program
+    #: What is behind its name; behind its subcommand for a use that the table names.
     words: list[str]
-    session: Session
-    stdin: Input
-    run: Run
+    session: Session  # gets the effects
+    stdin: Input  # what the program reads
+    run: Run  # runs another program
+    #: All its words, taken apart, for a use that the table names.
     arguments: Arguments = msgspec.field(default_factory=Arguments)
 
     def run_inner(self, words: Sequence[str], stdin: Input = NO_INPUT) -> str | None:
@@ -132,7 +125,6 @@ def _mktemp(use: Use) -> str:
 
 
 def _trap(use: Use) -> None:
-    """Run what a shell does when it ends or gets a signal."""
     if len(use.words) > 1 and not use.words[0].startswith("-"):
         use.read_inner(use.words[0])
 
@@ -191,7 +183,7 @@ def _parallel(use: Use) -> None:
 
 
 def _find(use: Use) -> str | None:
-    """Run ``-exec`` and ``-delete`` of find; print what it finds as one pattern."""
+    """Run ``-exec`` and ``-delete`` of find; its output is one pattern."""
     words, session = use.words, use.session
     starts: list[str] = []
     for word in words:
@@ -241,7 +233,7 @@ def unquoted(word: str) -> str:
 
 
 def _powershell(use: Use) -> None:
-    """Read what ``powershell.exe`` is given; a word without a flag begins the command, too."""
+    """Read the arguments of ``powershell.exe``; a word without a flag begins the command, too."""
     words = [unquoted(word) for word in use.words]
     for place, word in enumerate(words):
         flag, rest = word.casefold(), words[place + 1 :]
@@ -269,7 +261,6 @@ def _powershell(use: Use) -> None:
 
 
 def _cmd(use: Use) -> None:
-    """Read ``cmd /c "..."``."""
     for place, word in enumerate(use.words):
         if word.casefold()[:2] in {"/c", "/k"}:
             text = " ".join([word[2:], *use.words[place + 1 :]]).strip()
@@ -307,7 +298,7 @@ BUILTINS: Mapping[str, Callable[[Use], str | None]] = MappingProxyType(
 
 
 def _use_script(use: Use) -> bool:
-    """Judge named scripts, tasks or targets (``npm run lint``, ``make test``) by their words."""
+    """Label scripts, tasks or targets (``npm run lint``, ``make test``) by their words."""
     words = command_table().words
     if use.arguments.has(words["editing_flags"]) or set(use.words) & words["editing_flags"]:
         use.session.add("file_edit", use.name, "with a flag that writes")
@@ -332,13 +323,12 @@ def _use_script(use: Use) -> bool:
 
 
 def _last_task(target: str) -> str:
-    """Return the task of a Gradle path such as ``:app:testDebug`` in words."""
+    """Return the words of the last task of a Gradle path such as ``:app:testDebug``."""
     task = target.rsplit(":", maxsplit=1)[-1] if target.startswith(":") else target
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", task)
 
 
 def _use_targets(use: Use) -> bool:
-    """Judge the tasks that a flag names."""
     named = use.arguments.value({"--target", "-t", "--targets"})
     for target in [target for value in named for target in value.split(",")] or use.words:
         _use_script(msgspec.structs.replace(use, words=[target]))
@@ -346,14 +336,13 @@ def _use_targets(use: Use) -> bool:
 
 
 def _use_shell(use: Use) -> bool:
-    """Read a command line."""
     if use.words:
         use.read_inner(" ".join(use.words), stdin=use.stdin)
     return bool(use.words)
 
 
 def _use_program(use: Use) -> bool:
-    """Run the program that a runner is given with all its words, when the table knows it."""
+    """Run the program that a runner is given, when the table knows it."""
     table = command_table()
     if not use.words or not table.knows(table.name_of(use.words[0])):
         return False
@@ -374,7 +363,6 @@ def _use_python(use: Use) -> bool:
 
 
 def _use_javascript(use: Use) -> bool:
-    """Read the code that ``bun -e`` or ``deno eval`` is given."""
     code = use.arguments.value({"-e", "--eval", "-p", "--print"}) or use.words[:1]
     for text in code:
         use.read_inner(text, "javascript")
@@ -382,7 +370,6 @@ def _use_javascript(use: Use) -> bool:
 
 
 def _use_method(use: Use) -> bool:
-    """Judge an HTTP request by its method."""
     methods = use.arguments.value({"-X", "--method", "--request"})
     if {"GET", "HEAD"}.isdisjoint(method.upper() for method in methods):
         use.session.add("file_write_other", use.name, "sends a request that changes something")
@@ -390,7 +377,7 @@ def _use_method(use: Use) -> bool:
 
 
 def _use_bare_name(use: Use) -> bool:
-    """Judge a tool that builds when it is given nothing to do but tests when it is a test tool."""
+    """Label a tool without arguments: a build tool builds, a test tool tests."""
     words = command_table().words
     if use.name in words["bare_builders"]:
         use.session.add("file_write_other", use.name, "builds")

@@ -89,7 +89,6 @@ def _run_host(rest: list[str], session: Session) -> None:
 
 
 def _run_call(rest: list[str], session: Session) -> None:
-    """Run a command; what a script or a label of this one does cannot be seen."""
     if rest and not rest[0].startswith(":") and not rest[0].casefold().endswith((".bat", ".cmd")):
         _run_words(rest, session)
     else:
@@ -102,7 +101,6 @@ def _change_directory(rest: list[str], session: Session) -> None:
 
 
 def _run_start(rest: list[str], session: Session) -> None:
-    """Run what ``start`` is given, behind its title and switches."""
     words = rest[1:] if len(rest) > 1 and rest[0].startswith('"') else rest
     while words and words[0].startswith("/"):
         # `/d` alone takes the directory in the next word.
@@ -114,14 +112,13 @@ def _run_start(rest: list[str], session: Session) -> None:
 
 
 def _run_loop(rest: list[str], session: Session) -> None:
-    """Run the command behind ``do``."""
     lowered = [word.casefold() for word in rest]
     if "do" in lowered:
         _run_rest(rest[lowered.index("do") + 1 :], session)
 
 
 def _run_condition(rest: list[str], session: Session) -> None:
-    """Run the command behind a condition: ``exist a``, ``a==b``, or ``a equ b``."""
+    """Run the command after a condition: ``exist a``, ``a==b``, or ``a equ b``."""
     words = list(rest)
     while words and words[0].casefold() in {"not", "/i"}:
         words.pop(0)

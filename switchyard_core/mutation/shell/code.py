@@ -64,14 +64,11 @@ def _scan_patterns(language: str, text: str, session: Session) -> None:
 
 
 class _Code:
-    """A script of which only patterns are known."""
-
     def __init__(self, text: str) -> None:
         self._text = text
 
     @cached_property
     def _assigned(self) -> Mapping[str, str]:
-        """The first literal text that each variable is given."""
         found = _ASSIGNMENT.findall(self._text)
         return {name.lstrip("$@"): value for name, _, value in reversed(found)}
 
@@ -108,12 +105,7 @@ def read_python(text: str, session: Session, _stdin: Input) -> None:
 
 
 def scan_python(text: str, session: Session) -> bool:
-    """Record what Python code writes.
-
-    Returns:
-        ``False`` when the text is not Python of this version, or too long to be parsed; nothing
-        is recorded then.
-    """
+    """Record what Python code writes; return ``False`` if it cannot be parsed."""
     if not any(word in text for word in _triggers()):
         return True
     tokens = len(_TOKEN.findall(text))
@@ -136,7 +128,7 @@ def scan_python(text: str, session: Session) -> bool:
 
 @cache
 def _triggers() -> frozenset[str]:
-    """Return the last names of all calls that count: without one there is nothing to parse."""
+    """Return the last names of all calls that count; a text without any is not parsed."""
     table = load_table("languages")["python"]
     keys = ("open", "functions", "methods", "commands", "in_place", "unknown")
     return frozenset(name.rsplit(".", maxsplit=1)[-1] for key in keys for name in table[key])
@@ -152,8 +144,6 @@ def _in_order(tree: ast.AST) -> Iterator[ast.AST]:
 
 
 class _Scanner:
-    """Looks at the nodes of one tree, with what its names stand for."""
-
     def __init__(self, session: Session) -> None:
         self.session = session
         self.table = load_table("languages")["python"]
@@ -161,7 +151,6 @@ class _Scanner:
         self.names: dict[str, str] = {}
 
     def look(self, node: ast.AST) -> None:
-        """Take in one node."""
         match node:
             case ast.Assign(targets=targets, value=value):
                 for target in targets:
@@ -231,7 +220,6 @@ class _Scanner:
             self._write(path, cap)
 
     def _path_argument(self, node: ast.Call) -> ast.expr | None:
-        """Return the first argument, or the one whose name says that it is a path."""
         if node.args:
             return node.args[0]
         names = self.table["path_keywords"]

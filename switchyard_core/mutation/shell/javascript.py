@@ -33,17 +33,11 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "0": "\0"}
 
 
 class JavaScriptCall(NamedTuple):
-    """One call in a script.
+    """One call in a script."""
 
-    Args:
-        owner: Text in front of the last dot, ``""`` without one.
-        name: Last part of what is called, ``""`` when it is computed.
-        arguments: Values of literal arguments, :data:`UNREADABLE` for others.
-    """
-
-    owner: str
-    name: str
-    arguments: tuple[Any, ...]
+    owner: str  # text in front of the last dot, ``""`` without one
+    name: str  # last part of what is called, ``""`` when it is computed
+    arguments: tuple[Any, ...]  # values of literal arguments, :data:`UNREADABLE` for others
 
 
 def read_javascript(text: str, session: Session, _stdin: Input) -> None:
@@ -72,7 +66,6 @@ def scan_javascript(text: str, session: Session) -> None:
 
 
 def _owned(owner: str, owners: list[str]) -> bool:
-    """Tell whether a call has no owner or one of some."""
     return not owner or any(part in owner for part in owners)
 
 
@@ -90,9 +83,7 @@ def _run_command(arguments: tuple[Any, ...], session: Session) -> None:
 def calls_of(text: str, budget: Budget) -> Iterator[JavaScriptCall]:
     """Yield every call of a script outside strings and comments, in order.
 
-    Args:
-        text: The script; a broken one still yields its parts.
-        budget: Pays for it; spent when not all of the script was read.
+    The budget is spent when not all of the script was read.
     """
     data = text.encode("utf-8", "replace")
     parsed = parse("javascript", data, budget)
@@ -102,7 +93,7 @@ def calls_of(text: str, budget: Budget) -> Iterator[JavaScriptCall]:
 
 
 class _Script:
-    """Reads the nodes of one script; a node's own text costs a copy of what it spans."""
+    """Reads the nodes of one script; the text of a node is a copy of its bytes."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -110,7 +101,6 @@ class _Script:
         self.values: dict[str, Any] = {}
 
     def calls(self, root: _Node, budget: Budget) -> Iterator[JavaScriptCall]:
-        """Yield every call under a node."""
         stack = [root]
         while stack and budget.spend():
             node = stack.pop()
@@ -134,7 +124,6 @@ class _Script:
         return JavaScriptCall(owner, name, tuple(self.value(child) for child in given))
 
     def _callee(self, node: _Node | None) -> tuple[str, str]:
-        """Return the owner and the name of what is called."""
         if node is not None and node.type == "identifier":
             return "", self.text(node)
         if node is None or node.type not in {"member_expression", "subscript_expression"}:
@@ -161,7 +150,6 @@ class _Script:
         return [self.value(child, depth) for child in _children(node)]
 
     def inner(self, node: _Node, depth: int) -> Any:
-        """Return the value of what stands in parentheses or is awaited."""
         return self.value(node.named_children[0], depth) if node.named_children else UNREADABLE
 
     def joined_call(self, node: _Node, depth: int) -> Any:

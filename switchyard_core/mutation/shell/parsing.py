@@ -42,31 +42,19 @@ _ESCAPED = re.compile(rb"(?<=[ \t])\\[<>](?=[ \t])")
 
 
 class Parsed(NamedTuple):
-    """A syntax tree and what it took.
+    """A syntax tree and what it took."""
 
-    Args:
-        tree: Of the text or of its start.
-        whole: Whether it is of all of the text.
-        work: Hundreds of the parser's operations; one takes some 10 microseconds.
-    """
-
-    tree: tree_sitter.Tree
-    whole: bool
-    work: int
+    tree: tree_sitter.Tree  # of the text or of its start
+    whole: bool  # whether it is of all of the text
+    work: int  # hundreds of the parser's operations; one takes some 10 microseconds
 
 
 class Script(NamedTuple):
-    """A parsed bash script.
+    """A parsed bash script."""
 
-    Args:
-        root: Of the tree.
-        source: What the tree's places are places in.
-        heredocs: By the place of the quoted word that stands for it.
-    """
-
-    root: tree_sitter.Node
-    source: str
-    heredocs: Mapping[int, Heredoc]
+    root: tree_sitter.Node  # of the tree
+    source: str  # what the tree's places are places in
+    heredocs: Mapping[int, Heredoc]  # by the place of the quoted word that stands for it
 
 
 def parse_bash(text: str, session: Session) -> Script:
@@ -107,16 +95,11 @@ def parse(language: str, data: bytes, budget: Budget) -> Parsed:
 
 
 def parse_code(language: str, data: bytes, most: int) -> Parsed:
-    """Parse a text, or as much of it as a certain amount of work allows.
+    """Parse a text, or as much of it as ``most`` hundreds of operations allow.
 
-    Work is counted, not timed, so that a text has the same tree on any machine. Of a short text
-    it is told by the length: counting would cost as much as parsing it.
-
-    Args:
-        language: ``bash`` or ``javascript``.
-        data: The text; a broken one still yields its parts.
-        most: Hundreds of operations that the parser may take, and half as many once more for
-            the start of a text that needs more.
+    Work is counted, not timed, so that a text has the same tree on any machine. A short text is
+    charged by its length: counting would cost as much as parsing it. The start of a text that needs
+    more work is parsed with half as much again.
     """
     if len(data) <= _SHORT:
         short = tree_sitter.Parser(_grammar(language)).parse(data)
@@ -131,7 +114,7 @@ def parse_code(language: str, data: bytes, most: int) -> Parsed:
 
 
 def _attempt(language: str, data: bytes, most: int) -> tuple[tree_sitter.Tree | None, int, int]:
-    """Return the tree if the work suffices, the work, and the place where half of it was done."""
+    """Return the tree if the work suffices, the work, and the place at half of it."""
     work = half = 0
 
     def chunk(offset: int, _point: object) -> bytes:

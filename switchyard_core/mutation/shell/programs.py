@@ -35,16 +35,7 @@ _Done: TypeAlias = tuple[bool, str | None]
 
 
 def run_program(words: Sequence[str], session: Session, stdin: Input = NO_INPUT) -> str | None:
-    """Record the effects of one program.
-
-    Args:
-        words: Program and arguments.
-        session: Gets the effects.
-        stdin: What the program reads.
-
-    Returns:
-        What it prints, when that can be told, else ``None``.
-    """
+    """Record the effects of one program; return its output if it is known."""
     words = list(words[:_MAX_WORDS])
     while words and "=" in words[0] and _ASSIGNMENT.match(words[0]):
         words.pop(0)
@@ -75,7 +66,6 @@ def run_program(words: Sequence[str], session: Session, stdin: Input = NO_INPUT)
 
 
 def _run_known(path: str, use: Use) -> str | None:
-    """Run a program that is what its name says."""
     if builtin := BUILTINS.get(use.name.removesuffix(".exe")):
         return builtin(use)
     if _DRY_RUN.search("\0".join(use.words)):
@@ -96,13 +86,12 @@ def _run_known(path: str, use: Use) -> str | None:
 
 
 def _stands_for_its_name(path: str, name: str) -> bool:
-    """Tell whether a path is the program of its last part, not some script called so."""
+    """Return whether a path is the program of its last part, not a script of that name."""
     directory = posixpath.basename(posixpath.dirname(path)).casefold()
     return path.startswith("@") or directory in _INSTALLED or command_table().is_local(name)
 
 
 def _only_helps(rest: Sequence[str]) -> bool:
-    """Tell whether a program prints its help or version alone."""
     if rest[0] == "help" or (len(rest) == 1 and rest[0] in _SHORT_HELP):
         return True
     # Only up to the first few words: behind a wrapper they belong to the inner program.
@@ -111,12 +100,11 @@ def _only_helps(rest: Sequence[str]) -> bool:
 
 
 def _run_listed(program: Program, use: Use) -> _Done:
-    """Run a program whose flags and subcommands decide."""
     return _apply_first(program, use, program.split(use.words)), None
 
 
 def _apply_first(program: Program, use: Use, arguments: Arguments) -> bool:
-    """Carry the first rule out that decides; return whether one did."""
+    """Apply the first rule that decides; return whether one did."""
     for rule in program.rules_for(arguments.operands):
         operands = rule.applies(arguments)
         if operands is not None and _apply(rule, use, operands, arguments):
@@ -125,7 +113,7 @@ def _apply_first(program: Program, use: Use, arguments: Arguments) -> bool:
 
 
 def _apply(rule: UsageRule, use: Use, operands: list[str], arguments: Arguments) -> bool:
-    """Carry a rule out; return whether it decided."""
+    """Apply a rule; return whether it decided."""
     if rule.run:
         return USES[rule.run](msgspec.structs.replace(use, words=operands, arguments=arguments))
     if not rule.writes:
@@ -176,7 +164,6 @@ def _run_wrapper(program: Program, use: Use) -> _Done:
 
 
 def _wrapped(table: Mapping[str, Any], rest: list[str], arguments: Arguments) -> list[str]:
-    """Return the words of the command inside a wrapper."""
     command = arguments.rest[table.get("skip", 0) :]
     if table.get("dashdash"):
         command = rest[rest.index("--") + 1 :] if "--" in rest else []
@@ -191,7 +178,6 @@ def _wrapped(table: Mapping[str, Any], rest: list[str], arguments: Arguments) ->
 
 
 def _run_interpreter(program: Program, use: Use) -> _Done:
-    """Run a program that runs code, where the command shows it."""
     table = program.table
     arguments = program.split(use.words, stop=table.get("stop", True))
     if _apply_first(program, use, arguments):
@@ -259,14 +245,13 @@ def _run_module(module: str, use: Use) -> str | None:
 
 
 def _only_checks(stem: str) -> bool:
-    """Tell whether a script that is called so only checks something."""
+    """Return whether the name of a script says that it only checks something."""
     stem = stem.casefold()
     names = command_table().words["reading_scripts"]
     return stem in names or not names.isdisjoint(re.split(r"[-_.]", stem))
 
 
 def _run_unlisted(path: str, name: str, rest: list[str], session: Session) -> None:
-    """Run a program that the table does not list."""
     if _SCRIPT_NAME.search(path):
         content = session.content(path)
         if content is not None:

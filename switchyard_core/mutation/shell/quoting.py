@@ -46,33 +46,22 @@ _EXPANDS = re.compile(r"\$[({]|`")
 
 
 class Heredoc(NamedTuple):
-    """What a heredoc gives its command.
+    """What a heredoc gives its command."""
 
-    Args:
-        body: Its text.
-        expands: Whether the shell carries out the substitutions in it.
-    """
-
-    body: str
-    expands: bool
+    body: str  # its text
+    expands: bool  # whether the shell carries out the substitutions in it
 
 
 class Inlined(NamedTuple):
-    """A script in which each heredoc is a redirection from a file with a quoted name.
+    """A script in which each heredoc is a redirection from a file with a quoted name."""
 
-    Args:
-        source: The script.
-        heredocs: By the place of the name.
-        whole: Whether everything in the script is closed and was looked at.
-    """
-
-    source: str
-    heredocs: Mapping[int, Heredoc]
-    whole: bool
+    source: str  # the script
+    heredocs: Mapping[int, Heredoc]  # by the place of the name
+    whole: bool  # whether everything in the script is closed and was looked at
 
 
 def inline_heredocs(text: str) -> Inlined:
-    """Return a script without heredocs; one that has none comes back as it is."""
+    """Return a script without heredocs."""
     if "<<" not in text or not _START.search(text):
         return Inlined(text, {}, whole=True)
     scan = _Scan(text)
@@ -81,14 +70,9 @@ def inline_heredocs(text: str) -> Inlined:
 
 
 def bounded(code: bytes) -> tuple[bytes, int]:
-    """Return a script of the same layout that has no more than so many operators.
+    """Return a script of the same layout with a bounded number of operators, and that number.
 
-    Args:
-        code: The script, in ASCII.
-
-    Returns:
-        The script or its start, in which operators in quotes may be letters, and how many
-        operators it has.
+    Operators in quotes may become letters; the end may be missing.
     """
     operators = len(code) - len(code.translate(None, _OPERATORS))
     if operators <= MOST_OPERATORS:
@@ -110,8 +94,6 @@ def bounded(code: bytes) -> tuple[bytes, int]:
 
 
 class _Scan:
-    """One pass over a script."""
-
     def __init__(self, text: str) -> None:
         self.text = text
         #: What is open: a string, an expansion, arithmetic, a substitution; and where it begins.
@@ -128,7 +110,7 @@ class _Scan:
         self.heredocs: dict[int, Heredoc] = {}
 
     def run(self) -> bool:
-        """Go over the script; return whether all of it was looked at and is closed."""
+        """Scan the script; return whether all of it was seen and is closed."""
         position = 0
         for _ in range(_MOST_STEPS):
             mode = self.modes[-1] if self.modes else "("
@@ -160,7 +142,6 @@ class _Scan:
         return False
 
     def _switch(self, kind: str, place: int) -> None:
-        """Open or close what a token at a place opens or closes."""
         mode = self.modes[-1] if self.modes else ""
         if kind == "close":
             if mode in {"(", "((", "{"}:
@@ -219,7 +200,6 @@ class _Scan:
         return position
 
     def joined(self, *, whole: bool) -> Inlined:
-        """Return the script with its heredocs replaced."""
         heredocs: dict[int, Heredoc] = {}
         length = 0
         for number in range(len(self.parts)):
@@ -235,17 +215,10 @@ class _Scan:
 def _line(
     text: str, word: str, position: int, *, tabs: bool, behind: str
 ) -> tuple[int, int] | None:
-    """Find the line that ends a heredoc.
+    """Return where the line that ends a heredoc begins, and where the next one does.
 
-    Args:
-        text: A script.
-        word: What the line begins with.
-        position: Where the first line begins that may be it.
-        tabs: Whether tabs may be before the word.
-        behind: Characters one of which is behind the word, unless the script ends there.
-
-    Returns:
-        Where the line begins, and where what follows it does.
+    The line begins with ``word``, after tabs if ``tabs``; a character of ``behind`` or the end of
+    the script follows it.
     """
     place = text.find(word, position)
     while place >= 0:
@@ -267,7 +240,7 @@ _NESTED = re.compile(
 
 
 def substitutions(body: str) -> Iterator[str]:
-    """Yield the scripts that the shell runs to fill in the body of a heredoc."""
+    """Yield the scripts that the shell runs to expand the body of a heredoc."""
     position = 0
     while match := _SUBSTITUTION.search(body, position):
         position = match.end()
@@ -280,7 +253,6 @@ def substitutions(body: str) -> Iterator[str]:
 
 
 def _closing(body: str, position: int) -> int:
-    """Return the place of the bracket that closes one before a place, or the end."""
     depth = 1
     while match := _NESTED.search(body, position):
         position = match.end()

@@ -52,7 +52,6 @@ _Key = tuple[str, int]
 
 
 def _own_rules(policy: Policy) -> Iterator[tuple[Location, RuleModel]]:
-    """Yield the mutation rules that the policy itself writes, with their places."""
     for name in policy.document.tables("mutation_rules"):
         if name in policy.rule_sets:
             for index, rule in enumerate(policy.rule_sets[name].rules):
@@ -96,7 +95,7 @@ def _path_that_never_matches(policy: Policy) -> Iterator[Finding]:
 
 
 def _paths(rule: RuleModel) -> Iterator[tuple[Location, str, tuple[str, ...]]]:
-    """Yield each path of a rule, with the members that its document can have at the top."""
+    """Yield each path of a rule with its document's top-level members."""
     # In a body the calls, which the path must reach, are in the history.
     yield ("path",), rule.path, _HISTORY.get(rule.format or "", ("messages",))
     for index, condition in enumerate(rule.where):
@@ -126,7 +125,7 @@ def _misspelt_tool(policy: Policy) -> Iterator[Finding]:
 
 
 class _PackTools:
-    """The tool names of known agents, as the packs that plugins give have them."""
+    """The tool names in the packs of plugins."""
 
     def __init__(self, policy: Policy) -> None:
         own = policy.document.tables("mutation_rules")
@@ -140,12 +139,7 @@ class _PackTools:
         self._compared = 0
 
     def meant_by(self, name: str) -> str | None:
-        """Return the known name that a misspelt one most likely means.
-
-        Returns:
-            ``None`` when the name is known, a pattern, or like no known name, and after so many
-            questions that no person wrote them.
-        """
+        """Return the known name that a misspelt one most likely means."""
         folded = fold_name(name)
         if is_glob(name) or len(folded) < _SHORTEST or folded in self._spelt:
             return None
@@ -195,7 +189,7 @@ def _shadowed(policy: Policy) -> dict[_Key, CompiledRule]:
 
 
 def _flattened(policy: Policy, names: Sequence[str]) -> list[str]:
-    """Return rule sets in the order in which they are tried, those that they extend included."""
+    """Return rule sets in the order in which they are tried, with those that they extend."""
     order: dict[str, None] = {}
     waiting = list(reversed(names))
     while waiting:
@@ -209,7 +203,7 @@ def _flattened(policy: Policy, names: Sequence[str]) -> list[str]:
 def _late(
     order: Sequence[str], compiled: Mapping[str, Sequence[CompiledRule]]
 ) -> Iterator[tuple[_Key, CompiledRule | None]]:
-    """Yield each rule of an order, with the first rule before it that leaves it nothing."""
+    """Yield each rule of an order with the first earlier rule that covers it."""
     by_name: dict[Hashable, list[CompiledRule]] = {}
     by_pattern: dict[Hashable, list[CompiledRule]] = {}
     for rule in chain.from_iterable(compiled[name] for name in order):

@@ -83,10 +83,9 @@ def without_suppressed(
     rules: Sequence[Rule | LintRule],
     ran: Collection[str],
 ) -> list[Finding]:
-    """Return findings without the suppressed ones, with what is wrong with suppressions.
+    """Return findings without the suppressed ones, and add findings about suppressions.
 
-    Of a rule that is not among the names of those that ran, nobody knows whether a suppression
-    is needed.
+    ``ran`` names the rules that ran: a suppression of another one may still be needed.
     """
     by_name = {rule.name: rule for rule in reversed(rules)}
     left: dict[tuple[str, str, int], list[Finding]] = {}
@@ -110,7 +109,6 @@ def without_suppressed(
 def _refused(
     document: Document, comment: Suppression, rules: Sequence[Rule | LintRule], *, guess: bool
 ) -> Finding:
-    """Return the finding for a comment that names no lint rule."""
     if not comment.name:
         return _finding(document, comment, "SY191", "not a suppression", _FORM)
     message = f"no lint rule is called `{shown(comment.name)}`"

@@ -60,7 +60,7 @@ def _unused_client(policy: Policy) -> Iterator[Finding]:
 
 
 def _texts(policy: Policy, key: str) -> set[str]:
-    """Return the texts that targets have under a key, also those of targets with errors."""
+    """Return the targets' texts under a key, also of targets with errors."""
     targets = policy.document.tables("targets").values()
     values = [target.get(key) for target in targets if isinstance(target, dict)]
     return {value for value in values if isinstance(value, str)}
