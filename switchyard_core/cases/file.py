@@ -1,4 +1,4 @@
-"""Reads a policy's test file, ``<name>.test.toml``, and says where it is wrong."""
+"""Reads a policy's test file, ``<name>.test.toml``, and reports its mistakes."""
 
 from __future__ import annotations
 
@@ -71,13 +71,13 @@ class RequestModel(Options):
 
 
 class ExpectModel(Options):
-    """What must come of a case's request; a key that is absent is not looked at."""
+    """The expected result of a case's request; an absent key is not checked."""
 
     route: str | None = None  # name of the route
     target: str | None = None  # name of the target
     phase: str | None = None  # the router's word for the phase; ``""`` for none
     reason: str | None = None  # code of the reason
-    #: What decided, such as ``rule`` and ``tool``; other facts are not looked at.
+    #: What decided, such as ``rule`` and ``tool``; other facts are not checked.
     facts: dict[str, str] = Field(default_factory=dict)
     latched: bool | None = None  # whether the session is latched afterwards
     warnings: list[str] | None = None  # codes of the warnings, in any order
@@ -97,7 +97,7 @@ class CaseModel(RequestModel):
     #: Earlier requests, in their order: they are decided first, and what they latch stays latched.
     #: Headers and format of the case are theirs too, unless they say otherwise.
     before: list[RequestModel] = Field(default_factory=list)
-    expect: ExpectModel  # what must come of the request
+    expect: ExpectModel  # its expected result
 
 
 class CaseFileModel(Options):
@@ -122,8 +122,8 @@ class Case:
     name: str
     location: Location  # its place in the document
     before: tuple[Step, ...]  # earlier requests
-    step: Step  # the request that is looked at
-    expect: ExpectModel  # what must come of it
+    step: Step  # the request that is checked
+    expect: ExpectModel  # its expected result
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,13 +149,13 @@ def policy_of(tests: Path) -> Path:
 
 
 def check_cases(path: Path, registry: PluginRegistry) -> tuple[Finding, ...]:
-    """Return what is wrong with a test file; what is wrong with its policy is not repeated."""
+    """Return the mistakes of a test file, without those of its policy."""
     if not policy_of(path).exists():
         return (lost(path),)
     policy = check_policy(policy_of(path), registry).policy
     try:
         if policy is None:
-            # Names cannot be looked up then, but keys and values are what they are.
+            # Names cannot be looked up then, but keys and values can be checked.
             document = read_document(path)
             return tuple(validate(document, (), CaseFileModel, document.values)[1])
         read_cases(path, policy, registry)
@@ -168,7 +168,7 @@ def lost(path: Path) -> Finding:
     """Return the finding for a test file that has no policy beside it."""
     return Finding(
         code="SY601",
-        message=f"there is no policy `{policy_of(path).name}` beside the test file",
+        message=f"no policy `{policy_of(path).name}` beside the test file",
         file=str(path),
         fix="name the test file after its policy",
     )
@@ -209,7 +209,7 @@ class _Reader:
             where: Location = (*location, "name")
             if case.name in first:
                 note = f"the first is at {self._document.where(first[case.name])}"
-                message = f"two cases are called `{shown(case.name)}`"
+                message = f"two cases have the name `{shown(case.name)}`"
                 self._report("SY605", message, where, fix="rename one", notes=(note,))
             first.setdefault(case.name, where)
             cases += self._case(case, location)
@@ -246,7 +246,7 @@ class _Reader:
             message = "a case has both `request` and `request_file`"
             fix = "remove one of them"
             if not given:
-                message, fix = "there is no request", "add `request` or `request_file`"
+                message, fix = "the case has no request", "add `request` or `request_file`"
             self._report("SY603", message, location, fix=fix)
             return None
         where = (*location, given[0])
@@ -287,7 +287,7 @@ class _Reader:
             message = "nothing is expected, so the case cannot fail"
             self._report("SY607", message, location, fix="expect a target and a reason")
         elif said and (expect.error is not None or expect.status is not None):
-            message = f"a request that is refused has no `{said[0]}`"
+            message = f"a refused request has no `{said[0]}`"
             fix = "expect a refusal or a decision, not both"
             self._report("SY607", message, (*location, said[0]), fix=fix)
         if expect.target is not None:

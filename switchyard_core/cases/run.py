@@ -1,7 +1,6 @@
-"""Decides the requests of a policy's test file and compares what comes of them.
+"""Decides the requests of a policy's test file and compares the results.
 
-Nothing is called, the environment is not read, the clock stands still and lots are drawn from
-a fixed seed, so a run gives the same result everywhere.
+No call, no environment, a fixed clock and a fixed seed: a run gives the same result everywhere.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ __all__ = [
     "run_file",
 ]
 
-#: ``ERROR`` means that the case could not be carried out, so it says nothing of the policy.
+#: ``ERROR`` means that the case could not run.
 State = Literal["PASS", "FAIL", "ERROR"]
 
 _SEED = 0
@@ -68,7 +67,7 @@ class Maker(Protocol):
 class Mismatch:
     """One expectation that does not hold."""
 
-    what: str  # what was looked at, such as ``target`` or ``body $.model``
+    what: str  # what was compared, such as ``target`` or ``body $.model``
     expected: str  # as JSON or in words
     got: str
     where: str  # ``file:line:column`` of the expectation
@@ -80,13 +79,13 @@ class Mismatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseResult:
-    """What came of a case."""
+    """The result of a case."""
 
     name: str
     where: str  # ``file:line:column`` of the case
     state: State
     mismatches: tuple[Mismatch, ...] = ()  # why it failed
-    error: str = ""  # why it could not be carried out
+    error: str = ""  # why it could not run
     story: str = ""  # the explanation of the request, for people
 
 
@@ -107,7 +106,7 @@ class Coverage:
     """
 
     routes: int  # how many the policy has
-    rules: int  # how many it has of its own
+    rules: int  # how many its own rule sets have
     uncovered: tuple[Uncovered, ...]  # those that no case exercised, in the order of the policy
 
     def missing(self, kind: Literal["route", "rule"]) -> int:
@@ -117,7 +116,7 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileResult:
-    """What came of a test file."""
+    """The result of a test file."""
 
     file: str  # the test file as the user gave it
     policy: str  # the policy that it is about
@@ -281,8 +280,8 @@ def _refusal(error: RequestError) -> str:
 
 # --- what is expected and what came -----------------------------------------------------------
 
-#: An expectation that does not hold: its place in ``expect``, what was looked at, what was
-#: expected, what came.
+#: An expectation that does not hold: its place in ``expect``, what was compared, the expected
+#: value, the actual one.
 _Difference = tuple[Location, str, str, str]
 
 

@@ -6,8 +6,10 @@ imported when it is asked for, so that ``switchyard check`` does not pay for the
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
@@ -20,7 +22,9 @@ if TYPE_CHECKING:
 __all__ = [
     "COMMANDS",
     "CommandGroup",
+    "cannot_run",
     "cli",
+    "faults",
     "installed_registry",
     "main",
     "replay_options",
@@ -52,6 +56,26 @@ def installed_registry(context: click.Context) -> PluginRegistry:
     if not isinstance(root.obj, PluginRegistry):
         root.obj = PluginRegistry.from_entry_points()
     return root.obj
+
+
+def cannot_run(context: click.Context, message: str) -> NoReturn:
+    """End the run with an error and exit code 2."""
+    click.echo(f"error: {message}", err=True)
+    context.exit(2)
+
+
+@contextmanager
+def faults(context: click.Context) -> Iterator[None]:
+    """End the run when a policy or plugin is at fault: 1, or 2 when the command cannot run."""
+    from switchyard_core.errors import PluginError, PolicyError  # noqa: PLC0415  # fast --help
+
+    try:
+        yield
+    except PolicyError as error:
+        click.echo(str(error), err=True)
+        context.exit(2 if any(finding.code == "SY100" for finding in error.findings) else 1)
+    except PluginError as error:
+        cannot_run(context, str(error))
 
 
 class CommandGroup(click.Group):

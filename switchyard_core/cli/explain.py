@@ -1,4 +1,4 @@
-"""``switchyard explain``: why a request goes where it goes, and what is done to its body."""
+"""``switchyard explain``: the decision about a request and the changes of its body."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from switchyard_core.cli import installed_registry
+from switchyard_core.cli import cannot_run, faults, installed_registry
 from switchyard_core.declarations import WIRE_FORMATS, WireFormat
 
 if TYPE_CHECKING:
@@ -44,8 +44,8 @@ __all__ = ["command"]
     "replies",
     multiple=True,
     metavar="TARGET=FILE",
-    help="Text that a target replies to a router that asks it; repeat it for further replies, "
-    "the last one stands for all that follow.",
+    help="Text that a target replies to a router; repeat it for further replies, the last one "
+    "is used again.",
 )
 @click.option(
     "--output",
@@ -69,15 +69,15 @@ def command(  # noqa: PLR0913 - click passes options by name
     turns: bool,
     brief: bool,
 ) -> None:
-    """Explain what POLICY does with REQUEST; no network, nothing is changed.
+    """Explain what POLICY does with REQUEST, without network or changes.
 
     REQUEST is a file (`-`: standard input) with a body, a recorded request (an object with
-    `request.body`), or several, one per line or in an array: played in order, each with the
-    latches of those before it, a timeline at the end. A router that asks a model without
-    `--reply` ends with `would ask`. Exits 0, 1 when the policy has errors or a request would be
-    refused, 2 when it could not run. Example: switchyard explain coding.toml request.json
+    `request.body`), or several, one per line or in an array. They are played in order, each with
+    the latches of earlier ones, with a timeline at the end. A router that asks a model without
+    `--reply` ends with `would ask`. Exits 1 when the policy has errors or a request would be
+    refused, 2 when it cannot run. Example: switchyard explain coding.toml request.json
     """
-    from switchyard_core.errors import BodyError, PluginError, PolicyError  # noqa: PLC0415  # fast --help
+    from switchyard_core.errors import BodyError  # noqa: PLC0415  # fast --help
     from switchyard_core.explain import Rehearsal, read_requests, turns_of  # noqa: PLC0415  # fast --help
     from switchyard_core.switchyard import Switchyard  # noqa: PLC0415  # fast --help
 
@@ -86,16 +86,9 @@ def command(  # noqa: PLR0913 - click passes options by name
     try:
         data = sys.stdin.buffer.read() if str(request_file) == "-" else request_file.read_bytes()
     except OSError as error:
-        click.echo(f"error: cannot read {request_file}: {error.strerror}", err=True)
-        ctx.exit(2)
-    try:
+        cannot_run(ctx, f"cannot read {request_file}: {error.strerror}")
+    with faults(ctx):
         engine = Switchyard.from_policy(policy, registry=registry)
-    except PolicyError as error:
-        click.echo(str(error), err=True)
-        ctx.exit(2 if any(finding.code == "SY100" for finding in error.findings) else 1)
-    except PluginError as error:
-        click.echo(f"error: {error}", err=True)
-        ctx.exit(2)
     try:
         requests = read_requests(data, wire_format=wire_format, headers=pairs)
     except BodyError as error:
@@ -105,11 +98,8 @@ def command(  # noqa: PLR0913 - click passes options by name
     if turns:
         requests = [turn for request in requests for turn in turns_of(request)]
     printer = _Printer(output=output, alone=len(requests) == 1, brief=brief)
-    try:
+    with faults(ctx):
         refused = asyncio.run(_play(Rehearsal(engine, texts), requests, printer))
-    except PluginError as error:
-        click.echo(f"error: {error}", err=True)
-        ctx.exit(2)
     ctx.exit(1 if refused else 0)
 
 

@@ -27,9 +27,9 @@ _WORDS: tuple[tuple[str, str], ...] = (
 @click.option("--json", "as_json", is_flag=True, help="The same as JSON.")
 @click.pass_context
 def command(ctx: click.Context, as_json: bool) -> None:  # noqa: FBT001 - click passes it by name
-    """List the installed plugins and what they give.
+    """List the installed plugins and what they provide.
 
-    Exits 0 when all are in order, 2 when a plugin is broken or two of them give one name.
+    Exits 2 when a plugin is broken or two plugins provide the same name.
 
     Example: switchyard plugins --json
     """
@@ -82,7 +82,7 @@ def _tool(name: str, registry: PluginRegistry) -> str:
     tool = registry.tools.get(name)
     if tool is None:
         return "not used, see below"
-    # Written for a model, at whatever length.
+    # It is written for a model and may be long.
     summary = tool.description.strip().splitlines()[0].partition(". ")[0].rstrip(".")
     return f"{summary} (has side effects)" if tool.side_effects else summary
 

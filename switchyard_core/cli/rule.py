@@ -1,4 +1,4 @@
-"""``switchyard rule``: what a code means, why it matters and what to do."""
+"""``switchyard rule``: what a code means, why it matters and how to fix it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 def command(ctx: click.Context, code: str | None) -> None:
     """Explain a finding by its code or, for a lint rule, its name.
 
-    Without CODE all of them are listed. An unknown one exits 2.
+    Lists all codes without CODE. Exits 2 when CODE is unknown.
 
     Example: switchyard rule SY201, or switchyard rule unused-target
     """

@@ -47,8 +47,8 @@ def command(
 ) -> None:
     """Run the tests of policies: NAME.test.toml beside NAME.toml.
 
-    PATHS are folders, policies or test files. No network, no environment. Exits 0 when every
-    case passes, 1 when one fails, and 2 when one could not be carried out.
+    PATHS are folders, policies or test files. Uses no network and no environment. Exits 0 when
+    every case passes, 1 when one fails, and 2 when one cannot run.
 
     Example: switchyard test policies/ --coverage
     """
@@ -138,8 +138,7 @@ def _found(paths: tuple[Path, ...]) -> tuple[list[Path], list[str]]:
     untested: list[str] = []
     for path in paths:
         if not path.exists():
-            msg = f"there is no file or folder `{path}`"
-            raise click.UsageError(msg)
+            raise click.UsageError(f"no such file or folder: `{path}`")
         for file in sorted(path.glob("*.toml")) if path.is_dir() else [path]:
             if file.name.endswith(SUFFIX):
                 tests.append(file)
@@ -148,10 +147,7 @@ def _found(paths: tuple[Path, ...]) -> tuple[list[Path], list[str]]:
             elif not path.is_dir():
                 tests.append(case_file_of(file))
     if not tests:
-        msg = f"there is no test file, NAME{SUFFIX} beside NAME.toml, in {_joined(paths)}"
+        names = ", ".join(f"`{path}`" for path in paths)
+        msg = f"no test file, NAME{SUFFIX} beside NAME.toml, in {names}"
         raise click.UsageError(msg)
     return list(dict.fromkeys(tests)), untested
-
-
-def _joined(paths: tuple[Path, ...]) -> str:
-    return ", ".join(f"`{path}`" for path in paths)

@@ -1,4 +1,4 @@
-"""Why a request goes where it goes: for one request, a file of them, or a conversation."""
+"""Explains decisions: for one request, a file of requests, or a conversation."""
 
 from switchyard_core.explain.explanation import (
     AnswerExplanation,

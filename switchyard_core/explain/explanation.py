@@ -1,4 +1,4 @@
-"""Why a request goes where it goes and what is done to its body, as data and as text."""
+"""Explains the decision about a request and the changes of its body, as data and as text."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class Explanation:
     def diff(self) -> list[str]:
         """Return a unified diff of the caller's body and the outgoing one, one member per line.
 
-        Numbers, escapes and key order stand there as they are in the bytes.
+        Numbers, escapes and key order are those of the bytes.
         """
         before, after = pretty(self.before).split("\n"), pretty(self.after).split("\n")
         skipped = _equal_start(before, after)
@@ -262,9 +262,9 @@ class Question:
         lines = [f"would ask {self.target} ({self.model})", *_indented(self.call.instructions)]
         lines += _indented(self.call.text)
         if self.structured_output == "forced_tool":
-            lines.append(f"          made to answer by the tool {self.call.schema_name}")
+            lines.append(f"          must answer with the tool {self.call.schema_name}")
         elif self.structured_output == "prompt":
-            lines.append("          told the schema of the answer in its instructions")
+            lines.append("          gets the schema of the answer in its instructions")
         lines.append(f"          give its reply: --reply {self.target}=FILE")
         return "\n".join(lines) + "\n"
 

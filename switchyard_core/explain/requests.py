@@ -1,4 +1,4 @@
-"""The requests that are explained: read from files, and each turn that one grew from."""
+"""The requests to explain: read from files, and the earlier turns of each."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def read_requests(
         return [_request(outer, wire_format, headers) for outer in objects if outer is not None]
     lines = [(number, line) for number, line in enumerate(data.split(b"\n"), 1) if line.strip()]
     if len(lines) < 2 or isinstance(_object(lines[0][1]), JsonTextError):
-        # Not one object per line either: the body itself is at fault, and decide says where.
+        # Not one object per line either: the body is invalid, and decide says where.
         return [_made(data, wire_format or "openai_chat", headers)]
     requests = []
     for number, line in lines:
@@ -106,7 +106,7 @@ def _made(
             wire_format = guess_format(fields, Headers(headers))
     if wire_format is None:
         raise BodyError(
-            message="the body has neither `messages` nor `input`: say which wire format it is in",
+            message="the body has neither `messages` nor `input`: specify its wire format",
             code="unknown_wire_format",
         )
     return Request(

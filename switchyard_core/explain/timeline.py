@@ -1,4 +1,4 @@
-"""A recorded conversation played in order, and its phases and decisions at a glance."""
+"""Plays a recorded conversation in order, and summarizes its phases and decisions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["Entry", "Rehearsal", "Rehearsed", "Timeline", "entry_of"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rehearsed:
-    """What became of one request."""
+    """The result of one request."""
 
     #: its explanation, or the question at which it ends; ``None`` when it is refused before there
     #: is one

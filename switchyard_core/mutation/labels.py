@@ -1,4 +1,4 @@
-"""The five labels of a tool call, what a reader says about one, and the verdict on it."""
+"""The five labels of a tool call, the reading of a part of it, and the verdict on it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 
 __all__ = ["LABELS", "READ_ONLY", "Reading", "Verdict", "label_rank", "strongest"]
 
-#: Strongest first: of several effects of one call, the first in this order labels it.
+#: Strongest first: the strongest effect of a call is its label.
 LABELS: tuple[str, ...] = (
     "file_edit",
     "file_write_other",
@@ -26,7 +26,7 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     label: str  # one of :data:`LABELS`
     word: str = ""  # what decided: a program, a redirection, a file name
-    detail: str = ""  # for a person, such as ``writes src/app.py``
+    detail: str = ""  # for people, such as ``writes src/app.py``
 
 
 #: The reading of a call that changes nothing.
@@ -45,7 +45,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         call_path: Wire path of the call.
         message: Index of the message that holds the call.
         word: What decided inside the arguments, ``""`` for rules on names alone.
-        detail: For a person, such as ``writes src/app.py``.
+        detail: For people, such as ``writes src/app.py``.
     """
 
     label: str

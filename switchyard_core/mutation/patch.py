@@ -15,7 +15,7 @@ __all__ = ["patched_files", "read_patch"]
 _ENVELOPE = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): *(.+)$", re.MULTILINE)
 _UNIFIED = re.compile(r"^(?:\+\+\+|---|rename to|rename from) +([^\t\n]+)(?:\t.*)?$", re.MULTILINE)
 _DEPTH = 4
-#: Files of one patch that are looked at.
+#: Files of one patch that are read.
 _MOST_FILES = 1000
 
 

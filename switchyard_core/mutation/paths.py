@@ -41,7 +41,7 @@ def clean_path(text: str) -> str:
 class PathClasses:
     """Labels for written paths, by globs."""
 
-    #: Globs of paths outside any workspace that nobody keeps, such as ``/tmp/**``.
+    #: Globs of temporary paths outside any workspace, such as ``/tmp/**``.
     scratch: tuple[str, ...] = ()
     artifact: tuple[str, ...] = ()  # globs of build output, logs and repository metadata
     plan: tuple[str, ...] = ()  # globs of plan documents

@@ -76,7 +76,7 @@ class CompiledRule:
     index: int  # place in the whole order of rules
     rule_set: str  # name of its rule set
     name: str  # its name or place, for verdicts
-    verdict: Verdict  # what it says of a call but for the label, and for where the call is
+    verdict: Verdict  # for its calls, without label and place
     model: RuleModel  # the rule as written; what is needed for every call is copied from it
     label: str | None  # what calls are labelled, or what an edit that is found counts for
     reader: str | None  # what reads the arguments
@@ -88,7 +88,7 @@ class CompiledRule:
     target: Path | None  # where the written files are
     command: Path | None  # where the text for the reader is
     reads_arguments: bool  # whether a condition needs arguments that could be parsed
-    #: An argument without which it never applies, ``None`` when there is no such one.
+    #: An argument without which it never applies, ``None`` if there is none.
     needs: str | None = None
 
     @property
@@ -140,7 +140,7 @@ def compile_rule(
     """
     name = model.name or f"rules[{place}]"
     plain = [entry for entry in model.match if not is_glob(entry)]
-    conditions = tuple(compile_condition(condition) for condition in model.where)
+    conditions = tuple(map(_condition, model.where))
     return CompiledRule(
         index=index,
         rule_set=rule_set,
@@ -151,8 +151,10 @@ def compile_rule(
         reader=model.reader,
         fold=fold,
         literals=frozenset(fold_name(e) if fold else e.casefold() for e in plain),
-        patterns=tuple(name_pattern(entry) for entry in model.match if is_glob(entry)),
-        path=_path_or_default(model),
+        patterns=tuple(_name_pattern(entry) for entry in model.match if is_glob(entry)),
+        path=None
+        if model.path == DEFAULT_PATH and model.document == "conversation"
+        else compile_path(model.path),
         conditions=conditions,
         reads_arguments=any(condition.reads_arguments for condition in conditions),
         needs=next(filter(None, map(_needed, model.where, conditions)), None),
@@ -169,26 +171,16 @@ def _needed(model: ConditionModel, condition: Condition) -> str | None:
     return head[1] if head[0] == "arguments" else None
 
 
-def name_pattern(entry: str) -> Callable[[str], bool]:
-    """Compile an entry of ``match`` that is a glob or a ``re:`` pattern."""
+def _name_pattern(entry: str) -> Callable[[str], bool]:
     if entry.startswith("re:"):
         return compile_pattern(entry[3:], ignore_case=True, dot_all=True)
     return name_glob(entry)
 
 
-def _path_or_default(model: RuleModel) -> Path | None:
-    if model.path == DEFAULT_PATH and model.document == "conversation":
-        return None
-    return compile_path(model.path)
-
-
-def compile_condition(model: ConditionModel) -> Condition:
-    """Compile one condition of ``where``."""
+def _condition(model: ConditionModel) -> Condition:
     test = _condition_test(model)
-    return Condition(
-        path=compile_path(model.path),
-        test=(lambda values: not test(values)) if model.not_ else test,
-    )
+    inverse = (lambda values: not test(values)) if model.not_ else test
+    return Condition(path=compile_path(model.path), test=inverse)
 
 
 def _condition_test(model: ConditionModel) -> Callable[[list[Any]], bool]:

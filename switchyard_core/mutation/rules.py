@@ -1,7 +1,7 @@
 """Mutation rules: which tool calls change files, decided by the policy's rule sets.
 
 The rules of all sets form one order; the first that matches a call decides its label. Names are
-looked up in one dictionary whatever the number of rules, and a shell command is read once.
+looked up in a dictionary, and a shell command is read once.
 """
 
 from __future__ import annotations
@@ -255,11 +255,11 @@ class MutationRules:
             rule = self._rules[index]
             if broken and rule.reads_arguments:
                 unreadable = unreadable or rule
-            # An edit tool has a rule for each name that its path may have: most are not there.
+            # An edit tool has a rule for each possible name of its path: most are absent.
             elif (rule.needs is None or rule.needs in given) and rule.applies(view):
                 reading = self._reading(view, rule, depth, budget)
                 if reading.label == "file_edit" and rule.label is not None:
-                    # An edit is called what the rule calls it.
+                    # The rule decides the label of an edit.
                     reading = Reading(label=rule.label, word=reading.word, detail=reading.detail)
                 return _verdict(rule.verdict, reading)
         if unreadable is not None:

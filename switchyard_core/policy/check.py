@@ -1,4 +1,4 @@
-"""Checks a policy: turns a document into a policy, or into everything that is wrong with it."""
+"""Checks a policy: turns a document into a policy or into findings."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ def _resolve(
         location, before = (key, name), len(draft.findings)
         shape = raw
         if isinstance(raw, dict) and isinstance(raw.get("extra_body"), dict):
-            # Its content has a check of its own, SY211.
+            # SY211 checks its content.
             shape = {**raw, "extra_body": {}}
         table = draft.validated(location, model, shape)
         if isinstance(raw, dict):
@@ -235,9 +235,7 @@ def _check_client(draft: Draft, location: Location, raw: Mapping[str, Any]) -> N
             "`forward_auth` and `api_key_env` exclude each other",
             (*location, "forward_auth"),
             at_key=True,
-            notes=(
-                "either the caller's credential goes to the provider, or the key of the server",
-            ),
+            notes=("either the caller's credential or the server's key is sent to the provider",),
             fix="remove one of them",
         )
     extra, first = raw.get("extra_headers"), dict[str, Location]()
@@ -247,7 +245,7 @@ def _check_client(draft: Draft, location: Location, raw: Mapping[str, Any]) -> N
             place = draft.document.where(first[name.lower()], at_key=True)
             draft.report(
                 "SY210",
-                f"header `{shown(name)}` is given twice; names of headers have no case",
+                f"header `{shown(name)}` is given twice; header names are case-insensitive",
                 where,
                 at_key=True,
                 notes=(f"first given at {place}",),

@@ -96,7 +96,7 @@ class Document:
     text: str  # its text with LF line ends
     #: The values, as tomli gives them, and the rule sets of included files.
     values: Mapping[str, Any]
-    positions: Positions  # where each value of its own is
+    positions: Positions  # where each value of this file is
     #: Documents of included rule sets, by the name of the rule set.
     homes: Mapping[str, Document] = field(default_factory=dict)
     included: tuple[Document, ...] = ()  # documents of all included files, in order of inclusion
@@ -188,7 +188,7 @@ def _check_size(source: str | bytes, name: str) -> None:
         return
     start = source[:MAX_BYTES]
     text = _plain(start if isinstance(start, str) else start.decode("utf-8", "ignore"))
-    message = f"the policy is larger than {MAX_BYTES} bytes, which end here"
+    message = f"the policy is larger than {MAX_BYTES} bytes; the limit is here"
     raise _refusal(name, "SY101", message, place=Lines(text).place(len(text)), fix="split it")
 
 
@@ -214,7 +214,7 @@ def _not_toml(text: str, name: str, error: tomli.TOMLDecodeError) -> PolicyError
         notes = (f"first given at {lines.place(repeat.first).of(name)}",)
     elif message.startswith(_REPEATS):
         # Its own text shows a Python tuple.
-        message = "this key or table cannot be added to what was given before"
+        message = "this conflicts with an earlier key or table"
     elif message in _UNCLOSED_STRING and outline.open_string >= 0:
         notes = (f"the string began at {lines.place(outline.open_string).of(name)}",)
     elif message in _UNCLOSED_BRACKET and outline.open_bracket >= 0:

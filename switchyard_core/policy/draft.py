@@ -51,8 +51,8 @@ class _Names:
         if self.words or self.kind == "rewrite":
             return "use one of these"
         if self.kind == "route_type":
-            return f"no installed plugin gives `{shown(name)}`; install the one that does"
-        return "install the plugin that gives it"
+            return f"no installed plugin provides `{shown(name)}`; install one that does"
+        return "install the plugin that provides it"
 
 
 _NAMES: Mapping[ReferenceKind, _Names] = MappingProxyType(
@@ -145,7 +145,7 @@ class Draft:
         known = self._known[named.kind]
         if named.kind == "rewrite":
             if named.name in RESERVED_REWRITES | known:
-                # One that cannot be switched off has a finding of its own.
+                # One that cannot be switched off has another finding.
                 return
             known = frozenset(n for n in known if self.registry.rewrites[n].switchable)
         if named.name not in known:

@@ -1,8 +1,7 @@
 """Reads the files that a policy includes and puts their rule sets beside its own.
 
-An included file holds ``[mutation_rules.<name>]`` tables and further includes, nothing else, so
-that a policy's clients, targets and routes are always in one file. Every finding about something
-included names its own file.
+An included file has only ``[mutation_rules.<name>]`` tables and further includes, so that a
+policy's clients, targets and routes are in one file. Findings name the file that they are about.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ __all__ = ["MAX_FILES", "with_included"]
 #: as many bytes as one policy.
 MAX_FILES = 32
 
-#: Most files that are looked at to find the name that was meant.
+#: Most files in which the intended name is looked for.
 _LOOKED_AT = 100
 _READABLE = "check its permissions"
 _INSIDE = "write a path below the folder of this file, such as `rules/mine.toml`"
@@ -117,7 +116,7 @@ class _Reading:
             code, fix = "SY111", _INSIDE
         elif real is not None and not real.is_relative_to(self.root):
             message = f"`{shown(text)}` leads out of the policy's folder"
-            code, fix = "SY111", "replace the symbolic link by the file"
+            code, fix = "SY111", "replace the symbolic link with the file"
         elif real is None or not is_file(real):
             message = f"unknown include `{shown(text)}`: there is no such file"
             otherwise = "check the path, or write the file"
@@ -130,7 +129,7 @@ class _Reading:
         elif real in self.places:
             notes = (f"first included at {self.places[real]}",)
             message = f"`{shown(text)}` is included twice"
-            fix = "remove one of the two; what is included is known to all of the policy"
+            fix = "remove one of them; the whole policy sees included rule sets"
             code = "SY112"
         else:
             return real
@@ -140,10 +139,10 @@ class _Reading:
         return None
 
     def _too_many(self, holder: Document, location: Location) -> None:
-        # Once is enough: what follows is not even looked at, however long it is.
+        # Once is enough: the rest is not read.
         if self.entries == MAX_FILES:
             message = f"the policy includes more than {MAX_FILES} files"
-            self._report(holder, "SY101", message, location, fix="put them together")
+            self._report(holder, "SY101", message, location, fix="merge some of them")
         self.entries = MAX_FILES + 1
         self.complete = False
 
@@ -206,7 +205,7 @@ class _Reading:
 
 
 def _toml_files(folder: Path) -> Iterator[Path]:
-    # Only so many folders are entered: a policy may lie at the top of a home folder.
+    # A policy may be at the top of a home folder, so the number of folders is limited.
     for path, folders, names in islice(os.walk(folder), 200):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         yield from (Path(path, name) for name in sorted(names) if name.endswith(".toml"))

@@ -1,9 +1,8 @@
 """Where every key, value and character of a TOML document is.
 
-The values themselves come from tomli. Of a text that tomli accepts, the outline knows every
-place; of one that it refuses, how far the text can be followed and what was open there: a string,
-an array, a key for the second time. It never decides what is legal. (A TOML grammar was tried for
-this: it refuses inline tables over several lines, which tomli takes, and gives no positions.)
+The values come from tomli, which decides what is valid. The outline has every place of a valid
+text; for an invalid one, how far it can be read and what is open there: a string, an array, a
+repeated key. (A TOML grammar is no alternative: it rejects inline tables over several lines.)
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ def _route(draft: Draft, name: str, raw: Any, formats: Mapping[str, WireFormat])
         note=lambda key: _owners(draft, key) if key not in common else "",
     )
     found = list(references(route_type.options, given, location))
-    # What answers by itself composes each call in its target's format, its answer in the caller's.
+    # An answering route writes each call in its target's format, its answer in the caller's.
     answers = route_type.kind == "answers"
     wire_format = None if answers else _wire_format(draft, found, formats)
     if route is None or options is None or len(draft.findings) != before:
@@ -170,7 +170,7 @@ def _check_delegate(draft: Draft, route: Route, routes: Mapping[str, Route]) -> 
     formats = {route.wire_format, delegate.wire_format} - {None}
     if delegate.subagents is not None:
         fix = "name a route without `subagents`"
-        draft.report("SY307", f"{name} passes sub-agents on itself", where, fix=fix)
+        draft.report("SY307", f"{name} delegates sub-agents itself", where, fix=fix)
     elif len(formats) > 1:
         message = f"{name} speaks {delegate.wire_format}, this one {route.wire_format}"
         fix = "name a route of the same wire format; formats are not translated yet"
@@ -188,12 +188,12 @@ def _check_ids(draft: Draft) -> None:
                     f"route id `{shown(model_id)}` is used twice",
                     location,
                     notes=(f"first used at {draft.document.where(first)}",),
-                    fix="give each route ids and aliases of its own",
+                    fix="give each route its own ids and aliases",
                 )
 
 
 def _ids(location: Location, raw: Any) -> Iterator[tuple[Location, str]]:
-    # A blank id is a finding of its own.
+    # A blank id has another finding.
     if _text(raw, "id").strip():
         yield (*location, "id"), raw["id"]
     aliases = raw.get("aliases") if isinstance(raw, dict) else None

@@ -1,8 +1,7 @@
 """The JSON Schema of a policy file, for editors and for other tools' checks.
 
-The schema knows what is installed: route types with their options, rule sets, latch stores,
-plan stores, tools, labels, rewrites. It says less than ``switchyard check``, which alone knows
-whether a named target exists; what the schema refuses, the check refuses too.
+The schema has what is installed: route types with their options, rule sets, stores, tools,
+labels, rewrites. ``switchyard check`` refuses all that the schema refuses, and more.
 """
 
 from __future__ import annotations
@@ -234,7 +233,7 @@ def _of_type(schema: _Schema, route_type: RouteType, common: dict[str, Any]) -> 
 
 
 def _complete_client(client: dict[str, Any]) -> None:
-    # Some editors want to hear that a condition does not name every key.
+    # Some editors need to know that a condition does not name every key.
     client["if"] = {
         "properties": {"format": {"const": "scripted"}},
         "required": ["format"],

@@ -1,4 +1,4 @@
-"""What a model says about each place in its table: which keys, what kind of value, which names.
+"""The keys, value types and names at each place in a model's table.
 
 Read from the model's JSON Schema, which knows aliases, unions, defaults and nested models.
 """
@@ -54,7 +54,7 @@ def allowed_keys(model: type[BaseModel]) -> tuple[str, ...]:
 
 
 def keys_at(model: type[BaseModel], inner: Location) -> tuple[str, ...]:
-    """Return the keys that are allowed in a table inside of a model's, as far as it is clear."""
+    """Return the allowed keys of a table inside a model's, if known."""
     found = [key for place in _places(model, inner) for key in place.get("properties", {})]
     return tuple(dict.fromkeys(found))
 

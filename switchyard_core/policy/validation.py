@@ -1,4 +1,4 @@
-"""Validates one table against its model, and lets no date pass as text."""
+"""Validates one table against its model, and does not accept dates as text."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from switchyard_core.policy.wording import is_date, misspelt, place_of, problem
 
 __all__ = ["MOST_FINDINGS", "UNRESOLVED", "Salvaged", "salvage", "validate"]
 
-#: Findings that one check reports; what is wrong beyond that is not even looked at.
+#: The most findings that one check reports.
 MOST_FINDINGS = 200
-#: Type of an error that is never reported: whoever raises it knows of a finding elsewhere.
+#: Type of an error that is not reported: another finding exists.
 UNRESOLVED = "unresolved"
 
 ModelT = TypeVar("ModelT", bound=BaseModel)

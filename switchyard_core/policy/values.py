@@ -1,8 +1,7 @@
-"""What the value of a single key may be, and what becomes of it.
+"""The types of single keys.
 
-Each type refuses a wrong value with a code and a fix, in the words that the user reads, and makes a
-right one into what the engine uses. ``info.context`` is the :class:`.Draft` of the policy, ``None``
-where Python code makes a table.
+Each type refuses an invalid value with a code and a fix, and converts a valid one into what the
+engine uses. ``info.context`` is the :class:`.Draft` of the policy, ``None`` in Python code.
 """
 
 from __future__ import annotations
@@ -87,7 +86,7 @@ class _As:
 
     #: returns the thing; ``info.context`` is the :class:`.Draft` of the policy
     make: Callable[[str, ValidationInfo], Any]
-    pattern: str = ""  # what the JSON Schema says about the text, ``""`` for nothing
+    pattern: str = ""  # of the text in the JSON Schema, ``""`` for none
 
     def __get_pydantic_core_schema__(
         self, source: Any, _handler: GetCoreSchemaHandler
@@ -151,14 +150,14 @@ def _variable(text: str) -> str:
         raise _blank("write the name of an environment variable, or remove the key")
     reference = _REFERENCE.fullmatch(text)
     if reference is not None and not looks_like_credential(text):
-        msg = "must be the name of an environment variable alone"
+        msg = "must be only the name of an environment variable"
         raise OptionError(msg, fix=f"write `{shown(reference['name'])}`")
     msg = "must be the name of an environment variable, not the key itself"
     fix = "write a name of letters, digits and underscores that does not begin with a digit"
     if looks_like_credential(text):
         fix = "export the key as a variable and write its name; revoke this key"
     elif "=" in text:
-        fix = "write only the name; the value belongs into the environment"
+        fix = "write only the name; the value belongs in the environment"
     raise OptionError(msg, fix=fix)
 
 
@@ -255,7 +254,7 @@ def _script(text: str, info: ValidationInfo) -> Path:
     path: Path = draft.base / text
     if info.data.get("kind") == "scripted" and not is_file(path):
         fix = "give the path relative to the policy's folder"
-        raise OptionError(f"there is no script `{shown(text)}`", fix=fix, code="SY209")
+        raise OptionError(f"no such script: `{shown(text)}`", fix=fix, code="SY209")
     return path
 
 

@@ -1,4 +1,4 @@
-"""Says in the user's words what a model does not like about a value."""
+"""Turns validation errors into findings in the user's words."""
 
 from __future__ import annotations
 

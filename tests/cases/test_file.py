@@ -49,7 +49,7 @@ def found(run, tests):
         ([REQUEST, 'expect = { body = { "$[" = 1 } }'], ("SY401", 4, 21), "bad JSONPath"),
         ([REQUEST, 'expect = { absent = ["$["] }'], ("SY401", 4, 25), "bad JSONPath"),
         ([REQUEST, 'format = "openai"', EXPECT], ("SY107", 4, 10), "openai_chat"),
-        (["before = [{ }]", REQUEST, EXPECT], ("SY603", 3, 11), "there is no request"),
+        (["before = [{ }]", REQUEST, EXPECT], ("SY603", 3, 11), "the case has no request"),
     ],
 )
 def test_mistake_is_reported_at_its_place(run, lines, expected, said):

@@ -110,7 +110,7 @@ MISTAKES = (
     Mistake(
         place=(22, 6),
         code="SY302",
-        fix="give each route ids and aliases of its own",
+        fix="give each route its own ids and aliases",
         old='\nid = "coding"',
         new='\nid = "other"',
     ),

@@ -21,7 +21,7 @@ def request(session, *, edited=True, **options):
 @pytest.fixture
 def engine():
     text = policy("openai_chat", "http://127.0.0.1:1", route="latch_capacity = 2")
-    return Switchyard.from_policy_text(text).engine
+    return Switchyard.from_policy_text(text)
 
 
 async def test_rehearsal_remembers_latches_and_leaves_the_stores_of_the_engine_alone(engine):

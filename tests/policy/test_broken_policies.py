@@ -92,7 +92,7 @@ CASES = {
         new='[routes.other]\nid = "x"\naliases = ["switchyard/plan-execute"]\ntype = "open"\n'
         "[routes.plan_execute]",
         expected=["21:6 SY302 routes.plan_execute.id"],
-        fix="give each route ids and aliases of its own",
+        fix="give each route its own ids and aliases",
     ),
     "blank_prompt": Broken(
         old='type = "plan_execute"',

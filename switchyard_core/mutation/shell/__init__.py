@@ -24,7 +24,7 @@ __all__ = ["MAX_COMMAND", "dialect_of", "new_session", "read_argv", "read_comman
 
 #: Characters of a command that are read; the rest of a longer one is not.
 MAX_COMMAND = 256 * 1024
-#: The dialect shows in so many characters.
+#: Characters that decide the dialect.
 _SHOWN = 16384
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 _HOSTED = re.compile(r"\s*(?:\S*[\\/])?(cmd|powershell|pwsh)(?:\.exe)?\s", re.IGNORECASE)

@@ -1,4 +1,4 @@
-"""Walks the syntax tree of a bash command and runs what it says on paper."""
+"""Walks the syntax tree of a bash command and simulates it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _FILL = 5
 #: Characters of a variable that are kept, and words of a loop that are gone through.
 _MAX_VALUE = 64 * 1024
 _MOST_ROUNDS = 8
-#: The file that a process substitution stands for.
+#: The file of a process substitution.
 _SUBSTITUTED = "/dev/fd/63"
 _EXPANSIONS = {"simple_expansion", "expansion"}
 _SUBSTITUTIONS = {"command_substitution", "process_substitution"}

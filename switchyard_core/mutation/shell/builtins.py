@@ -1,4 +1,4 @@
-"""Programs whose words are a language of their own, and uses that need more than a label."""
+"""Programs whose arguments are a language, and uses that need more than a label."""
 
 from __future__ import annotations
 
@@ -62,11 +62,11 @@ class Use(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     arguments: Arguments = msgspec.field(default_factory=Arguments)
 
     def run_inner(self, words: Sequence[str], stdin: Input = NO_INPUT) -> str | None:
-        """Run another program in a shell of its own."""
+        """Run another program in its own shell."""
         return self.run(words, self.session.inner(), stdin)
 
     def read_inner(self, text: str, dialect: str = "bash", stdin: Input = NO_INPUT) -> str | None:
-        """Read a script in a shell or interpreter of its own."""
+        """Read a script in its own shell or interpreter."""
         return self.session.inner(self.name).read(text, dialect, stdin)
 
     def operands(self) -> list[str]:

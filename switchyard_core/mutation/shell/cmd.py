@@ -56,7 +56,7 @@ def read_cmd(text: str, session: Session, _stdin: Input) -> None:
 
 
 def _run_words(words: list[str], session: Session) -> None:
-    # One statement is in another: what is behind `do` is looked at once more for each.
+    # Statements nest: the words after `do` are read again for each level.
     session.spend(_STATEMENT + len(words) // 4)
     table = load_table("cmd")
     name, rest = _unquoted(words[0]).lstrip("@").casefold().removesuffix(".exe"), words[1:]

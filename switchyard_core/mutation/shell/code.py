@@ -115,7 +115,7 @@ def scan_python(text: str, session: Session) -> bool:
     lines = [line for line in text.splitlines() if not line.lstrip().startswith(("%", "!"))]
     try:
         with warnings.catch_warnings():
-            # Odd escapes in the code of others are none of our business.
+            # Invalid escapes in the code do not matter here.
             warnings.simplefilter("ignore")
             tree = ast.parse("\n".join(lines))
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -136,7 +136,7 @@ class _Script:
         return self.text(base, _MAX_OWNER) if base is not None else "", name
 
     def value(self, node: _Node, depth: int = 0) -> Any:
-        """Return what a literal expression stands for."""
+        """Return the value of a literal expression."""
         read = _VALUES.get(node.type)
         return UNREADABLE if read is None or depth > _MAX_NESTING else read(self, node, depth + 1)
 
@@ -207,13 +207,13 @@ class _Script:
         return "".join(parts)
 
     def text(self, node: _Node, limit: int | None = None) -> str:
-        """Return the text of a node, or so many bytes of it."""
+        """Return the text of a node, or its first bytes."""
         end = node.end_byte if limit is None else min(node.end_byte, node.start_byte + limit)
         return self.data[node.start_byte : end].decode("utf-8", "replace")
 
 
 _Value: TypeAlias = Callable[[_Script, _Node, int], Any]
-#: What literal expressions stand for, by type.
+#: Values of literal expressions, by type.
 _VALUES: dict[str, _Value] = {
     "string": _Script.string,
     "template_string": _Script.template,

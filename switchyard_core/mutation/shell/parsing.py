@@ -35,7 +35,7 @@ _TIMED_GROUP = re.compile(
     r"(?:^|(?<=[;&|\n(]))[ \t]*\btime[ \t]+(?:-p[ \t]+)?(?=[({])", re.MULTILINE
 )
 #: What is shown to the grammar as a blank: it takes the sign in front of a group for one in front
-#: of a program, and an escaped word on a line of its own for an argument of the line before.
+#: of a program, and an escaped word on its own line for an argument of the line before.
 _BLANK = re.compile(rb"(?<![^\s;&|(])!(?=[ \t]+\{\s)|(?<=\n)([ \t]*)\\(?=[A-Za-z_])")
 #: It takes an escaped sign in a test for a redirection.
 _ESCAPED = re.compile(rb"(?<=[ \t])\\[<>](?=[ \t])")

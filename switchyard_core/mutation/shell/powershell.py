@@ -21,7 +21,7 @@ _COMMAND = 4
 #: Characters that are copied, and parentheses that are matched, in a step.
 _COPIED = 500
 _MATCHED = 4
-#: Opening parentheses that are read; nobody writes that many by hand.
+#: Opening parentheses that are read; no hand-written text has as many.
 _MOST_GROUPS = 1000
 _PARENTHESIS = re.compile(r"[()]")
 _TOKEN = re.compile(
@@ -200,7 +200,7 @@ class _Shell:
         arguments = [*given.values("-argumentlist"), *given.values("-args"), *given.positional[1:]]
         for path in given.values("-redirectstandardoutput"):
             self.session.write(unquoted(path), "start-process")
-        # A program of unknown effect stays unknown; one of the table does what its words say.
+        # The table decides by the words; another program is unknown.
         listed = [word for text in arguments for word in _listed(text)]
         run_program([*map(unquoted, programs), *listed], self.session.inner())
         if not programs:

@@ -1,4 +1,4 @@
-"""Says what one program does with its words: the dispatcher over the command table."""
+"""The effects of one program: the dispatcher over the command table."""
 
 from __future__ import annotations
 

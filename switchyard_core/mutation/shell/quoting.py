@@ -1,8 +1,8 @@
 """What is quoted in a bash script, and its heredocs, found in one pass.
 
-The parser's grammar misreads many heredocs: it has the word of one end at a blank alone, and knows
-few operators behind it. So it is shown a script in which each is a redirection from a file.
-It also recovers from some errors in time that grows with the square of the pipes, redirections or
+The parser's grammar misreads many heredocs: their word ends only at a blank, and few operators may
+follow it. So the parser gets a script in which each heredoc is a redirection from a file.
+Its recovery from some errors takes time that grows with the square of the pipes, redirections or
 brackets before them: 100 KB of ``a|a|a|`` take minutes, without the parser's counter moving. What
 is quoted does not count, and is hidden from the parser.
 """
@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 __all__ = ["MOST_OPERATORS", "Heredoc", "Inlined", "bounded", "inline_heredocs", "substitutions"]
 
-#: Operators of a script that are parsed; nobody writes that many outside of quotes by hand.
+#: Operators of a script that are parsed; no hand-written script has as many outside quotes.
 MOST_OPERATORS = 300
-#: Quotes, brackets, heredocs and lines that are looked at one by one.
+#: Quotes, brackets, heredocs and lines that are read one by one.
 _MOST_STEPS = 4000
 _OPERATORS = b"|<>()[]{"
 _OPERATOR = re.compile(rb"[|<>()\[\]{]")
@@ -57,7 +57,7 @@ class Inlined(NamedTuple):
 
     source: str  # the script
     heredocs: Mapping[int, Heredoc]  # by the place of the name
-    whole: bool  # whether everything in the script is closed and was looked at
+    whole: bool  # whether everything in the script is closed and was read
 
 
 def inline_heredocs(text: str) -> Inlined:
@@ -153,7 +153,7 @@ class _Scan:
             # The shell reads what is in backticks on its own: what has not begun is empty.
             del self.awaited[self.ticks.pop() :]
         elif kind in {"arithmetic", "double_paren"}:
-            # Each closes with a bracket of its own.
+            # Each closes with its own bracket.
             self._open("((", place)
             self._open("((", place)
         elif kind == "inner":
@@ -188,7 +188,7 @@ class _Scan:
             if found is None and (
                 found := _line(self.text, word, position, tabs=tabs, behind=" ;&|)")
             ):
-                # A shell goes on to the end of the script, which nobody means who writes `E; done`.
+                # A shell would read to the end of the script, but `E; done` is meant as the end.
                 self.parts[-1] = self.parts[-1].removesuffix("\n")
             stop, following = found or (len(self.text), len(self.text))
             body = self.text[position:stop]

@@ -1,4 +1,4 @@
-"""What is known while one command is read: its budget, variables, directory, files and effects."""
+"""The state while one command is read: budget, variables, directory, files and effects."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["NO_INPUT", "STEPS", "TOO_MUCH", "Budget", "Decided", "Input", "Reade
 
 #: Steps for one command or script; a step takes one or two microseconds.
 STEPS = 10_000
-#: What a verdict says of a call of which only a part was read.
+#: Detail of a verdict on a call that was read in part.
 TOO_MUCH = "too much to be read whole"
 TOO_DEEP = "nested too deeply"
 #: Shells in interpreters in shells that are followed.

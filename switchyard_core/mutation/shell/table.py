@@ -305,7 +305,7 @@ class CommandTable:
     #: Programs with rules; a name may have a wrapper and a program.
     programs: Mapping[str, tuple[Program, ...]]
     simple: Mapping[str, str]  # label of programs that always do the same
-    reading: frozenset[str]  # those that read whatever their words are
+    reading: frozenset[str]  # those that only read
     globs: re.Pattern[str]  # matches other spellings such as ``python3.*``, each a group
     standing_for: Mapping[str, str]  # the name that each group of ``globs`` stands for
     #: Lists of words by name, such as the script names that only read.
@@ -341,7 +341,7 @@ def _name_of(path: str) -> str:
     lowered = name.lower()
     for suffix in (".exe", ".cmd", ".bat"):
         stem = lowered.removesuffix(suffix)
-        # `build.bat` is a script of the project, whatever is called `build` elsewhere.
+        # `build.bat` is a script of the project, not the program `build`.
         if stem != lowered and table.knows(stem) and (suffix != ".bat" or table.is_local(stem)):
             return stem
     return name

@@ -23,10 +23,10 @@ _RULE_SET_ERRORS = frozenset(
     {"SY104", "SY105", "SY106", "SY107", "SY301", "SY508"}
     | {f"SY{number}" for number in range(401, 417)}
 )
-# Limits, so that a check of any policy ends soon; no policy that a person wrote reaches them.
+# Limits that keep every check short; no hand-written policy reaches them.
 #: Earlier rules that one rule is compared with.
 _MOST_EARLIER = 100
-#: Orders of rule sets that are looked at.
+#: Orders of rule sets that are compared.
 _MOST_ORDERS = 50
 #: Names that are compared with known ones.
 _MOST_NAMES = 200
@@ -87,10 +87,10 @@ def _path_that_never_matches(policy: Policy) -> Iterator[Finding]:
             if first and first not in members:
                 yield policy.finding(
                     "SY423",
-                    f"this path can find nothing: there is no `{shown(first)}`",
+                    f"this path never matches: there is no `{shown(first)}`",
                     (*location, *inner),
-                    notes=(f"it may begin with: {', '.join(members)}",),
-                    fix="begin it with one of these",
+                    notes=(f"possible first members: {', '.join(members)}",),
+                    fix="start with one of these",
                 )
 
 
@@ -107,7 +107,7 @@ def _paths(rule: RuleModel) -> Iterator[tuple[Location, str, tuple[str, ...]]]:
         yield ("command",), rule.command, _CALL
 
 
-# --- names that nobody has --------------------------------------------------------------------
+# --- unknown names ------------------------------------------------------------------------------
 
 
 def _misspelt_tool(policy: Policy) -> Iterator[Finding]:
@@ -161,7 +161,7 @@ def _shadowed_rule(policy: Policy) -> Iterator[Finding]:
             note += f", at {policy.document.where(place)}"
         yield policy.finding(
             "SY421",
-            "an earlier rule decides every call that this rule is about",
+            "an earlier rule decides every call that this rule matches",
             ("mutation_rules", name, "rules", index),
             notes=(note,),
             fix="move this rule before the earlier one, or remove it",
@@ -171,7 +171,7 @@ def _shadowed_rule(policy: Policy) -> Iterator[Finding]:
 def _shadowed(policy: Policy) -> dict[_Key, CompiledRule]:
     """Return each own rule that decides nothing on any route, and the rule that it comes after.
 
-    A rule set that no route uses is looked at as if it were used alone.
+    A rule set that no route uses is checked alone.
     """
     own = [name for name in policy.document.tables("mutation_rules") if name in policy.rule_sets]
     used = dict.fromkeys(tuple(route.rule_sets) for route in policy.routes.values())
@@ -248,7 +248,7 @@ RULES = (
     ),
     Rule(code="SY421", name="shadowed-rule", check=_shadowed_rule, needs=_RULE_SET_ERRORS),
     Rule(code="SY422", name="misspelt-tool", check=_misspelt_tool),
-    # What is not a path at all is not looked at.
+    # An invalid path is not checked.
     Rule(
         code="SY423",
         name="path-that-never-matches",

@@ -98,10 +98,10 @@ def without_suppressed(
             if rule is None:
                 wrong.append(_refused(file, comment, rules, guess=len(wrong) < _MOST_GUESSED))
             elif not comment.reason:
-                message = f"no reason is given for allowing `{rule.name}`"
+                message = f"the suppression of `{rule.name}` has no reason"
                 wrong.append(_finding(file, comment, "SY191", message, _FORM))
             elif not left.pop((rule.code, file.name, comment.covers), []) and rule.name in ran:
-                message = f"nothing here needs `{rule.name}` to be allowed"
+                message = f"unused suppression of `{rule.name}`"
                 wrong.append(_finding(file, comment, "SY193", message, "remove the comment"))
     return [*chain.from_iterable(left.values()), *wrong]
 
@@ -110,8 +110,8 @@ def _refused(
     document: Document, comment: Suppression, rules: Sequence[Rule | LintRule], *, guess: bool
 ) -> Finding:
     if not comment.name:
-        return _finding(document, comment, "SY191", "not a suppression", _FORM)
-    message = f"no lint rule is called `{shown(comment.name)}`"
+        return _finding(document, comment, "SY191", "not a valid suppression", _FORM)
+    message = f"unknown lint rule `{shown(comment.name)}`"
     if not guess:
         return _finding(document, comment, "SY192", message, "`switchyard rule` lists them")
     names = sorted({rule.name for rule in rules})

@@ -156,7 +156,7 @@ def _route_named_like_a_model(policy: Policy) -> Iterator[Finding]:
                 "SY321",
                 f"the route's id is also the model id of target `{shown(target)}`",
                 ("routes", name, "id"),
-                fix="give the route an id of its own; "
+                fix="give the route its own id; "
                 "keep the model's name in `aliases` if an agent needs it",
             )
 
