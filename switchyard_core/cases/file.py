@@ -42,7 +42,7 @@ __all__ = [
 #: End of the name of a test file, in place of the policy's ``.toml``.
 SUFFIX = ".test.toml"
 
-#: Keys that speak of a decision; a refused request has none.
+#: Keys about a decision, which a refused request does not have.
 _OF_A_DECISION = (
     *("target", "phase", "reason", "facts", "latched", "warnings", "rewrites", "body", "absent"),
 )
@@ -64,19 +64,18 @@ class RequestModel(Options):
     request_file: str | None = None  # file that holds it, relative to the test file's folder
     #: Wire format; ``None`` takes it from a recorded path, else from the body.
     format: WireFormat | None = None
-    headers: dict[str, str] = Field(default_factory=dict)  # request headers
-    #: Texts that targets reply to a router that asks a model, by target: played in order, the last
-    #: one again and again.
+    headers: dict[str, str] = Field(default_factory=dict)
+    #: Canned replies of targets to a router, played in order; the last one repeats.
     replies: dict[str, Annotated[list[str], Field(min_length=1)]] = Field(default_factory=dict)
 
 
 class ExpectModel(Options):
     """The expected result of a case's request; an absent key is not checked."""
 
-    route: str | None = None  # name of the route
-    target: str | None = None  # name of the target
+    route: str | None = None
+    target: str | None = None
     phase: str | None = None  # the router's word for the phase; ``""`` for none
-    reason: str | None = None  # code of the reason
+    reason: str | None = None  # its code
     #: What decided, such as ``rule`` and ``tool``; other facts are not checked.
     facts: dict[str, str] = Field(default_factory=dict)
     latched: bool | None = None  # whether the session is latched afterwards
@@ -93,9 +92,9 @@ class ExpectModel(Options):
 class CaseModel(RequestModel):
     """One case."""
 
-    name: Prompt  # says what it shows; no two cases of a file have the same
-    #: Earlier requests, in their order: they are decided first, and what they latch stays latched.
-    #: Headers and format of the case are theirs too, unless they say otherwise.
+    name: Prompt  # unique in the file
+    #: Earlier requests, decided first and in order; their latches stay. They inherit headers and
+    #: format of the case.
     before: list[RequestModel] = Field(default_factory=list)
     expect: ExpectModel  # its expected result
 
@@ -103,7 +102,7 @@ class CaseModel(RequestModel):
 class CaseFileModel(Options):
     """A test file."""
 
-    schema_version: Literal[1] = 1  # version of the format
+    schema_version: Literal[1] = 1
     cases: list[CaseModel] = Field(min_length=1)  # one or more
 
 

@@ -13,7 +13,7 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from switchyard_core.cases.file import (
     Case,
@@ -57,10 +57,8 @@ _SHOWN = 200
 _NOTHING = "nothing"
 
 
-class Maker(Protocol):
-    """Makes the switchyard of a case: the class ``Switchyard``, which is above this module."""
-
-    def __call__(self, policy: Policy, registry: PluginRegistry, *, world: World) -> Switchyard: ...
+#: Makes the switchyard of a case: the class ``Switchyard``, which is above this room.
+Maker: TypeAlias = "Callable[..., Switchyard]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +91,7 @@ class CaseResult:
 class Uncovered:
     """A part of a policy that no case exercised."""
 
-    kind: Literal["route", "rule"]  # ``route`` or ``rule``
+    kind: Literal["route", "rule"]
     name: str  # name of the route; rule set and rule with a slash between
     where: str  # ``file:line:column`` of it
 
@@ -278,7 +276,7 @@ def _refusal(error: RequestError) -> str:
     return f"refused   {error.status} {error.code}{place}\n          {error.message}\n"
 
 
-# --- what is expected and what came -----------------------------------------------------------
+# --- expected and actual values ---------------------------------------------------------------
 
 #: An expectation that does not hold: its place in ``expect``, what was compared, the expected
 #: value, the actual one.
@@ -334,7 +332,7 @@ def _of_body(expect: ExpectModel, body: bytes) -> Iterator[_Difference]:
     tree = json.loads(body)
     for path, wanted in expect.body.items():
         values = compile_path(path).values(tree)
-        # One value is meant as it is; several are compared as the array of them.
+        # Several values are compared as an array.
         actual = values[0] if len(values) == 1 else values
         if not values:
             yield ("body", path), f"body {path}", _shown(wanted), _NOTHING

@@ -24,6 +24,7 @@ __all__ = ["command"]
 
 #: Code of a file that could not be read: the run is then incomplete.
 _UNREADABLE = "SY100"
+_KEYS = ("code", "severity", "message", "line", "column", "path", "notes", "fix")
 
 
 @click.command(name="check")
@@ -121,17 +122,7 @@ def _as_json(results: Sequence[tuple[str, CheckResult]]) -> object:
                 "file": name,
                 "ok": not result.errors,
                 "findings": [
-                    {
-                        "code": finding.code,
-                        "severity": finding.severity,
-                        "message": finding.message,
-                        "line": finding.line,
-                        "column": finding.column,
-                        "path": finding.path,
-                        "notes": list(finding.notes),
-                        "fix": finding.fix,
-                    }
-                    for finding in result.findings
+                    {key: getattr(finding, key) for key in _KEYS} for finding in result.findings
                 ],
             }
             for name, result in results

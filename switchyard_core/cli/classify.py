@@ -26,8 +26,7 @@ _KEYS = ("label", "rule_set", "rule", "word", "detail")
 @click.option("--policy", type=click.Path(), help="Take the rules of a policy's route.")
 @click.option("--route", help="Which route; needed when its routes have different rules.")
 @click.option(
-    "--pack",
-    help="Without a policy: the rules of an installed pack.  [default: coding_agents]",
+    "--pack", help="Without a policy: the rules of an installed pack.  [default: coding_agents]"
 )
 @click.option("--tool", default="bash", show_default=True, help="Name of the tool that is called.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -114,7 +113,7 @@ def _call(tool: str, given: Any) -> ToolCall:
         except ValueError:
             arguments = given
     if not isinstance(arguments, dict):
-        # The keys under which tools take a command, and free-form calls their text.
+        # The keys of a command in tools, and of the text in free-form calls.
         arguments = {"command": arguments, "input": arguments}
     return ToolCall(id="", name=tool, source=arguments)
 

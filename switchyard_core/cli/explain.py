@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,7 +16,7 @@ from switchyard_core.declarations import WIRE_FORMATS, WireFormat
 
 if TYPE_CHECKING:
     from switchyard_core.errors import RequestError
-    from switchyard_core.explain import Entry, Rehearsal, Rehearsed
+    from switchyard_core.explain import Rehearsal, Rehearsed
     from switchyard_core.request import Request
 
 __all__ = ["command"]
@@ -97,9 +96,8 @@ def command(  # noqa: PLR0913 - click passes options by name
     texts = _replies(replies, list(engine.policy.targets))
     if turns:
         requests = [turn for request in requests for turn in turns_of(request)]
-    printer = _Printer(output=output, alone=len(requests) == 1, brief=brief)
     with faults(ctx):
-        refused = asyncio.run(_play(Rehearsal(engine, texts), requests, printer))
+        refused = asyncio.run(_play(Rehearsal(engine, texts), requests, output, brief=brief))
     ctx.exit(1 if refused else 0)
 
 
@@ -130,53 +128,40 @@ def _replies(options: tuple[str, ...], targets: list[str]) -> dict[str, list[str
     return texts
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Printer:
-    """Prints explanations: ``alone`` without numbers, ``brief`` only the timeline."""
-
-    output: Literal["text", "json"]
-    alone: bool
-    brief: bool
-
-    def request(self, number: int, played: Rehearsed) -> None:
-        if self.brief:
-            return
-        if not self.alone and self.output == "text":
-            click.echo(f"{'' if number == 1 else chr(10)}== request {number}")
-        if played.found is None:
-            if played.error is not None:
-                _print(played.error, self.output)
-        elif self.output == "json":
-            click.echo(_json(played.found.as_json(), alone=self.alone))
-        else:
-            color = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-            click.echo(played.found.as_text(color=color), nl=False, color=color)
-
-    def timeline(self, entries: list[Entry]) -> None:
-        from switchyard_core.explain import Timeline  # noqa: PLC0415  # fast --help
-
-        if self.alone and not self.brief:
-            return
-        found = Timeline(entries)
-        if self.output == "json":
-            click.echo(_json({"timeline": found.as_json()}, alone=self.brief))
-        else:
-            click.echo(f"{'' if self.brief else chr(10)}{found.as_text()}", nl=False)
-
-
-async def _play(rehearsal: Rehearsal, requests: list[Request], printer: _Printer) -> int:
+async def _play(
+    rehearsal: Rehearsal, requests: list[Request], output: Literal["text", "json"], *, brief: bool
+) -> int:
     """Play and print the requests; return how many a server would refuse."""
-    from switchyard_core.explain import entry_of  # noqa: PLC0415  # fast --help
+    from switchyard_core.explain import Timeline, entry_of  # noqa: PLC0415  # fast --help
 
-    entries = []
-    refused = 0
+    alone, entries, refused = len(requests) == 1, [], 0
     for number, request in enumerate(requests, 1):
         played = await rehearsal.play(request)
         refused += played.error is not None
-        printer.request(number, played)
         entries.append(entry_of(number, played))
-    printer.timeline(entries)
+        if not brief:
+            if not alone and output == "text":
+                click.echo(f"{'' if number == 1 else chr(10)}== request {number}")
+            _print_played(played, output, alone=alone)
+    if alone and not brief:
+        return refused
+    timeline = Timeline(entries)
+    if output == "json":
+        click.echo(_json({"timeline": timeline.as_json()}, alone=brief))
+    else:
+        click.echo(f"{'' if brief else chr(10)}{timeline.as_text()}", nl=False)
     return refused
+
+
+def _print_played(played: Rehearsed, output: Literal["text", "json"], *, alone: bool) -> None:
+    if played.found is None:
+        if played.error is not None:
+            _print(played.error, output)
+    elif output == "json":
+        click.echo(_json(played.found.as_json(), alone=alone))
+    else:
+        color = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+        click.echo(played.found.as_text(color=color), nl=False, color=color)
 
 
 def _print(error: RequestError, output: Literal["text", "json"]) -> None:
@@ -184,12 +169,7 @@ def _print(error: RequestError, output: Literal["text", "json"]) -> None:
         place = f" at `{error.param}`" if error.param else ""
         click.echo(f"refused   {error.status} {error.code}{place}\n          {error.message}")
         return
-    about = {
-        "status": error.status,
-        "code": error.code,
-        "message": error.message,
-        "param": error.param,
-    }
+    about = {key: getattr(error, key) for key in ("status", "code", "message", "param")}
     click.echo(_json({"error": about}, alone=False))
 
 

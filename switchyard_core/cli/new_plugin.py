@@ -63,7 +63,7 @@ def _owner(names: PluginNames, registry: PluginRegistry) -> str:
             return f"plugin {plugin.label} already exists"
         if names.type in plugin.gives.get("route_type", ()):
             return f"plugin {plugin.label} already provides the route type `{names.type}`"
-    # A package of that name would hide the new one, or be hidden by it.
+    # One of two packages with the same name would hide the other.
     if find_spec(names.module) is not None:
         return f"package `{names.module}` already exists"
     return ""

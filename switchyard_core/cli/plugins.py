@@ -92,29 +92,20 @@ def _as_json(registry: PluginRegistry) -> object:
         "version": 1,
         "plugins": [
             {
-                "name": plugin.name,
-                "distribution": plugin.distribution,
-                "version": plugin.version,
-                "state": plugin.state,
-                "error": plugin.error,
-                "code": plugin.code,
+                **_members(plugin, "name", "distribution", "version", "state", "error", "code"),
                 "gives": {kind: list(names) for kind, names in plugin.gives.items()},
                 "hooks": list(plugin.hooks),
                 "tools": [
-                    {
-                        "name": tool.name,
-                        "description": tool.description,
-                        "side_effects": tool.side_effects,
-                        "timeout_s": tool.timeout_s,
-                    }
+                    _members(tool, "name", "description", "side_effects", "timeout_s")
                     for name, tool in registry.tools.items()
                     if name in plugin.gives.get("tool", ())
                 ],
             }
             for plugin in registry.plugins
         ],
-        "conflicts": [
-            {"kind": conflict.kind, "name": conflict.name, "message": conflict.message}
-            for conflict in registry.conflicts
-        ],
+        "conflicts": [_members(each, "kind", "name", "message") for each in registry.conflicts],
     }
+
+
+def _members(value: object, *names: str) -> dict[str, object]:
+    return {name: getattr(value, name) for name in names}

@@ -69,7 +69,7 @@ def _printable(text: str) -> str:
 def code_pages(plugin_rules: Iterable[LintRule]) -> dict[str, str]:
     """Return the page of every code, as Markdown with its heading, in order of codes."""
     pages = dict(_error_entries())
-    # A lint rule has an entry in the list of codes too; its own page says more.
+    # A lint rule also has an entry in the list of codes, but its page is longer.
     pages |= {rule.code: _unlinked(rule.page) for rule in RULES}
     return pages | {rule.code: _plugin_page(rule) for rule in plugin_rules}
 

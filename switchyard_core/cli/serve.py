@@ -66,10 +66,7 @@ _Given = TypeVar("_Given")
 @click.option("--api-key-env", metavar="VAR", help="Variable with the key that callers must send.")
 @click.option("--insecure", is_flag=True, help="Allow listening beyond loopback without a key.")
 @click.option(
-    "--allowed-host",
-    multiple=True,
-    metavar="NAME",
-    help="Host name to accept as well; repeatable.",
+    "--allowed-host", multiple=True, metavar="NAME", help="Host name to accept as well; repeatable."
 )
 @click.option(
     "--allowed-origin",
@@ -210,7 +207,7 @@ def _made(
     from switchyard_core.switchyard import Switchyard  # noqa: PLC0415  # fast --help
 
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
-    # The ready line and the exit say what uvicorn would.
+    # The ready line and the exit code replace uvicorn's messages.
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
     size = {} if options.max_body is None else {"max_body": options.max_body}
     return Switchyard.from_loaded(policy, registry, replay=replay).asgi(

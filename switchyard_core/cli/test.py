@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["command", "stamps", "watch"]
 
-#: Seconds between two looks at the files.
+#: Seconds between checks of the files.
 _INTERVAL_S = 0.5
 _COLOURS = {"PASS": "green", "FAIL": "red", "ERROR": "magenta"}
 
@@ -82,7 +82,7 @@ def watch(
             sleep(_INTERVAL_S)
             now = look()
             if now != before:
-                # What changes while it runs is seen at the next look.
+                # A change during the run is seen at the next check.
                 before = now
                 code = run()
     except KeyboardInterrupt:
@@ -95,7 +95,7 @@ def stamps(folders: Iterable[Path]) -> Mapping[str, tuple[int, int]]:
     for folder in folders:
         for path in sorted(folder.rglob("*.*")):
             if path.suffix in {".toml", ".json", ".jsonl"}:
-                # One that goes away meanwhile is left out.
+                # A file may disappear meanwhile.
                 with contextlib.suppress(OSError):
                     state = path.stat()
                     found[str(path)] = (state.st_mtime_ns, state.st_size)

@@ -144,7 +144,8 @@ class Explanation:
         for warning in decision.warnings:
             yield f"warning   {warning.code}: {warning.detail}"
         for report in self.reports:
-            yield f"rewrite   {report.name}{'' if report.changes else f': {_idle(report)}'}"
+            idle = "" if report.changes else f": {report.skipped or 'nothing to change'}"
+            yield f"rewrite   {report.name}{idle}"
             for change in report.changes:
                 yield f"          {change}"
         yield f"sent to   POST {self.path}"
@@ -194,10 +195,6 @@ def _calls(calls: list[Mapping[str, Any]] | None) -> Iterator[str]:
         yield f"          {call['tool']} at {call['call']}: {call['label']}{rule}{word}{detail}"
 
 
-def _idle(report: RewriteReport) -> str:
-    return report.skipped or "nothing to change"
-
-
 def _equal_start(before: list[str], after: list[str]) -> int:
     pairs = enumerate(zip(before, after, strict=False))
     shorter = min(len(before), len(after))
@@ -225,9 +222,9 @@ def _colored(line: str) -> str:
 class Question:
     """An explanation that ends where the router asks a model."""
 
-    route: str  # name of the route
-    route_type: str  # its type
-    target: str  # name of the target that would be asked
+    route: str
+    route_type: str
+    target: str  # that would be asked
     model: str  # model id as the target's provider knows it
     call: ModelCall  # what it would be asked
     #: How the target is made to follow the call's schema, ``""`` without one.

@@ -15,10 +15,7 @@ __all__ = ["guess_format", "read_requests", "turns_of"]
 
 
 def read_requests(
-    data: bytes,
-    *,
-    wire_format: WireFormat | None = None,
-    headers: Sequence[tuple[str, str]] = (),
+    data: bytes, *, wire_format: WireFormat | None = None, headers: Sequence[tuple[str, str]] = ()
 ) -> list[Request]:
     """Return the requests of a file, each body with its own bytes.
 
@@ -80,7 +77,7 @@ def _request(
     if recorded is None or body is None:
         return _made(outer.dump(), wire_format, headers)
     if body[:1] == b'"':
-        # Some recorders keep the body as a string, which may hold what is not JSON at all.
+        # Some recorders keep the body as a string, which may not be JSON.
         body = (recorded.text("body") or "").encode("utf-8", "surrogatepass")
     found = endpoint_of((recorded.text("path") or "").partition("?")[0])
     endpoint: Endpoint = "create"

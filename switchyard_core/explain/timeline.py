@@ -24,10 +24,9 @@ __all__ = ["Entry", "Rehearsal", "Rehearsed", "Timeline", "entry_of"]
 class Rehearsed:
     """The result of one request."""
 
-    #: its explanation, or the question at which it ends; ``None`` when it is refused before there
-    #: is one
+    #: Its explanation, or the question at which it ends; ``None`` when it was refused earlier.
     found: Explanation | Question | None
-    error: RequestError | None = None  # why a server would refuse it, ``None`` when it would not
+    error: RequestError | None = None  # why a server would refuse it
     released: bool = False  # whether it frees its session's slot when it succeeds
 
 
@@ -77,7 +76,7 @@ class Rehearsal:
             try:
                 await store.latch(effect.identity, effect.record)
             except LatchCapacityError:
-                # The router can do without; the explanation of a server has a warning then.
+                # Remembering is optional; a server's decision has a warning.
                 return
 
     async def _release(self, route: str, identity: Identity) -> bool:
@@ -96,7 +95,7 @@ class Entry:
     route: str = ""  # name of its route, ``""`` when it was refused before it had one
     session: str | None = None
     agent: str | None = None  # id of a sub-agent
-    phase: str = ""  # the router's word; `refused` and ``would ask`` when there is no answer
+    phase: str = ""  # the router's word, or ``refused`` or ``would ask``
     target: str = ""  # name of the target, ``""`` for a refused request
     reason: str = ""  # code of the reason, or of the error
     detail: str = ""  # what decided, for people
@@ -175,12 +174,7 @@ class Timeline:
         return {
             "requests": [asdict(entry) for entry in self.entries],
             "phases": [
-                {
-                    "phase": phase,
-                    "target": target,
-                    "first": run[0].number,
-                    "last": run[-1].number,
-                }
+                {"phase": phase, "target": target, "first": run[0].number, "last": run[-1].number}
                 for phase, target, run in self.phases()
             ],
         }

@@ -9,13 +9,7 @@ import msgspec
 __all__ = ["LABELS", "READ_ONLY", "Reading", "Verdict", "label_rank", "strongest"]
 
 #: Strongest first: the strongest effect of a call is its label.
-LABELS: tuple[str, ...] = (
-    "file_edit",
-    "file_write_other",
-    "scratch_write",
-    "unknown",
-    "read_only",
-)
+LABELS: tuple[str, ...] = ("file_edit", "file_write_other", "scratch_write", "unknown", "read_only")
 
 
 _RANKS = {label: rank for rank, label in enumerate(LABELS)}

@@ -16,7 +16,7 @@ __all__ = ["Memo", "brief"]
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
-#: Characters of a text that is a key itself; a longer one is a key by its digest.
+#: Characters of a text that is its own key; a longer one is replaced by its digest.
 _LONG = 256
 
 
@@ -28,7 +28,7 @@ class Memo(Generic[K, V]):
     def __init__(self, most: int) -> None:
         self._most = most
         self._values: OrderedDict[K, V] = OrderedDict()
-        #: Returns a remembered value or ``None``; the dictionary's own, as it is asked most.
+        #: Returns a remembered value or ``None``; the dictionary's own method, for speed.
         self.get: Callable[[K], V | None] = self._values.get
 
     def __len__(self) -> int:

@@ -30,7 +30,7 @@ def read_patch(value: Any, label: Callable[[str], Reading]) -> Reading:
         return Reading(label="file_edit", word="patch", detail="a patch that names no file")
     reading = strongest(label(path) for path in files[:_MOST_FILES])
     if len(files) > _MOST_FILES and reading.label != "file_edit":
-        # As with a path that cannot be read: what an edit tool writes is a file until shown.
+        # Like an unreadable path: an edit tool writes a file unless another path is shown.
         return Reading(label="file_edit", word="patch", detail="a patch of too many files")
     return reading
 

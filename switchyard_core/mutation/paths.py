@@ -14,10 +14,10 @@ from switchyard_core.patterns import path_classes, path_glob
 
 __all__ = ["PathClasses", "clean_path"]
 
-#: In the globs of the table, each place of home directories.
+#: Placeholder for home directories in the globs of the table.
 _HOME = "<home>"
 _DRIVE = re.compile(r"^[A-Za-z]:/")
-#: Paths that are clean already, as most are.
+#: Paths that are already clean.
 _CLEAN = re.compile(r"/?[\w-][\w.-]*+(?:/[\w-][\w.-]*+)*+", re.ASCII)
 
 
@@ -69,7 +69,7 @@ class PathClasses:
         shipped = _shipped(path)
         if scratch and self._scratch(path, shipped):
             return Reading(label="scratch_write", word=path, detail=f"writes {path}")
-        # A bare name of no known kind may be a file of any: `out` is not an output directory.
+        # A bare name may be any file: `out` is not an output directory here.
         bare = "/" not in path and "." not in path
         label = "file_write_other" if not bare and self._lowered(path, shipped) else "file_edit"
         return Reading(label=label, word=path, detail=f"writes {path}")

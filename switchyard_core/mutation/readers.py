@@ -23,12 +23,12 @@ from switchyard_core.mutation.tables import load_table
 
 __all__ = ["READERS", "CallReader", "Cost", "read_whole"]
 
-#: How deep wrappers and nested argument objects are followed.
+#: Maximum depth of wrappers and nested argument objects.
 _DEPTH = 6
-#: Steps that it takes to come to a command, and to a call or value inside a wrapper.
+#: Steps to reach a command, and a call or value inside a wrapper.
 _COMMAND = 12
 _WRAPPED = 8
-# Unions would be built for every look; a dictionary is told fastest.
+# Tuples are the fastest for `isinstance`, with the dictionary first.
 _OBJECTS = (dict, Mapping)
 _COMMANDS = (str, list, *_OBJECTS)
 _NO_COMMAND = Reading(label="unknown", detail="holds no command")
@@ -53,9 +53,9 @@ class CallReader(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     dialect: str  # how a command is read
     tool: str  # name of the tool
     broken: bool  # whether the arguments are text that is not JSON
-    #: Reads a command in a dialect, or remembers what that gave.
+    #: Reads a command in a dialect, with a memo.
     read_command: Callable[[str, str], Cost]
-    budget: Budget  # what all commands of the call may take together, not to read ever more of them
+    budget: Budget  # shared by all commands of the call
     #: Labels a call that is inside this one, by name, arguments and, if the wrapper names one, the
     #: tool's server.
     label_inner: Callable[..., Reading]
@@ -155,8 +155,7 @@ class CallReader(msgspec.Struct, frozen=True, kw_only=True, eq=False):
             if match := re.match(r"\s*%%(?:bash|sh|script bash)[^\n]*\n", text):
                 session.read(text[match.end() :], "bash")
             else:
-                # Short scripts may be valid in both languages; what one finds the other does not
-                # undo.
+                # A short script may be valid in both languages; the findings add up.
                 scan_python(text, session)
                 if not self.budget.spent:
                     scan_javascript(text, session)
@@ -177,7 +176,7 @@ class CallReader(msgspec.Struct, frozen=True, kw_only=True, eq=False):
             value, known = _readable(arguments[0] if arguments else {})
             reading = self.label_inner(name, value)
             if not known and reading.label == "read_only" and name in keys["code_commands"]:
-                # Of a command that cannot all be read nothing is known.
+                # A command that cannot be read completely is unknown.
                 reading = Reading(label="unknown", word=name)
             readings.append(reading)
             if reading.label == "file_edit":

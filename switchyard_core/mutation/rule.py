@@ -17,7 +17,7 @@ from switchyard_core.patterns import compile_pattern, name_glob
 
 __all__ = ["NO_RULE", "CallView", "CompiledRule", "Condition", "compile_rule", "is_glob"]
 
-#: The verdict on a call that no rule decides, but for its label.
+#: The verdict on a call that no rule decides, without its label.
 NO_RULE = Verdict(
     label="", rule_set="", rule="", jsonpath=DEFAULT_PATH, tool="", call_path="", message=0
 )
@@ -47,7 +47,7 @@ class CallView:
         head = path.head
         if not head or head[0] != "arguments":
             return path.values(self.document)
-        # Plain members of the arguments, as most paths are, need no document around them.
+        # Most paths are plain members of the arguments and do not need the document.
         value = self.arguments
         for name in head[1:]:
             if not isinstance(value, dict) or name not in value:
@@ -78,7 +78,7 @@ class CompiledRule:
     name: str  # its name or place, for verdicts
     verdict: Verdict  # for its calls, without label and place
     model: RuleModel  # the rule as written; what is needed for every call is copied from it
-    label: str | None  # what calls are labelled, or what an edit that is found counts for
+    label: str | None  # the label of calls, or of an edit that the reader finds
     reader: str | None  # what reads the arguments
     fold: bool  # whether names match in any spelling
     literals: frozenset[str]  # whole names, folded when ``fold``

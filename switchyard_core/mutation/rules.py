@@ -27,15 +27,15 @@ from switchyard_core.mutation.tables import load_table
 
 __all__ = ["MutationRules", "compile_rules"]
 
-#: Distinct tools and shell commands that one rule set remembers, and calls.
+#: Distinct tools and commands, and calls, that are remembered.
 _MEMO = 4096
 _MAX_CALLS = 16384
-#: Wrappers inside wrappers that are followed.
+#: Maximum depth of wrappers.
 _DEPTH = 5
-#: Steps that it takes to find the rules on a call inside a wrapper.
+#: Steps to find the rules on a call inside a wrapper.
 _INNER = 12
 _WIRE_STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]")
-# Unions would be built for every look; a dictionary is told fastest.
+# Tuples are the fastest for `isinstance`, with the dictionary first.
 _TEXTS = (str, bytes)
 _OBJECTS = (dict, Mapping)
 
@@ -109,23 +109,21 @@ class MutationRules:
         self._patterned: list[CompiledRule] = []
         self._custom = [rule for rule in self._rules if rule.path is not None]
         for rule in self._rules:
-            if rule.path is None:
-                self._index(rule)
-        table = load_table("names")
+            if rule.path is not None:
+                continue
+            table = self._by_fold if rule.fold else self._by_case
+            for literal in rule.literals:
+                table.setdefault(literal, []).append(rule.index)
+            if rule.patterns or not rule.literals:
+                self._patterned.append(rule)
+        names = load_table("names")
         self._folding = NameFolding(
-            servers=frozenset(table["servers"]), verbs=frozenset(table["verbs"])
+            servers=frozenset(names["servers"]), verbs=frozenset(names["verbs"])
         )
         self._tools: Memo[tuple[str, str | None, str | None, str], _Tool] = Memo(_MEMO)
         self._commands: Memo[tuple[str, str | bytes], Cost] = Memo(_MEMO)
         #: Verdicts by tool, arguments and, if it matters, the id of the call.
         self._verdicts: Memo[tuple[Hashable, str | bytes, str], Verdict] = Memo(_MAX_CALLS)
-
-    def _index(self, rule: CompiledRule) -> None:
-        table = self._by_fold if rule.fold else self._by_case
-        for literal in rule.literals:
-            table.setdefault(literal, []).append(rule.index)
-        if rule.patterns or not rule.literals:
-            self._patterned.append(rule)
 
     def label(self, call: ToolCall) -> Verdict:
         """Return the verdict on one call, from the rules on its name.
@@ -176,10 +174,7 @@ class MutationRules:
                 yield self.label(call)
 
     def _documents(
-        self,
-        conversation: Conversation,
-        body: Callable[[], Any] | None,
-        wire_format: str | None,
+        self, conversation: Conversation, body: Callable[[], Any] | None, wire_format: str | None
     ) -> Iterator[tuple[CompiledRule, Mapping[Location, int], Any]]:
         """Yield rules with their own path, the locations of calls, and what the path runs on."""
         tree: Any = None
@@ -279,7 +274,7 @@ class MutationRules:
                 label_inner=lambda *inner: self._inner(*inner, depth=depth + 1, budget=budget),
             )
             values = [view.arguments] if rule.command is None else view.values(rule.command)
-            # A path may find nothing; the reader still says what that means.
+            # The reader decides what a path without value means.
             if len(values) == 1:
                 return reader.read(rule.reader, values[0])
             return strongest(reader.read(rule.reader, value) for value in values or [None])

@@ -64,7 +64,7 @@ def check_document(
     """Check a document and resolve every name in it; arguments as for ``check_policy_text``."""
     whole, problems, complete = with_included(document, base, path)
     draft = Draft(document=whole, registry=registry, environ=environ, base=base)
-    # A file that could not be read may well declare the rule set that is not there.
+    # A file that cannot be read may declare the missing rule set.
     excused = frozenset() if complete else frozenset({"SY404"})
     try:
         draft.add(problems)

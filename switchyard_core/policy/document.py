@@ -29,12 +29,12 @@ __all__ = [
 
 #: The largest policy that is read, in bytes.
 MAX_BYTES = 256 * 1024
-#: The deepest nesting of tables and arrays; the libraries that read values stop somewhere too.
+#: The deepest nesting of tables and arrays.
 MAX_DEPTH = 64
 
-#: Beginnings of tomli's messages about something that is given twice.
+#: Beginnings of tomli's messages about repeated keys and tables.
 _REPEATS = ("Cannot overwrite", "Cannot declare", "Cannot mutate", "Cannot redefine", "Duplicate")
-#: Its messages about a string or a bracket that nothing closes.
+#: Its messages about an unclosed string or bracket.
 _UNCLOSED_STRING = frozenset(
     {"Unterminated string", "Illegal character '\\n'", """Expected "'''\""""}
 )
@@ -213,7 +213,7 @@ def _not_toml(text: str, name: str, error: tomli.TOMLDecodeError) -> PolicyError
         fix = "remove one of them; nothing after this place was read"
         notes = (f"first given at {lines.place(repeat.first).of(name)}",)
     elif message.startswith(_REPEATS):
-        # Its own text shows a Python tuple.
+        # tomli's text shows a Python tuple.
         message = "this conflicts with an earlier key or table"
     elif message in _UNCLOSED_STRING and outline.open_string >= 0:
         notes = (f"the string began at {lines.place(outline.open_string).of(name)}",)

@@ -37,12 +37,12 @@ class _Names:
     """Where names of one kind are declared, and how an unknown one is reported."""
 
     code: str
-    word: str  # what a name is the name of
+    word: str  # what the name refers to
     listed_as: str  # heading of the list of the names that exist
     plugins: str = ""  # attribute of the registry that has them
     kind: Kind | None = None  # what plugins call it; adds conflicts and broken plugins to the notes
     table: str = ""  # the policy's table that declares them
-    words: tuple[str, ...] = ()  # names that are always there
+    words: tuple[str, ...] = ()  # built-in names
 
     def otherwise(self, name: str) -> str:
         """Return what to do when no known name is near."""
@@ -90,7 +90,7 @@ class Draft:
     environ: Mapping[str, str] | None  # ``None`` when the environment must not be read
     base: Path  # where relative paths start from
     findings: list[Finding] = field(default_factory=list)
-    #: What bears the names that a table's model replaces: clients, route types.
+    #: Clients and route types, which replace their names in tables.
     bearers: dict[ReferenceKind, Mapping[str, Any]] = field(default_factory=dict)
     _known: dict[ReferenceKind, frozenset[str]] = field(default_factory=dict)
 

@@ -23,8 +23,8 @@ from switchyard_core.policy.wording import suggestion
 
 __all__ = ["MAX_FILES", "with_included"]
 
-#: Most files that a policy includes, directly and by way of others; together they may have
-#: as many bytes as one policy.
+#: The most files that a policy includes, directly or through others; together they may have as
+#: many bytes as one policy.
 MAX_FILES = 32
 
 #: Most files in which the intended name is looked for.
@@ -134,7 +134,7 @@ class _Reading:
         else:
             return real
         self._report(holder, code, message, location, notes=notes, fix=fix)
-        # Of a file that is read already nothing is missing.
+        # A file that was already read is complete.
         self.complete = self.complete and real in (*chain, *self.places)
         return None
 
@@ -215,5 +215,5 @@ def _is_elsewhere(text: str) -> bool:
     """Return whether a path is absolute on any system or leads upwards."""
     windows = PureWindowsPath(text)
     rooted = text.startswith(("/", "~")) or bool(windows.drive or windows.root)
-    # A backslash separates folders on one system only, so the policy would not travel.
+    # A backslash separates folders on one system only, so the policy would not be portable.
     return rooted or "\\" in text or ".." in PurePosixPath(text).parts

@@ -406,7 +406,7 @@ class Policy:
         """SHA-256 of the text and of what it includes, in hexadecimal."""
         digest = sha256()
         for index, document in enumerate((self.document, *self.document.included)):
-            # TOML has no NUL, so no two policies give the same bytes.
+            # TOML has no NUL, so different policies have different bytes.
             digest.update(b"\0" * bool(index) + document.text.encode("utf-8", "surrogatepass"))
         return digest.hexdigest()
 

@@ -36,7 +36,7 @@ STRING = re.compile(
     re.DOTALL,
 )
 
-#: One source piece of a basic string; the first alternative makes no character at all.
+#: One source piece of a basic string; the first alternative gives no character.
 _PIECE = re.compile(r"(?P<nothing>\\[ \t]*\n[ \t\n]*)|\\u.{4}|\\U.{8}|\\x.{2}|\\.|.", re.DOTALL)
 
 
@@ -97,7 +97,7 @@ class Outline:
         try:
             self._read()
         except (_Stop, IndexError, tomli.TOMLDecodeError):
-            # Only a text that tomli refuses ends early; what was seen so far stays known.
+            # Only an invalid text ends early; what was read so far remains.
             if self._frames:
                 self.open_bracket = self._frames[-1].node.value
 
@@ -198,7 +198,7 @@ class Outline:
     def _string(self) -> None:
         start = self._at
         end = self._skip(STRING)
-        # Three quotes that nothing closes would read as an empty string and a rest.
+        # Unclosed triple quotes would be read as an empty string and a rest.
         triple = self._text.startswith(('"""', "'''"), start)
         if end == start or (triple and end == start + 2):
             self.open_string = start

@@ -18,7 +18,7 @@ from switchyard_core.policy.values import KEY_FIELD
 
 __all__ = ["default_key_fields", "resolve_replay"]
 
-#: How near a name must be to a known one to count as that one misspelt.
+#: Minimum similarity of a misspelt name to a known one.
 _NEAR = 0.8
 
 

@@ -37,10 +37,10 @@ from switchyard_core.policy.values import RESERVED_REWRITES
 
 __all__ = ["DIALECT", "policy_schema"]
 
-#: What the schema itself is written in.
+#: The dialect of the schema.
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
-#: Keys of a schema whose values are no schemas.
+#: Keys of a schema whose values are not schemas.
 _VALUES = frozenset({"const", "default", "enum", "examples", "required"})
 #: Keys of a schema that hold schemas by name.
 _BY_NAME = frozenset({"properties", "patternProperties", "$defs"})
@@ -64,7 +64,7 @@ def policy_schema(registry: PluginRegistry) -> dict[str, Any]:
     """Return the JSON Schema (2020-12) of a policy; equal for equal plugins."""
     schema = _Schema(names=_names(registry))
     root = schema.of("policy", Top)
-    # It describes the model, for readers of the source.
+    # The description is for readers of the source.
     del root["description"]
     keys = root["properties"]
     for key, place, name, model in _TABLES:

@@ -27,7 +27,7 @@ __all__ = [
     "word_at",
 ]
 
-#: What a value of a JSON Schema type is called.
+#: The word for each JSON Schema type.
 _WORDS: Mapping[str, str] = {
     "boolean": "true or false",
     "integer": "an integer",
@@ -42,7 +42,7 @@ _WORDS: Mapping[str, str] = {
 class Named:
     """A name in a table."""
 
-    kind: ReferenceKind  # what it should be the name of
+    kind: ReferenceKind
     name: str
     location: Location  # where it is; for a default the key that would hold it
     is_key: bool = False  # whether it is the key of a table

@@ -50,7 +50,7 @@ def validate(
         instance, details = _parsed(model, raw, context)
     except Exception as error:  # noqa: BLE001 - a validator of a plugin may raise anything
         return None, [_crashed(document, location, model, error)]
-    # One more than are reported, so that it shows that there are more.
+    # One more than is reported shows that there are more.
     details = details[: MOST_FINDINGS + 1]
     findings = [
         problem(document, location, model, raw, detail, also, note)
@@ -66,7 +66,7 @@ class Salvaged(Generic[ModelT]):
 
     model: ModelT  # the rest
     left_out: tuple[Location, ...]  # places of the wrong parts, in the table as it was
-    #: per array with such parts, the original index of each element that is left
+    #: The original index of each remaining element, per array.
     indexes: Mapping[Location, tuple[int, ...]]
 
     def original(self, location: Location) -> Location:

@@ -54,7 +54,7 @@ __all__ = [
     "same_json",
 ]
 
-#: Names of rewrites that are always needed, whether this version has them or not.
+#: Names of rewrites that are always required; this version may not have them.
 RESERVED_REWRITES: frozenset[str] = frozenset({"translate", "set_model"})
 
 #: A field of a body: a key, or the path to one.
@@ -73,7 +73,7 @@ _OWN_HEADERS = re.compile(
     "(?:x-)?api-key|x-goog-api-key|(?:proxy-)?authorization|cookie|host|connection"
     "|content-(?:length|type)|transfer-encoding"
 )
-#: Headers that say whose request it is; they are read from the caller and end here.
+#: Headers with the identity of a request; they are never forwarded.
 _SESSION_HEADERS = re.compile(
     "session[-_]id|thread-id|x-(?:parent-)?session-id|x-claude-code-(?:agent|session)-id"
     "|x-codex-turn-metadata|x-nemo-relay-(?:session|subagent)-id|x-switchyard-.*"
@@ -84,7 +84,7 @@ _SESSION_HEADERS = re.compile(
 class _As:
     """Replaces the text of a key by what it refers to; Python code passes the object."""
 
-    #: returns the thing; ``info.context`` is the :class:`.Draft` of the policy
+    #: Returns the object; ``info.context`` is the :class:`.Draft` of the policy.
     make: Callable[[str, ValidationInfo], Any]
     pattern: str = ""  # of the text in the JSON Schema, ``""`` for none
 
@@ -123,7 +123,7 @@ def bearer(kind: Literal["client", "route_type"]) -> object:
         draft: Any = info.context
         found = draft.bearers[kind].get(name)
         if found is None:
-            # The name is reported as unknown, or its bearer has findings.
+            # The name is reported as unknown, or its table has findings.
             raise PydanticCustomError(UNRESOLVED, "")
         return found
 
@@ -329,5 +329,5 @@ SessionSource = Annotated[str, AfterValidator(_session_source)]
 #: Lower-case name of a header that a condition reads.
 ConditionHeader = Annotated[str, AfterValidator(_condition_header)]
 ConditionPath = Annotated[JSONPath, _As(_path)]
-#: Says whether a text holds what a regular expression describes.
+#: A compiled regular expression that is searched in a text.
 ConditionPattern = Annotated[Callable[[str], bool], _As(_pattern)]

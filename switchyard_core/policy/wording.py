@@ -42,7 +42,7 @@ _DATES: Mapping[str, tuple[str, str]] = {
     "datetime_": ("a date with time", "2026-01-31T07:30:00Z"),
     "timezone_": ("a date with time", "2026-01-31T07:30:00Z"),
 }
-#: Its error types for bounds: where the bound is, and what is said.
+#: Its error types for bounds: the key of the bound, and the message.
 _BOUNDS: Mapping[str, tuple[str, str]] = {
     "greater_than_equal": ("ge", "must be at least {}"),
     "less_than_equal": ("le", "must be at most {}"),

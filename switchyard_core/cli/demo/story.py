@@ -30,12 +30,12 @@ class Turn(_Part):
 class Expectation(_Part):
     """What must come back."""
 
-    status: int  # HTTP status
+    status: int
     target: str = ""  # side of the route: ``planner`` or ``executor``
-    phase: str = ""  # phase of the decision
+    phase: str = ""
     reason: str = ""  # code of the decision's reason
-    code: str = ""  # code of an error of ours; nothing may have been sent then
-    latched: int  # how many sessions are latched afterwards
+    code: str = ""  # code of switchyard's error; then nothing may be sent
+    latched: int  # sessions latched afterwards
 
 
 class Step(_Part):
@@ -43,7 +43,7 @@ class Step(_Part):
 
     title: str  # what happens, in a few words
     about: str  # why
-    session: str  # session id
+    session: str
     tell: str  # which conversation is sent
     turns: int  # how many of its turns
     final: bool = False  # whether it is marked as the session's last request

@@ -27,7 +27,7 @@ __all__ = [
     "write_starter",
 ]
 
-#: Clients that there is a starter policy for: two by their wire format, three by name.
+#: Clients with a starter policy: two by their wire format, three by name.
 CLIENTS: tuple[str, ...] = ("codex", "claude-code", "opencode", "openai", "anthropic")
 
 
@@ -49,13 +49,17 @@ def starter_files(client: str, path: Path) -> dict[Path, str]:
     folder = files(__name__) / "policies"
     # The names are part of commands that people copy.
     words = {"<<file>>": shlex.quote(str(path)), "<<tests>>": shlex.quote(str(tests))}
-    found = {}
-    for target, ending in ((path, "toml"), (tests, "test.toml")):
-        text = (folder / f"{client}.{ending}.tmpl").read_text(encoding="utf-8")
-        for placeholder, word in words.items():
-            text = text.replace(placeholder, word)
-        found[target] = text
-    return found
+    return {
+        target: _filled(folder / f"{client}.{ending}.tmpl", words)
+        for target, ending in ((path, "toml"), (tests, "test.toml"))
+    }
+
+
+def _filled(template: Traversable, words: Mapping[str, str]) -> str:
+    text = template.read_text(encoding="utf-8")
+    for placeholder, word in words.items():
+        text = text.replace(placeholder, word)
+    return text
 
 
 def write_starter(client: str, path: Path) -> tuple[Path, ...]:
@@ -75,7 +79,7 @@ def write_starter(client: str, path: Path) -> tuple[Path, ...]:
     return tuple(texts)
 
 
-#: Longest name, in characters; with the prefix it still is a comfortable folder name.
+#: Maximum length of a name, in characters.
 MAX_LENGTH = 40
 
 _LEGAL = re.compile(r"[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*")
@@ -91,16 +95,6 @@ class PluginNames:
     distribution: str
     module: str
     class_prefix: str
-
-    @property
-    def replacements(self) -> dict[str, str]:
-        """The value of each placeholder in the templates."""
-        return {
-            "<<type>>": self.type,
-            "<<distribution>>": self.distribution,
-            "<<module>>": self.module,
-            "<<class>>": self.class_prefix,
-        }
 
 
 def plugin_names(name: str) -> PluginNames:
@@ -140,19 +134,22 @@ def nearest_name(name: str) -> str:
 
 #: The folder of the templates that becomes the import package.
 _PACKAGE = "package"
-#: Keeps tools from taking a template for what it becomes.
+#: Without it, tools would treat a template as source code.
 _SUFFIX = ".tmpl"
 
 
 def plugin_files(names: PluginNames) -> Mapping[PurePosixPath, str]:
     """Return the text of every file of a new plugin, by its path in the distribution."""
+    words = {
+        "<<type>>": names.type,
+        "<<distribution>>": names.distribution,
+        "<<module>>": names.module,
+        "<<class>>": names.class_prefix,
+    }
     found = {}
     for path, template in _templates(files(__name__) / "plugin"):
         parts = [names.module if part == _PACKAGE else part for part in path.parts]
-        text = template.read_text(encoding="utf-8")
-        for placeholder, word in names.replacements.items():
-            text = text.replace(placeholder, word)
-        found[PurePosixPath(*parts)] = text
+        found[PurePosixPath(*parts)] = _filled(template, words)
     return dict(sorted(found.items()))
 
 

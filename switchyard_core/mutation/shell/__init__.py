@@ -101,7 +101,7 @@ def _readers() -> Mapping[str, Reader]:
 def dialect_of(text: str) -> str:
     """Return ``bash``, ``powershell`` or ``cmd`` by the words of a command."""
     if host := _HOSTED.match(text):
-        # Bash reads the words of other hosts, and what they are given is for their own reader.
+        # Bash reads the words of other hosts; their arguments have their own reader.
         return "cmd" if host[1].casefold() == "cmd" else "bash"
     shown = text[:_SHOWN]
     signs = _signs(shown)

@@ -6,6 +6,7 @@ import base64
 import posixpath
 import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import takewhile
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -20,7 +21,7 @@ __all__ = ["BUILTINS", "USES", "Run", "Use", "unquoted"]
 #: Runs a program inside another one.
 Run: TypeAlias = Callable[[Sequence[str], Session, Input], str | None]
 
-#: Stands for a temporary file; nothing is opened there.
+#: A path to classify as a temporary file; it is not opened.
 _SCRATCH = "$TMPDIR/mktemp"
 _XARGS_VALUED = frozenset(
     {
@@ -34,11 +35,11 @@ _FIND_TESTS = frozenset({"-name", "-iname", "-path", "-ipath", "-wholename"})
 _ACTIVATION = re.compile(
     r"(?:^|/)(?:activate|\.?\w*(?:bashrc|zshrc|profile|nvm\.sh|cargo/env))(?:\.\w+)?$"
 )
-#: Inputs that a program is run for, names that it is given at once, and those of GNU parallel.
+#: Inputs that a program is run for, names that it gets at once, and jobs of GNU parallel.
 _MOST_INPUTS = 8
 _MOST_NAMES = 50
 _MOST_JOBS = 4
-#: Flags of powershell.exe that take a value, and those that are not short for another one.
+#: Flags of powershell.exe that take a value, and those that are not abbreviations.
 _POWERSHELL_VALUED = frozenset(
     {
         *("-executionpolicy", "-ep", "-version", "-windowstyle"),
@@ -53,12 +54,12 @@ class Use(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """One use of a program."""
 
     name: str  # the program
-    #: What is behind its name; behind its subcommand for a use that the table names.
+    #: The words after its name, or after its subcommand in a use of the table.
     words: list[str]
     session: Session  # gets the effects
     stdin: Input  # what the program reads
     run: Run  # runs another program
-    #: All its words, taken apart, for a use that the table names.
+    #: All its words, in a use of the table.
     arguments: Arguments = msgspec.field(default_factory=Arguments)
 
     def run_inner(self, words: Sequence[str], stdin: Input = NO_INPUT) -> str | None:
@@ -127,10 +128,6 @@ def _mktemp(use: Use) -> str:
 def _trap(use: Use) -> None:
     if len(use.words) > 1 and not use.words[0].startswith("-"):
         use.read_inner(use.words[0])
-
-
-def _eval(use: Use) -> str | None:
-    return use.session.read(" ".join(use.words), "bash", use.stdin)
 
 
 def _source(use: Use) -> str | None:
@@ -208,14 +205,10 @@ def _find(use: Use) -> str | None:
         elif word in {"-fprint", "-fprintf", "-fls", "-fprint0"} and place + 1 < len(words):
             session.write(words[place + 1], "find")
         elif word in {"-exec", "-execdir", "-ok", "-okdir"}:
-            command = _until_end(words[place + 1 :])
+            command = list(takewhile(lambda word: word not in {";", "+"}, words[place + 1 :]))
             for path in found[:_MOST_INPUTS]:
                 use.run_inner([part.replace("{}", path) for part in command])
     return " ".join(found) + "\n" if names or starts else None
-
-
-def _until_end(words: list[str]) -> list[str]:
-    return words[: next((n for n, word in enumerate(words) if word in {";", "+"}), len(words))]
 
 
 def _apply_patch(use: Use) -> None:
@@ -271,7 +264,7 @@ def _cmd(use: Use) -> None:
     use.session.add("unknown", "cmd", "an interactive shell")
 
 
-#: Programs by name that are not in the table; each returns its output if that can be told.
+#: Programs by name that are not in the table; each returns its output if it is known.
 BUILTINS: Mapping[str, Callable[[Use], str | None]] = MappingProxyType(
     {
         **dict.fromkeys(("apply_patch", "applypatch", "apply-patch"), _apply_patch),
@@ -284,7 +277,7 @@ BUILTINS: Mapping[str, Callable[[Use], str | None]] = MappingProxyType(
         "cat": _cat,
         "mktemp": _mktemp,
         "trap": _trap,
-        "eval": _eval,
+        "eval": lambda use: use.session.read(" ".join(use.words), "bash", use.stdin),
         **dict.fromkeys(("source", "."), _source),
         "pwd": lambda use: use.session.directory or ".",
         "which": _which,

@@ -23,7 +23,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _SWITCH = re.compile(r"/[A-Za-z-]")
-#: Steps that it takes to look at a statement; its words come on top.
+#: Steps for one statement, without its words.
 _STATEMENT = 4
 
 
@@ -37,7 +37,7 @@ def read_cmd(text: str, session: Session, _stdin: Input) -> None:
         session.spend()
         if kind == "end":
             if piece == "(" and words and words[-1].casefold() == "in":
-                # What a loop goes over is not a command, unless `for /f` runs one for its output.
+                # The set of a loop is not a command, unless `for /f` reads its output.
                 looping = True
             elif words and not looping:
                 _run_words(words, session)
@@ -84,10 +84,6 @@ def _run_rest(rest: list[str], session: Session) -> None:
         _run_words(rest, session)
 
 
-def _run_host(rest: list[str], session: Session) -> None:
-    run_program(["cmd", *rest], session)
-
-
 def _run_call(rest: list[str], session: Session) -> None:
     if rest and not rest[0].startswith(":") and not rest[0].casefold().endswith((".bat", ".cmd")):
         _run_words(rest, session)
@@ -131,11 +127,11 @@ def _run_condition(rest: list[str], session: Session) -> None:
 
 
 #: Statements that run something, or change where commands run.
-_STATEMENTS: Mapping[str, Callable[[list[str], Session], None]] = MappingProxyType(
+_STATEMENTS: Mapping[str, Callable[[list[str], Session], object]] = MappingProxyType(
     {
         "call": _run_call,
         **dict.fromkeys(("cd", "chdir", "pushd"), _change_directory),
-        "cmd": _run_host,
+        "cmd": lambda rest, session: run_program(["cmd", *rest], session),
         **dict.fromkeys(("else", "do", "not"), _run_rest),
         "for": _run_loop,
         "if": _run_condition,

@@ -16,17 +16,17 @@ from switchyard_core.patterns import linear
 
 __all__ = ["pattern_reader", "read_python", "scan_python"]
 
-#: Stands in a path for what only the running program knows, and for a temporary file.
+#: Placeholders in a path for an unknown part, and for a temporary file.
 _UNKNOWN = "{}"
 _SCRATCH = "/tmp/python"  # noqa: S108 - a path to classify, nothing is opened
 #: Characters of a value that are kept, parts of a joined one, and expressions in expressions.
 _MAX_VALUE = 4096
 _MAX_PARTS = 200
 _MAX_NESTING = 20
-#: Words and signs, and the steps that it takes to parse and look at one.
+#: Words and signs, and the steps to parse and read one.
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 _STEPS = 3
-#: Steps that it takes to look at the shortest piece of code, and at what a pattern found.
+#: Steps for the shortest piece of code, and for a match of a pattern.
 _CODE = 15
 _MATCH = 2
 _ASSIGNMENT = re.compile(r"(?<![\w$@])([$@]?\w+)\s*=\s*(?:\w{1,40}\(\s*)?(['\"])([^'\"]{1,4096})\2")
@@ -200,7 +200,8 @@ class _Scanner:
         elif name in table["commands"]:
             self._command(node)
         elif name in table["in_place"]:
-            if any(k.arg == "inplace" and _truthy(k.value) for k in node.keywords):
+            given = [k.value for k in node.keywords if k.arg == "inplace"]
+            if any(not isinstance(value, ast.Constant) or value.value for value in given):
                 self._write(_argument(node, 0))
         elif isinstance(node.func, ast.Attribute) and short in table["methods"]:
             self._method(node, node.func, table["methods"][short])
@@ -325,7 +326,3 @@ class _Scanner:
 
 def _argument(node: ast.Call, place: int) -> ast.expr | None:
     return node.args[place] if place < len(node.args) else None
-
-
-def _truthy(node: ast.expr) -> bool:
-    return not (isinstance(node, ast.Constant) and not node.value)

@@ -17,14 +17,14 @@ __all__ = ["UNREADABLE", "JavaScriptCall", "calls_of", "read_javascript", "scan_
 
 _Node = tree_sitter.Node
 
-#: Stands for a value that only the running script knows.
+#: An unknown value.
 UNREADABLE = object()
-#: Characters that are kept of an owner, and of a text that is put together.
+#: Characters that are kept of an owner, and of a joined text.
 _MAX_OWNER = 200
 _MAX_VALUE = 64 * 1024
-#: Expressions in expressions that are followed.
+#: Maximum depth of expressions.
 _MAX_NESTING = 40
-#: Steps that it takes to look at a script, and to read a call.
+#: Steps for a script, and for a call.
 _CODE = 15
 _CALL = 4
 #: Latest parts of a template that are measured.
@@ -60,13 +60,11 @@ def scan_javascript(text: str, session: Session) -> None:
                 value = arguments[place] if place < len(arguments) else None
                 path = value if isinstance(value, str) else ""
                 session.write(path, session.word, cap=entry.get("cap"))
-        elif name in table["commands"] and _owned(owner, table["runners"]):
+        elif name in table["commands"] and (
+            not owner or any(part in owner for part in table["runners"])
+        ):
             _run_command(arguments, session)
     session.spend(0)
-
-
-def _owned(owner: str, owners: list[str]) -> bool:
-    return not owner or any(part in owner for part in owners)
 
 
 def _run_command(arguments: tuple[Any, ...], session: Session) -> None:
@@ -140,14 +138,8 @@ class _Script:
         read = _VALUES.get(node.type)
         return UNREADABLE if read is None or depth > _MAX_NESTING else read(self, node, depth + 1)
 
-    def string(self, node: _Node, _depth: int) -> str:
-        return _unescaped(self.text(node)[1:-1])
-
     def variable(self, node: _Node, _depth: int = 0) -> Any:
         return self.values.get(self.text(node), UNREADABLE)
-
-    def array(self, node: _Node, depth: int) -> list[Any]:
-        return [self.value(child, depth) for child in _children(node)]
 
     def inner(self, node: _Node, depth: int) -> Any:
         return self.value(node.named_children[0], depth) if node.named_children else UNREADABLE
@@ -199,7 +191,7 @@ class _Script:
             text = source[position : child.start_byte - start]
             parts.append(_unescaped(text.decode("utf-8", "replace")))
             inner = self.inner(child, depth)
-            # A long text put in again and again would fill the memory.
+            # Inserting a long text repeatedly would fill the memory.
             room = sum(map(len, parts[-_MAX_PARTS:])) < _MAX_VALUE
             parts.append(inner if isinstance(inner, str) and room else "{}")
             position = child.end_byte - start
@@ -215,14 +207,14 @@ class _Script:
 _Value: TypeAlias = Callable[[_Script, _Node, int], Any]
 #: Values of literal expressions, by type.
 _VALUES: dict[str, _Value] = {
-    "string": _Script.string,
+    "string": lambda script, node, _: _unescaped(script.text(node)[1:-1]),
     "template_string": _Script.template,
     "identifier": _Script.variable,
     "true": lambda *_: True,
     "false": lambda *_: False,
     "null": lambda *_: None,
     "number": lambda script, node, _: script.text(node),
-    "array": _Script.array,
+    "array": lambda script, node, depth: [script.value(n, depth) for n in _children(node)],
     "object": _Script.members,
     "parenthesized_expression": _Script.inner,
     "await_expression": _Script.inner,

@@ -16,28 +16,26 @@ from switchyard_core.mutation.shell.session import TOO_MUCH, Budget, Session
 
 __all__ = ["Parsed", "Script", "parse", "parse_bash", "parse_code"]
 
-#: Bytes that are read of a text at a time, and of one of which not even the start could be parsed.
+#: Bytes read at a time, and the bytes that are parsed when nothing else can be.
 _CHUNK = 16384
 _START = 256
-#: Bytes of a text that is parsed without counting, and how many of them count for a hundred
-#: operations.
+#: Bytes of a short text, whose work is not counted, and its bytes per hundred operations.
 _SHORT = 128
 _COUNTED = 16
-#: Hundreds of the parser's operations that parsing may take, by language, and the steps that such
-#: a hundred is.
+#: Hundreds of parser operations that a text may take, by language, and the steps of one hundred.
 _MOST_WORK = {"bash": 400, "javascript": 120}
 _WORK = 6
-#: Errors among many operators may cost the square of them: such squares to a step.
+#: The cost of errors grows with the square of the operators: such squares per step.
 _OPERATORS_PER_STEP = 40
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
-#: The grammar takes the keyword in front of a group for a program.
+#: The grammar reads the keyword before a group as a program.
 _TIMED_GROUP = re.compile(
     r"(?:^|(?<=[;&|\n(]))[ \t]*\btime[ \t]+(?:-p[ \t]+)?(?=[({])", re.MULTILINE
 )
-#: What is shown to the grammar as a blank: it takes the sign in front of a group for one in front
-#: of a program, and an escaped word on its own line for an argument of the line before.
+#: Replaced by blanks: the grammar reads the sign before a group as one before a program, and an
+#: escaped word on its own line as an argument of the line before.
 _BLANK = re.compile(rb"(?<![^\s;&|(])!(?=[ \t]+\{\s)|(?<=\n)([ \t]*)\\(?=[A-Za-z_])")
-#: It takes an escaped sign in a test for a redirection.
+#: It reads an escaped sign in a test as a redirection.
 _ESCAPED = re.compile(rb"(?<=[ \t])\\[<>](?=[ \t])")
 
 
@@ -53,8 +51,8 @@ class Script(NamedTuple):
     """A parsed bash script."""
 
     root: tree_sitter.Node  # of the tree
-    source: str  # what the tree's places are places in
-    heredocs: Mapping[int, Heredoc]  # by the place of the quoted word that stands for it
+    source: str  # the text of the tree's offsets
+    heredocs: Mapping[int, Heredoc]  # by the offset of the quoted word in its place
 
 
 def parse_bash(text: str, session: Session) -> Script:

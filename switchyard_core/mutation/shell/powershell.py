@@ -16,9 +16,9 @@ from switchyard_core.mutation.tables import load_table
 
 __all__ = ["read_powershell"]
 
-#: Steps that it takes to look at a command.
+#: Steps for one command.
 _COMMAND = 4
-#: Characters that are copied, and parentheses that are matched, in a step.
+#: Characters copied, and parentheses matched, in a step.
 _COPIED = 500
 _MATCHED = 4
 #: Opening parentheses that are read; no hand-written text has as many.
@@ -40,7 +40,7 @@ _HERE = re.compile(r"@(['\"])\r?\n(.*?)\r?\n\1@", re.DOTALL)
 _ASSIGNED = re.compile(r"(\$[\w:]+)\+?=(.+)$", re.DOTALL)
 _CMDLET = re.compile(r"[a-z]+-[a-z]\w*")
 _PARAMETER = re.compile(r"-[A-Za-z]")
-#: What begins with no name of a command: texts, variables, groups, numbers.
+#: Beginnings of values, not commands: texts, variables, groups, numbers.
 _VALUE = re.compile(r"['\"$(\-@\[\d]")
 _SWITCH_OF_CMD = re.compile(r"/[A-Za-z]")
 #: Parameters that name what a cmdlet copies from.

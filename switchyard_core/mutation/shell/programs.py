@@ -19,18 +19,18 @@ __all__ = ["run_program"]
 _ASSIGNMENT = re.compile(r"^[A-Za-z_]\w*=")
 _HELP = {"--help", "--version", "-help", "-version"}
 _SHORT_HELP = {"-h", "-V", "-v", "-?", "help", "version"}
-#: A flag among words that are joined.
+#: A flag among words that are joined with NUL.
 _DRY_RUN = re.compile(r"(?:^|\0)--(?:dry[-_]?run|simulate|just-print|what-?if)(?:[=\0]|$)")
 _SCRIPT_NAME = re.compile(
     r"[\\/]|\.(?:sh|bash|zsh|py|js|mjs|cjs|ts|rb|pl|php|ps1|bat|cmd)$", re.IGNORECASE
 )
 #: Directories of installed programs.
 _INSTALLED = {"bin", "sbin", ".bin", "scripts", "libexec", "usr"}
-#: Steps that it takes to look a program up and take its words apart; its words come on top.
+#: Steps to look up a program, without its words.
 _PROGRAM = 6
-#: Command words that are followed from runner to runner.
+#: Words of a command that are read.
 _MAX_WORDS = 5000
-#: Whether an entry decided, and the output if that can be told.
+#: Whether an entry decided, and the output if it is known.
 _Done: TypeAlias = tuple[bool, str | None]
 
 
@@ -94,13 +94,9 @@ def _stands_for_its_name(path: str, name: str) -> bool:
 def _only_helps(rest: Sequence[str]) -> bool:
     if rest[0] == "help" or (len(rest) == 1 and rest[0] in _SHORT_HELP):
         return True
-    # Only up to the first few words: behind a wrapper they belong to the inner program.
+    # Only the first words: after a wrapper they belong to the inner program.
     before = (rest[: rest.index("--")] if "--" in rest else rest)[:3]
     return not _HELP.isdisjoint(before) and not any(" " in word for word in before)
-
-
-def _run_listed(program: Program, use: Use) -> _Done:
-    return _apply_first(program, use, program.split(use.words)), None
 
 
 def _apply_first(program: Program, use: Use, arguments: Arguments) -> bool:
@@ -184,11 +180,8 @@ def _run_interpreter(program: Program, use: Use) -> _Done:
         return True, None
     if modules := arguments.value(table.get("module", ())):
         return True, _run_module(modules[0], use)
-    operands, first, file_flags = (
-        arguments.operands,
-        table.get("code_operand"),
-        table.get("file", ()),
-    )
+    operands, first = arguments.operands, table.get("code_operand")
+    file_flags = table.get("file", ())
     code = arguments.value(table.get("code", ()))
     if not code and first is not None and not arguments.has(file_flags):
         code = operands[first : first + 1]
@@ -266,5 +259,12 @@ def _run_unlisted(path: str, name: str, rest: list[str], session: Session) -> No
 
 
 _KINDS: Mapping[str, Callable[[Program, Use], _Done]] = MappingProxyType(
-    {"program": _run_listed, "wrapper": _run_wrapper, "interpreter": _run_interpreter}
+    {
+        "program": lambda program, use: (
+            _apply_first(program, use, program.split(use.words)),
+            None,
+        ),
+        "wrapper": _run_wrapper,
+        "interpreter": _run_interpreter,
+    }
 )

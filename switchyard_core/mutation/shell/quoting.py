@@ -49,7 +49,7 @@ class Heredoc(NamedTuple):
     """What a heredoc gives its command."""
 
     body: str  # its text
-    expands: bool  # whether the shell carries out the substitutions in it
+    expands: bool  # whether the shell expands it
 
 
 class Inlined(NamedTuple):
@@ -80,7 +80,7 @@ def bounded(code: bytes) -> tuple[bytes, int]:
     scan = _Scan(code.decode("ascii"))
     scan.run()
     shown = bytearray(code)
-    # From the first quote that stays open nothing is certain: all of it counts.
+    # After a quote that is not closed everything counts.
     certain = scan.opened[0] if scan.opened else len(code)
     for start, end in scan.quoted:
         if end <= certain:
@@ -101,7 +101,7 @@ class _Scan:
         self.opened: list[int] = []
         #: How many heredocs were awaited where each pair of backticks begins.
         self.ticks: list[int] = []
-        #: Beginnings and ends of what the shell takes as it is.
+        #: Ranges that are quoted.
         self.quoted: list[tuple[int, int]] = []
         self.parts: list[str] = []
         #: Heredocs whose bodies begin on the next line: numbers of parts, and their starts.
@@ -150,7 +150,7 @@ class _Scan:
             self._close()
         elif (kind, mode) == ("tick", "`"):
             self._close()
-            # The shell reads what is in backticks on its own: what has not begun is empty.
+            # The shell reads backticks separately: a heredoc that has not begun is empty.
             del self.awaited[self.ticks.pop() :]
         elif kind in {"arithmetic", "double_paren"}:
             # Each closes with its own bracket.
@@ -204,7 +204,7 @@ class _Scan:
         length = 0
         for number in range(len(self.parts)):
             if number in self.heredocs:
-                # A digit before it is a descriptor, which a blank would take from it.
+                # A digit before it is a descriptor, which a blank would separate.
                 before = self.parts[number - 1][-1:] if number else ""
                 self.parts[number] = "<'h' " if before.isdigit() else " <'h' "
                 heredocs[length + self.parts[number].index("'")] = self.heredocs[number]

@@ -18,13 +18,13 @@ STEPS = 10_000
 #: Detail of a verdict on a call that was read in part.
 TOO_MUCH = "too much to be read whole"
 TOO_DEEP = "nested too deeply"
-#: Shells in interpreters in shells that are followed.
+#: Maximum depth of shells and interpreters.
 MAX_DEPTH = 12
 #: Effects that one command may have before further ones are dropped.
 _MAX_READINGS = 2000
-#: Characters of a directory that is followed; no system has longer ones.
+#: Maximum length of a directory, as in operating systems.
 _MAX_PATH = 4096
-#: Steps that it takes to say what a written path is.
+#: Steps to label a written path.
 _WRITE = 6
 #: Characters of a written file that are kept.
 _MAX_FILE = 64 * 1024
@@ -33,10 +33,10 @@ _MAX_FILE = 64 * 1024
 class Budget(msgspec.Struct, kw_only=True, eq=False, gc=False):
     """What reading one command may cost; counted, so that no label depends on time."""
 
-    #: Steps that are left; what takes longer than a step, such as running a program, is several.
+    #: Steps that are left; a longer action, such as running a program, costs several.
     left: int = STEPS
-    #: Characters of code and of expanded variables that are left; a variable that is doubled forty
-    #: times would fill the memory.
+    #: Characters of code and of expanded variables that are left; doubling a variable forty times
+    #: would fill the memory.
     text: int = 1024 * 1024
 
     @property
@@ -63,7 +63,7 @@ class Input(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What a program reads from standard input."""
 
     text: str | None = None  # its content, when the command shows it
-    connected: bool = False  # whether anything is connected at all
+    connected: bool = False  # whether anything is connected
     file: str | None = None  # name of the file that it comes from, if it is one
 
 
@@ -83,9 +83,9 @@ class Session(msgspec.Struct, kw_only=True, eq=False):
     functions: dict[str, Any] = msgspec.field(default_factory=dict)
     #: Content of files that it writes, by path, where the command shows it.
     files: dict[str, str] = msgspec.field(default_factory=dict)
-    directory: str = ""  # where it went with ``cd``, ``""`` for where it began
+    directory: str = ""  # after ``cd``, ``""`` for the initial one
     readings: list[Reading] = msgspec.field(default_factory=list)  # every effect so far
-    depth: int = 0  # how many shells and interpreters are around it
+    depth: int = 0  # shells and interpreters around it
     #: Functions that are running, which are not entered again.
     running: set[str] = msgspec.field(default_factory=set)
     #: Steps that are left, shared by all shells of one command.
@@ -114,7 +114,7 @@ class Session(msgspec.Struct, kw_only=True, eq=False):
         In a scratch directory an effect that is not an edit, such as ``git init``, is a scratch
         write, unless the label already takes the place into account (``placed``).
         """
-        # An edit by `git apply` stays one: whole workspaces lie under /tmp.
+        # An edit by `git apply` stays an edit: whole workspaces can be under /tmp.
         if not placed and self.directory and label == "file_write_other":
             label = "scratch_write" if self.classes.is_scratch(f"{self.directory}/x") else label
         if label != "read_only" and len(self.readings) < _MAX_READINGS:
@@ -131,7 +131,7 @@ class Session(msgspec.Struct, kw_only=True, eq=False):
         if cap is not None and label == "file_edit":
             label = cap
         self.add(label, word, f"{word} writes {path or 'a file'}", placed=bool(path))
-        # Behind the effect: an edit counts even if nothing is left to pay for it.
+        # After the effect: an edit counts even when the budget is spent.
         self.spend(_WRITE)
 
     def resolve(self, path: str) -> str:
@@ -158,20 +158,11 @@ class Session(msgspec.Struct, kw_only=True, eq=False):
 
     def inner(self, word: str = "shell") -> Session:
         """Return a session for a shell inside this one; effects are shared, state is not."""
-        return Session(
-            classes=self.classes,
-            readers=self.readers,
-            word=word,
-            variables=self.variables.copy(),
-            functions=self.functions.copy(),
-            files=self.files,
-            directory=self.directory,
-            readings=self.readings,
-            depth=self.depth + 1,
-            running=self.running,
-            budget=self.budget,
+        variables, functions = self.variables.copy(), self.functions.copy()
+        return msgspec.structs.replace(
+            self, word=word, variables=variables, functions=functions, depth=self.depth + 1
         )
 
 
-#: Records the effects of a text in a session and returns what it prints, when that can be told.
+#: Records the effects of a text in a session and returns its output if it is known.
 Reader: TypeAlias = Callable[[str, Session, Input], str | None]

@@ -35,7 +35,7 @@ _FILES = ("programs", "git", "packages", "tools")
 class Arguments(msgspec.Struct, kw_only=True, eq=False):
     """The words after a program's name."""
 
-    #: Every flag that is there, ``-abc`` whole and taken apart; ``--`` when it is there.
+    #: Every flag, ``-abc`` also as ``-a``, ``-b``, ``-c``; and ``--``.
     flags: set[str] = msgspec.field(default_factory=set)
     values: dict[str, list[str]] = msgspec.field(default_factory=dict)  # values by flag, in order
     #: The words that are neither flags nor values.
@@ -280,12 +280,12 @@ class Program:
     """A program of the table."""
 
     kind: str  # ``program``, ``wrapper`` or ``interpreter`` (see the data files)
-    splitting: Mapping[str, Any]  # how its words are taken apart; see :func:`split_arguments`
+    splitting: Mapping[str, Any]  # how its words are split; see :func:`split_arguments`
     rules: tuple[UsageRule, ...]  # uses, the first that applies decides
-    #: The rules that may apply when the first operand is a certain word.
+    #: The rules that may apply by first operand.
     by_first: Mapping[str, tuple[UsageRule, ...]]
-    others: tuple[UsageRule, ...]  # the rules that may apply when it is another one
-    #: Subcommands, in words, behind which a wrapper's command is; empty for any.
+    others: tuple[UsageRule, ...]  # the rules that may apply to other operands
+    #: Subcommands, in words, before a wrapper's command; empty for any.
     behind: tuple[list[str], ...]
     table: Mapping[str, Any]  # the table as written, for the keys of one kind
 
@@ -306,8 +306,8 @@ class CommandTable:
     programs: Mapping[str, tuple[Program, ...]]
     simple: Mapping[str, str]  # label of programs that always do the same
     reading: frozenset[str]  # those that only read
-    globs: re.Pattern[str]  # matches other spellings such as ``python3.*``, each a group
-    standing_for: Mapping[str, str]  # the name that each group of ``globs`` stands for
+    globs: re.Pattern[str]  # other spellings such as ``python3.*``, each a group
+    standing_for: Mapping[str, str]  # the name for each group of ``globs``
     #: Lists of words by name, such as the script names that only read.
     words: Mapping[str, frozenset[str]]
 

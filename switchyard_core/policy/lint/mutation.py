@@ -18,7 +18,7 @@ from switchyard_core.policy.secrets import shown
 
 __all__ = ["RULES"]
 
-#: Errors after which not every rule set or route is known.
+#: Errors with which rule sets or routes are missing.
 _RULE_SET_ERRORS = frozenset(
     {"SY104", "SY105", "SY106", "SY107", "SY301", "SY508"}
     | {f"SY{number}" for number in range(401, 417)}
@@ -31,13 +31,12 @@ _MOST_ORDERS = 50
 #: Names that are compared with known ones.
 _MOST_NAMES = 200
 
-#: How alike two names are that differ by a slip of the finger, 0 to 1. Lower values call the
-#: user's own tools misspelt.
+#: Similarity of a misspelt name, 0 to 1. Lower values report the user's own tools.
 _ALIKE = 0.88
-#: In shorter names one other letter makes another word.
+#: In a shorter name one letter makes another word.
 _SHORTEST = 6
 
-#: Members of a tool call, which conditions, targets and commands start from.
+#: Members of a tool call, the root of conditions, targets and commands.
 _CALL = ("type", "id", "name", "namespace", "server", "kind", "arguments")
 #: Where a body of each wire format keeps its tool calls.
 _HISTORY: Mapping[str, tuple[str, ...]] = {
@@ -70,13 +69,10 @@ def _rule_for_bodies_of_no_route(policy: Policy) -> Iterator[Finding]:
     spoken = {route.wire_format for route in policy.routes.values()} - {None}
     for location, rule in _own_rules(policy) if spoken else ():
         if rule.document == "body" and rule.format not in spoken:
-            yield policy.finding(
-                "SY420",
-                f"this rule is for bodies of {rule.format}, which no route speaks",
-                (*location, "format"),
-                notes=(f"wire formats of routes: {', '.join(sorted(map(str, spoken)))}",),
-                fix="change `format`, or remove the rule",
-            )
+            message = f"this rule is for bodies of {rule.format}, which no route speaks"
+            fix = "change `format`, or remove the rule"
+            notes = (f"wire formats of routes: {', '.join(sorted(map(str, spoken)))}",)
+            yield policy.finding("SY420", message, (*location, "format"), notes=notes, fix=fix)
 
 
 def _path_that_never_matches(policy: Policy) -> Iterator[Finding]:
@@ -85,18 +81,15 @@ def _path_that_never_matches(policy: Policy) -> Iterator[Finding]:
             begin = _FIRST.match(path)
             first = begin and (begin[1] or begin[2])
             if first and first not in members:
-                yield policy.finding(
-                    "SY423",
-                    f"this path never matches: there is no `{shown(first)}`",
-                    (*location, *inner),
-                    notes=(f"possible first members: {', '.join(members)}",),
-                    fix="start with one of these",
-                )
+                message = f"this path never matches: there is no `{shown(first)}`"
+                fix = "start with one of these"
+                notes = (f"possible first members: {', '.join(members)}",)
+                yield policy.finding("SY423", message, (*location, *inner), notes=notes, fix=fix)
 
 
 def _paths(rule: RuleModel) -> Iterator[tuple[Location, str, tuple[str, ...]]]:
     """Yield each path of a rule with its document's top-level members."""
-    # In a body the calls, which the path must reach, are in the history.
+    # In a body the path must reach the history.
     yield ("path",), rule.path, _HISTORY.get(rule.format or "", ("messages",))
     for index, condition in enumerate(rule.where):
         if condition.exists is not False:
@@ -116,12 +109,9 @@ def _misspelt_tool(policy: Policy) -> Iterator[Finding]:
         for place, entry in enumerate(rule.match):
             meant = tools.meant_by(entry)
             if meant is not None:
-                yield policy.finding(
-                    "SY422",
-                    f"no known agent has a tool `{shown(entry)}`",
-                    (*location, "match", place),
-                    fix=f"did you mean `{meant}`?",
-                )
+                message = f"no known agent has a tool `{shown(entry)}`"
+                fix = f"did you mean `{meant}`?"
+                yield policy.finding("SY422", message, (*location, "match", place), fix=fix)
 
 
 class _PackTools:
@@ -150,7 +140,7 @@ class _PackTools:
         return self._spelt[near[0]] if near else None
 
 
-# --- rules that come too late -----------------------------------------------------------------
+# --- shadowed rules ---------------------------------------------------------------------------
 
 
 def _shadowed_rule(policy: Policy) -> Iterator[Finding]:
@@ -159,12 +149,11 @@ def _shadowed_rule(policy: Policy) -> Iterator[Finding]:
         if earlier.rule_set == name:
             place = ("mutation_rules", name, "rules", earlier.index)
             note += f", at {policy.document.where(place)}"
+        message = "an earlier rule decides every call that this rule matches"
+        fix = "move this rule before the earlier one, or remove it"
+        notes = (note,)
         yield policy.finding(
-            "SY421",
-            "an earlier rule decides every call that this rule matches",
-            ("mutation_rules", name, "rules", index),
-            notes=(note,),
-            fix="move this rule before the earlier one, or remove it",
+            "SY421", message, ("mutation_rules", name, "rules", index), notes=notes, fix=fix
         )
 
 
@@ -183,7 +172,7 @@ def _shadowed(policy: Policy) -> dict[_Key, CompiledRule]:
     found: dict[_Key, CompiledRule | None] = {}
     for order in orders:
         for key, earlier in _late(order, compiled):
-            # A rule that decides something on one route is needed there.
+            # A rule that decides on one route is needed.
             found[key] = earlier if found.get(key, earlier) is not None else None
     return {key: earlier for key, earlier in found.items() if earlier and key[0] in own}
 
@@ -227,7 +216,7 @@ def _cover(later: CompiledRule, candidates: Iterable[CompiledRule]) -> CompiledR
 
 
 def _has_all(rule: CompiledRule, later: CompiledRule) -> bool:
-    # Without patterns the sets of names decide, which is quick.
+    # Without patterns, comparing the sets of names is faster.
     if not rule.patterns:
         return not later.patterns and later.literals <= rule.literals
     return all(_has(rule, entry) for entry in later.model.match)

@@ -21,11 +21,11 @@ from switchyard_core.policy.wording import suggestion
 
 __all__ = ["Suppression", "suppressions", "without_suppressed"]
 
-#: A whole comment, or a string, in which a `#` begins none.
+#: A whole comment, or a string, in which `#` does not begin one.
 _PIECE = re.compile(rf"(?P<comment>#[^\n]*)|(?:{STRING.pattern})", re.DOTALL)
 _MARK = re.compile(r"#\s*switchyard:\s*(?P<rest>.*)")
 _ALLOW = re.compile(r"allow\s+(?P<name>[^\s,]+)\s*(?:--\s*(?P<reason>.*))?")
-#: Names whose nearest one is looked for: a check of any policy ends soon.
+#: Limits the search for nearest names, so that every check is short.
 _MOST_GUESSED = 100
 _FORM = "write `# switchyard: allow <name> -- <reason>`"
 
