@@ -176,7 +176,7 @@ async def explain(yard: Switchyard, request: Request) -> Explanation:
 
 def _identity(identity: Mapping[str, Any] | None) -> str:
     if identity is None:
-        return "none: nothing is remembered for this request"
+        return "none: nothing is stored for this request"
     text = f"session {identity['session']} from {identity['source']}"
     if identity.get("agent") is not None:
         text += f", agent {identity['agent']} from {identity['agent_source']}"
@@ -185,7 +185,7 @@ def _identity(identity: Mapping[str, Any] | None) -> str:
 
 def _calls(calls: list[Mapping[str, Any]] | None) -> Iterator[str]:
     if calls is None:
-        yield "calls     not looked at"
+        yield "calls     not read"
         return
     yield f"calls     {len(calls)} in the history"
     for call in calls:
