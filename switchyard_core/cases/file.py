@@ -1,4 +1,4 @@
-"""Reads a policy's test file, ``<name>.test.toml``, and says where it is wrong."""
+"""Reads a policy's test file, ``<name>.test.toml``, and reports its mistakes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ __all__ = [
 #: End of the name of a test file, in place of the policy's ``.toml``.
 SUFFIX = ".test.toml"
 
-#: Keys that speak of a decision; a refused request has none.
+#: Keys about a decision, which a refused request does not have.
 _OF_A_DECISION = (
     *("target", "phase", "reason", "facts", "latched", "warnings", "rewrites", "body", "absent"),
 )
@@ -57,83 +57,53 @@ def _is_request(value: Any) -> Any:
 
 
 class RequestModel(Options):
-    """A request and how it comes.
+    """A request and how it comes."""
 
-    Args:
-        request: The body, as a table or as text; or a recorded request, whose ``request.body``
-            it is.
-        request_file: File that holds it, relative to the test file's folder.
-        format: Wire format; ``None`` takes it from a recorded path, else from the body.
-        headers: Request headers.
-        replies: Texts that targets reply to a router that asks a model, by target: played in
-            order, the last one again and again.
-    """
-
+    #: The body, as a table or as text; or a recorded request, whose ``request.body`` it is.
     request: Annotated[Any, AfterValidator(_is_request)] = None
-    request_file: str | None = None
+    request_file: str | None = None  # file that holds it, relative to the test file's folder
+    #: Wire format; ``None`` takes it from a recorded path, else from the body.
     format: WireFormat | None = None
     headers: dict[str, str] = Field(default_factory=dict)
+    #: Canned replies of targets to a router, played in order; the last one repeats.
     replies: dict[str, Annotated[list[str], Field(min_length=1)]] = Field(default_factory=dict)
 
 
 class ExpectModel(Options):
-    """What must come of a case's request; a key that is absent is not looked at.
-
-    Args:
-        route: Name of the route.
-        target: Name of the target.
-        phase: The router's word for the phase; ``""`` for none.
-        reason: Code of the reason.
-        facts: What decided, such as ``rule`` and ``tool``; other facts are not looked at.
-        latched: Whether the session is latched afterwards.
-        warnings: Codes of the warnings, in any order.
-        rewrites: Names of the rewrites that changed the body, in their order.
-        body: Values in the outgoing body by JSONPath; several values of a path are an array.
-        absent: JSONPaths that find nothing in the outgoing body.
-        error: Code with which the request is refused.
-        status: HTTP status of the refusal.
-    """
+    """The expected result of a case's request; an absent key is not checked."""
 
     route: str | None = None
     target: str | None = None
-    phase: str | None = None
-    reason: str | None = None
+    phase: str | None = None  # the router's word for the phase; ``""`` for none
+    reason: str | None = None  # its code
+    #: What decided, such as ``rule`` and ``tool``; other facts are not checked.
     facts: dict[str, str] = Field(default_factory=dict)
-    latched: bool | None = None
-    warnings: list[str] | None = None
-    rewrites: list[str] | None = None
+    latched: bool | None = None  # whether the session is latched afterwards
+    warnings: list[str] | None = None  # codes of the warnings, in any order
+    rewrites: list[str] | None = None  # names of the rewrites that changed the body, in their order
+    #: Values in the outgoing body by JSONPath; several values of a path are an array.
     body: dict[str, Any] = Field(default_factory=dict)
+    #: JSONPaths that find nothing in the outgoing body.
     absent: list[JSONPathText] = Field(default_factory=list)
-    error: str | None = None
-    status: int | None = None
+    error: str | None = None  # code with which the request is refused
+    status: int | None = None  # HTTP status of the refusal
 
 
 class CaseModel(RequestModel):
-    """One case.
+    """One case."""
 
-    Args:
-        name: Says what it shows; no two cases of a file have the same.
-        before: Earlier requests, in their order: they are decided first, and what they latch
-            stays latched. Headers and format of the case are theirs too, unless they say
-            otherwise.
-        expect: What must come of the request.
-    """
-
-    name: Prompt
+    name: Prompt  # unique in the file
+    #: Earlier requests, decided first and in order; their latches stay. They inherit headers and
+    #: format of the case.
     before: list[RequestModel] = Field(default_factory=list)
-    expect: ExpectModel
+    expect: ExpectModel  # its expected result
 
 
 class CaseFileModel(Options):
-    """A test file.
-
-    Args:
-        schema_version: Version of the format.
-        cases: One or more.
-    """
+    """A test file."""
 
     schema_version: Literal[1] = 1
-    cases: list[CaseModel] = Field(min_length=1)
+    cases: list[CaseModel] = Field(min_length=1)  # one or more
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,8 +121,8 @@ class Case:
     name: str
     location: Location  # its place in the document
     before: tuple[Step, ...]  # earlier requests
-    step: Step  # the request that is looked at
-    expect: ExpectModel  # what must come of it
+    step: Step  # the request that is checked
+    expect: ExpectModel  # its expected result
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,13 +148,13 @@ def policy_of(tests: Path) -> Path:
 
 
 def check_cases(path: Path, registry: PluginRegistry) -> tuple[Finding, ...]:
-    """Return what is wrong with a test file; what is wrong with its policy is not repeated."""
+    """Return the mistakes of a test file, without those of its policy."""
     if not policy_of(path).exists():
         return (lost(path),)
     policy = check_policy(policy_of(path), registry).policy
     try:
         if policy is None:
-            # Names cannot be looked up then, but keys and values are what they are.
+            # Names cannot be looked up then, but keys and values can be checked.
             document = read_document(path)
             return tuple(validate(document, (), CaseFileModel, document.values)[1])
         read_cases(path, policy, registry)
@@ -197,18 +167,14 @@ def lost(path: Path) -> Finding:
     """Return the finding for a test file that has no policy beside it."""
     return Finding(
         code="SY601",
-        message=f"there is no policy `{policy_of(path).name}` beside the test file",
+        message=f"no policy `{policy_of(path).name}` beside the test file",
         file=str(path),
         fix="name the test file after its policy",
     )
 
 
 def read_cases(path: Path, policy: Policy, registry: PluginRegistry) -> CaseFile:
-    """Read the test file of a policy.
-
-    Raises:
-        PolicyError: There are mistakes in the test file; carries all of them.
-    """
+    """Read the test file of a policy; PolicyError carries all of its mistakes."""
     document = read_document(path)
     model, findings = validate(document, (), CaseFileModel, document.values)
     if model is None:
@@ -226,7 +192,7 @@ def _place(finding: Finding) -> tuple[int, int]:
 
 @dataclass(slots=True)
 class _Reader:
-    """Makes cases of a validated file and collects what is wrong beyond types and keys."""
+    """Makes cases of a validated file and collects semantic errors."""
 
     _document: Document
     _folder: Path
@@ -242,7 +208,7 @@ class _Reader:
             where: Location = (*location, "name")
             if case.name in first:
                 note = f"the first is at {self._document.where(first[case.name])}"
-                message = f"two cases are called `{shown(case.name)}`"
+                message = f"two cases have the name `{shown(case.name)}`"
                 self._report("SY605", message, where, fix="rename one", notes=(note,))
             first.setdefault(case.name, where)
             cases += self._case(case, location)
@@ -279,7 +245,7 @@ class _Reader:
             message = "a case has both `request` and `request_file`"
             fix = "remove one of them"
             if not given:
-                message, fix = "there is no request", "add `request` or `request_file`"
+                message, fix = "the case has no request", "add `request` or `request_file`"
             self._report("SY603", message, location, fix=fix)
             return None
         where = (*location, given[0])
@@ -320,7 +286,7 @@ class _Reader:
             message = "nothing is expected, so the case cannot fail"
             self._report("SY607", message, location, fix="expect a target and a reason")
         elif said and (expect.error is not None or expect.status is not None):
-            message = f"a request that is refused has no `{said[0]}`"
+            message = f"a refused request has no `{said[0]}`"
             fix = "expect a refusal or a decision, not both"
             self._report("SY607", message, (*location, said[0]), fix=fix)
         if expect.target is not None:
@@ -366,6 +332,6 @@ class _Reader:
 
 
 def _lower(own: dict[str, str], others: dict[str, str]) -> dict[str, Any]:
-    """Return headers in the spelling that ``others`` has for them, so that they replace them."""
+    """Return headers spelt as in ``others``, so that they replace those."""
     spelling = {name.lower(): name for name in others}
     return {spelling.get(name.lower(), name): value for name, value in own.items()}

@@ -19,7 +19,7 @@ _INDENT = " " * 8
 
 
 def exit_code(results: Sequence[FileResult]) -> int:
-    """Return 0 when every case passes, 1 when one fails, 2 when one could not be carried out."""
+    """Return 0 when every case passes, 1 when one fails, 2 when one cannot run."""
     if any(result.count("ERROR") for result in results):
         return 2
     return 1 if any(result.count("FAIL") for result in results) else 0

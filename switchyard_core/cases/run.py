@@ -1,7 +1,6 @@
-"""Decides the requests of a policy's test file and compares what comes of them.
+"""Decides the requests of a policy's test file and compares the results.
 
-Nothing is called, the environment is not read, the clock stands still and lots are drawn from
-a fixed seed, so a run gives the same result everywhere.
+No call, no environment, a fixed clock and a fixed seed: a run gives the same result everywhere.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from switchyard_core.cases.file import (
     Case,
@@ -49,7 +48,7 @@ __all__ = [
     "run_file",
 ]
 
-#: ``ERROR`` means that the case could not be carried out, so it says nothing of the policy.
+#: ``ERROR`` means that the case could not run.
 State = Literal["PASS", "FAIL", "ERROR"]
 
 _SEED = 0
@@ -58,17 +57,15 @@ _SHOWN = 200
 _NOTHING = "nothing"
 
 
-class Maker(Protocol):
-    """Makes the switchyard of a case: the class ``Switchyard``, which is above this module."""
-
-    def __call__(self, policy: Policy, registry: PluginRegistry, *, world: World) -> Switchyard: ...
+#: Makes the switchyard of a case: the class ``Switchyard``, which is above this room.
+Maker: TypeAlias = "Callable[..., Switchyard]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mismatch:
     """One expectation that does not hold."""
 
-    what: str  # what was looked at, such as ``target`` or ``body $.model``
+    what: str  # what was compared, such as ``target`` or ``body $.model``
     expected: str  # as JSON or in words
     got: str
     where: str  # ``file:line:column`` of the expectation
@@ -80,13 +77,13 @@ class Mismatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseResult:
-    """What came of a case."""
+    """The result of a case."""
 
     name: str
     where: str  # ``file:line:column`` of the case
     state: State
     mismatches: tuple[Mismatch, ...] = ()  # why it failed
-    error: str = ""  # why it could not be carried out
+    error: str = ""  # why it could not run
     story: str = ""  # the explanation of the request, for people
 
 
@@ -94,21 +91,20 @@ class CaseResult:
 class Uncovered:
     """A part of a policy that no case exercised."""
 
-    kind: Literal["route", "rule"]  # ``route`` or ``rule``
+    kind: Literal["route", "rule"]
     name: str  # name of the route; rule set and rule with a slash between
     where: str  # ``file:line:column`` of it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coverage:
-    """What the cases of one policy exercised.
+    """What the cases of one policy exercised; rules of packs are not counted.
 
-    A route counts when a request led to it, a rule when it decided the label of a call. Rules
-    of packs are not counted: their own tests are elsewhere.
+    A route counts when a request led to it, a rule when it decided a call's label.
     """
 
     routes: int  # how many the policy has
-    rules: int  # how many it has of its own
+    rules: int  # how many its own rule sets have
     uncovered: tuple[Uncovered, ...]  # those that no case exercised, in the order of the policy
 
     def missing(self, kind: Literal["route", "rule"]) -> int:
@@ -118,7 +114,7 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileResult:
-    """What came of a test file."""
+    """The result of a test file."""
 
     file: str  # the test file as the user gave it
     policy: str  # the policy that it is about
@@ -134,13 +130,7 @@ class FileResult:
 
 
 def run_file(tests: Path, registry: PluginRegistry, make: Maker) -> FileResult:
-    """Run the test file of a policy; never raises for what is wrong with one of them.
-
-    Args:
-        tests: The test file; its policy is beside it.
-        registry: The plugins to use.
-        make: :class:`~switchyard_core.Switchyard`.
-    """
+    """Run the test file of a policy; ``make`` is ``Switchyard``, which is above this room."""
     policy_path = policy_of(tests)
     file, name = str(tests), str(policy_path)
     if not policy_path.exists():
@@ -170,7 +160,7 @@ async def run_cases(
 
 @dataclass(slots=True, kw_only=True)
 class _Exercised:
-    """What the cases of a file have exercised so far: routes, and rules with their rule sets."""
+    """The routes and rules that cases exercised."""
 
     routes: set[str] = field(default_factory=set)
     rules: set[tuple[str, str]] = field(default_factory=set)
@@ -286,15 +276,14 @@ def _refusal(error: RequestError) -> str:
     return f"refused   {error.status} {error.code}{place}\n          {error.message}\n"
 
 
-# --- what is expected and what came -----------------------------------------------------------
+# --- expected and actual values ---------------------------------------------------------------
 
-#: An expectation that does not hold: its place in ``expect``, what was looked at, what was
-#: expected, what came.
+#: An expectation that does not hold: its place in ``expect``, what was compared, the expected
+#: value, the actual one.
 _Difference = tuple[Location, str, str, str]
 
 
 def _differences(expect: ExpectModel, found: Explanation | RequestError) -> Iterator[_Difference]:
-    """Yield every expectation that does not hold, in the order of the keys' reference."""
     if isinstance(found, RequestError):
         yield from _of_refusal(expect, found)
     else:
@@ -343,7 +332,7 @@ def _of_body(expect: ExpectModel, body: bytes) -> Iterator[_Difference]:
     tree = json.loads(body)
     for path, wanted in expect.body.items():
         values = compile_path(path).values(tree)
-        # One value is meant as it is; several are compared as the array of them.
+        # Several values are compared as an array.
         actual = values[0] if len(values) == 1 else values
         if not values:
             yield ("body", path), f"body {path}", _shown(wanted), _NOTHING

@@ -6,8 +6,10 @@ imported when it is asked for, so that ``switchyard check`` does not pay for the
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
@@ -20,7 +22,9 @@ if TYPE_CHECKING:
 __all__ = [
     "COMMANDS",
     "CommandGroup",
+    "cannot_run",
     "cli",
+    "faults",
     "installed_registry",
     "main",
     "replay_options",
@@ -45,11 +49,7 @@ COMMANDS: tuple[str, ...] = (
 
 
 def installed_registry(context: click.Context) -> PluginRegistry:
-    """Return the registry that all commands of one run share.
-
-    Args:
-        context: A click context; a registry given as ``obj`` of the run is used as it is.
-    """
+    """Return the registry of this run: the ``obj`` of the context, else the installed plugins."""
     from switchyard_core.plugins import PluginRegistry  # noqa: PLC0415  # fast --help
 
     root = context.find_root()
@@ -58,15 +58,35 @@ def installed_registry(context: click.Context) -> PluginRegistry:
     return root.obj
 
 
+def cannot_run(context: click.Context, message: str) -> NoReturn:
+    """End the run with an error and exit code 2."""
+    click.echo(f"error: {message}", err=True)
+    context.exit(2)
+
+
+@contextmanager
+def faults(context: click.Context) -> Iterator[None]:
+    """End the run when a policy or plugin is at fault: 1, or 2 when the command cannot run."""
+    from switchyard_core.errors import PluginError, PolicyError  # noqa: PLC0415  # fast --help
+
+    try:
+        yield
+    except PolicyError as error:
+        click.echo(str(error), err=True)
+        context.exit(2 if any(finding.code == "SY100" for finding in error.findings) else 1)
+    except PluginError as error:
+        cannot_run(context, str(error))
+
+
 class CommandGroup(click.Group):
     """A group that imports its commands when they are asked for, then asks the plugins."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of all commands, those of plugins too."""
+        """Return the names of all commands, including those of plugins."""
         return sorted({*COMMANDS, *_plugin_commands(ctx)})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return a command of the core, or else of a plugin, or ``None``."""
+        """Return a command of the core or a plugin."""
         if cmd_name in COMMANDS:
             module = cmd_name.replace("-", "_")
             command = import_module(f"switchyard_core.cli.{module}").command
@@ -75,7 +95,7 @@ class CommandGroup(click.Group):
 
 
 def _plugin_commands(context: click.Context) -> dict[str, click.Command]:
-    """Return the commands that plugins add; a name that two claim belongs to neither."""
+    """Return the commands of plugins; a name that two plugins claim is not used."""
     found: dict[str, tuple[str, click.Command]] = {}
     taken: dict[str, str] = dict.fromkeys(COMMANDS, "the core")
     for label, hook in installed_registry(context).command_hooks:

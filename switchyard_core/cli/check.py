@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import click
 
@@ -24,6 +24,7 @@ __all__ = ["command"]
 
 #: Code of a file that could not be read: the run is then incomplete.
 _UNREADABLE = "SY100"
+_KEYS = ("code", "severity", "message", "line", "column", "path", "notes", "fix")
 
 
 @click.command(name="check")
@@ -36,7 +37,7 @@ _UNREADABLE = "SY100"
     help="For people, for programs, as annotations of GitHub Actions, or as SARIF 2.1.0.",
 )
 @click.option("--offline", is_flag=True, help="Do not look at environment variables.")
-@click.option("--strict", is_flag=True, help="Warnings fail the check too.")
+@click.option("--strict", is_flag=True, help="Fail on warnings, too.")
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -47,10 +48,10 @@ def command(
 ) -> None:
     """Check policies and report every problem with file, line and column.
 
-    A folder with recordings in it is checked too.
+    FILES are policies, test files and folders of recordings.
 
-    Exits 0 when there is no error, 1 when there is one (with --strict also for a warning), and
-    2 when a file could not be read. `switchyard rule CODE` explains a finding.
+    Exits 0 without errors, 1 with errors (with --strict also with warnings), and 2 when a file
+    cannot be read. `switchyard rule CODE` explains a finding.
 
     Example: switchyard check policies/*.toml --offline --strict
     """
@@ -60,7 +61,10 @@ def command(
     if output == "json":
         click.echo(json.dumps(_as_json(results), indent=2))
     elif output == "sarif":
-        click.echo(json.dumps(_as_sarif(results, registry), indent=2))
+        findings = [finding for _, result in results for finding in result.findings]
+        complete = all(finding.code != _UNREADABLE for finding in findings)
+        log = sarif_log(findings, code_pages(registry.lint_rules), complete=complete)
+        click.echo(json.dumps(log, indent=2))
     elif output == "github":
         for _, result in results:
             for finding in result.findings:
@@ -71,7 +75,6 @@ def command(
 
 
 def _check(name: str, registry: PluginRegistry, environ: Mapping[str, str] | None) -> CheckResult:
-    """Check a policy and its scripts, the test file of a policy, or a folder of recordings."""
     if holds_recordings(Path(name)):
         return CheckResult(policy=None, findings=recording_findings(Path(name)))
     if name.endswith(SUFFIX) and Path(name).is_file():
@@ -119,30 +122,12 @@ def _as_json(results: Sequence[tuple[str, CheckResult]]) -> object:
                 "file": name,
                 "ok": not result.errors,
                 "findings": [
-                    {
-                        "code": finding.code,
-                        "severity": finding.severity,
-                        "message": finding.message,
-                        "line": finding.line,
-                        "column": finding.column,
-                        "path": finding.path,
-                        "notes": list(finding.notes),
-                        "fix": finding.fix,
-                    }
-                    for finding in result.findings
+                    {key: getattr(finding, key) for key in _KEYS} for finding in result.findings
                 ],
             }
             for name, result in results
         ],
     }
-
-
-def _as_sarif(
-    results: Sequence[tuple[str, CheckResult]], registry: PluginRegistry
-) -> dict[str, Any]:
-    findings = [finding for _, result in results for finding in result.findings]
-    complete = all(finding.code != _UNREADABLE for finding in findings)
-    return sarif_log(findings, code_pages(registry.lint_rules), complete=complete)
 
 
 def _annotation(finding: Finding) -> str:

@@ -1,4 +1,4 @@
-"""``switchyard classify``: what the mutation rules say about commands and tool calls."""
+"""``switchyard classify``: the labels of commands and tool calls."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from switchyard_core.cli import installed_registry
+from switchyard_core.cli import faults, installed_registry
 
 if TYPE_CHECKING:
     from switchyard_core.conversation import ToolCall
@@ -26,8 +26,7 @@ _KEYS = ("label", "rule_set", "rule", "word", "detail")
 @click.option("--policy", type=click.Path(), help="Take the rules of a policy's route.")
 @click.option("--route", help="Which route; needed when its routes have different rules.")
 @click.option(
-    "--pack",
-    help="Without a policy: the rules of an installed pack.  [default: coding_agents]",
+    "--pack", help="Without a policy: the rules of an installed pack.  [default: coding_agents]"
 )
 @click.option("--tool", default="bash", show_default=True, help="Name of the tool that is called.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -42,42 +41,38 @@ def command(
     tool: str,
     as_json: bool,
 ) -> None:
-    """Say which label a command gets, by which rule, and which word decided.
+    """Show the label of a command, the rule and the word that decided.
 
-    COMMAND is what the tool is given: a shell command, a patch, a script, or its arguments as a
-    JSON object. Without COMMAND, or with `-`, standard input is read as JSONL: each line a
-    command as a string, or an object with `command` or `arguments`, and perhaps `tool`; each is
-    answered with one line of JSON that repeats the object's other keys.
+    COMMAND is a shell command, a patch, a script, or the tool's arguments as a JSON object.
+    Without COMMAND, or with `-`, standard input is read as JSONL: each line is a string or an
+    object with `command` or `arguments`, and optionally `tool`. Each answer is a line of JSON
+    that repeats the object's other keys.
 
-    Exits 0, 1 when the policy has errors or a line cannot be read, 2 when it could not run.
+    Exits 1 when the policy has errors or a line cannot be read, 2 when it cannot run.
 
     Example: switchyard classify "sed -i s/a/b/ app.py"
     """
-    from switchyard_core.errors import PluginError, PolicyError  # noqa: PLC0415  # fast --help
-
     registry = installed_registry(ctx)
     if policy is None and route is not None:
         raise click.UsageError("--route needs --policy")
     if policy is not None and pack is not None:
         raise click.UsageError("--pack and --policy exclude each other")
-    try:
+    with faults(ctx):
         if policy is None:
             rules = _pack_rules(registry, pack or "coding_agents")
         else:
             rules = _policy_rules(registry, policy, route)
-    except PolicyError as error:
-        click.echo(str(error), err=True)
-        ctx.exit(2 if any(finding.code == "SY100" for finding in error.findings) else 1)
-    except PluginError as error:
-        click.echo(f"error: {error}", err=True)
-        ctx.exit(2)
     if text == "-":
         ctx.exit(1 if _classify_lines(rules, tool) else 0)
     verdict = rules.label(_call(tool, text))
     if as_json:
         click.echo(_line({"command": text, "tool": tool}, verdict))
-    else:
-        _print(verdict)
+        return
+    rule = f"{verdict.rule_set} / {verdict.rule}" if verdict.rule_set else "none applies"
+    lines = [verdict.label, f"  rule    {rule}"]
+    lines += [f"  word    {verdict.word}"] if verdict.word else []
+    lines += [f"  reason  {verdict.detail}"] if verdict.detail else []
+    click.echo("\n".join(lines))
 
 
 def _pack_rules(registry: PluginRegistry, pack: str) -> MutationRules:
@@ -85,7 +80,7 @@ def _pack_rules(registry: PluginRegistry, pack: str) -> MutationRules:
 
     if pack not in registry.rule_sets:
         names = ", ".join(sorted(registry.rule_sets))
-        raise click.UsageError(f"no pack is called `{pack}`; installed packs: {names}")
+        raise click.UsageError(f"unknown pack `{pack}`; installed packs: {names}")
     return compile_rules((pack,), registry.rule_sets)
 
 
@@ -109,7 +104,6 @@ def _policy_rules(registry: PluginRegistry, policy: str, name: str | None) -> Mu
 
 
 def _call(tool: str, given: Any) -> ToolCall:
-    """Return the call of a tool with a command, or with arguments as an object."""
     from switchyard_core.conversation import ToolCall  # noqa: PLC0415  # fast --help
 
     arguments = given
@@ -119,13 +113,13 @@ def _call(tool: str, given: Any) -> ToolCall:
         except ValueError:
             arguments = given
     if not isinstance(arguments, dict):
-        # The keys under which tools take a command, and free-form calls their text.
+        # The keys of a command in tools, and of the text in free-form calls.
         arguments = {"command": arguments, "input": arguments}
     return ToolCall(id="", name=tool, source=arguments)
 
 
 def _classify_lines(rules: MutationRules, tool: str) -> int:
-    """Answer each line of standard input; return how many could not be read."""
+    """Answer each line of standard input; return how many cannot be read."""
     failed = 0
     for number, found in _lines():
         given = {"command": found} if isinstance(found, str) else found
@@ -152,13 +146,3 @@ def _lines() -> Iterator[tuple[int, Any]]:
 def _line(given: dict[str, Any], verdict: Verdict) -> str:
     answer = {key: getattr(verdict, key) for key in _KEYS}
     return json.dumps({**given, **answer}, ensure_ascii=False)
-
-
-def _print(verdict: Verdict) -> None:
-    rule = f"{verdict.rule_set} / {verdict.rule}" if verdict.rule_set else "none applies"
-    click.echo(verdict.label)
-    click.echo(f"  rule    {rule}")
-    if verdict.word:
-        click.echo(f"  word    {verdict.word}")
-    if verdict.detail:
-        click.echo(f"  reason  {verdict.detail}")

@@ -1,4 +1,4 @@
-"""``switchyard explain``: why a request goes where it goes, and what is done to its body."""
+"""``switchyard explain``: the decision about a request and the changes of its body."""
 
 from __future__ import annotations
 
@@ -6,18 +6,17 @@ import asyncio
 import json
 import os
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from switchyard_core.cli import installed_registry
+from switchyard_core.cli import cannot_run, faults, installed_registry
 from switchyard_core.declarations import WIRE_FORMATS, WireFormat
 
 if TYPE_CHECKING:
     from switchyard_core.errors import RequestError
-    from switchyard_core.explain import Entry, Rehearsal, Rehearsed
+    from switchyard_core.explain import Rehearsal, Rehearsed
     from switchyard_core.request import Request
 
 __all__ = ["command"]
@@ -44,8 +43,8 @@ __all__ = ["command"]
     "replies",
     multiple=True,
     metavar="TARGET=FILE",
-    help="Text that a target replies to a router that asks it; repeat it for further replies, "
-    "the last one stands for all that follow.",
+    help="Text that a target replies to a router; repeat it for further replies, the last one "
+    "is used again.",
 )
 @click.option(
     "--output",
@@ -69,15 +68,15 @@ def command(  # noqa: PLR0913 - click passes options by name
     turns: bool,
     brief: bool,
 ) -> None:
-    """Explain what POLICY does with REQUEST; no network, nothing is changed.
+    """Explain what POLICY does with REQUEST, without network or changes.
 
     REQUEST is a file (`-`: standard input) with a body, a recorded request (an object with
-    `request.body`), or several, one per line or in an array: played in order, each with the
-    latches of those before it, a timeline at the end. A router that asks a model without
-    `--reply` ends with `would ask`. Exits 0, 1 when the policy has errors or a request would be
-    refused, 2 when it could not run. Example: switchyard explain coding.toml request.json
+    `request.body`), or several, one per line or in an array. They are played in order, each with
+    the latches of earlier ones, with a timeline at the end. A router that asks a model without
+    `--reply` ends with `would ask`. Exits 1 when the policy has errors or a request would be
+    refused, 2 when it cannot run. Example: switchyard explain coding.toml request.json
     """
-    from switchyard_core.errors import BodyError, PluginError, PolicyError  # noqa: PLC0415  # fast --help
+    from switchyard_core.errors import BodyError  # noqa: PLC0415  # fast --help
     from switchyard_core.explain import Rehearsal, read_requests, turns_of  # noqa: PLC0415  # fast --help
     from switchyard_core.switchyard import Switchyard  # noqa: PLC0415  # fast --help
 
@@ -86,16 +85,9 @@ def command(  # noqa: PLR0913 - click passes options by name
     try:
         data = sys.stdin.buffer.read() if str(request_file) == "-" else request_file.read_bytes()
     except OSError as error:
-        click.echo(f"error: cannot read {request_file}: {error.strerror}", err=True)
-        ctx.exit(2)
-    try:
+        cannot_run(ctx, f"cannot read {request_file}: {error.strerror}")
+    with faults(ctx):
         engine = Switchyard.from_policy(policy, registry=registry)
-    except PolicyError as error:
-        click.echo(str(error), err=True)
-        ctx.exit(2 if any(finding.code == "SY100" for finding in error.findings) else 1)
-    except PluginError as error:
-        click.echo(f"error: {error}", err=True)
-        ctx.exit(2)
     try:
         requests = read_requests(data, wire_format=wire_format, headers=pairs)
     except BodyError as error:
@@ -104,12 +96,8 @@ def command(  # noqa: PLR0913 - click passes options by name
     texts = _replies(replies, list(engine.policy.targets))
     if turns:
         requests = [turn for request in requests for turn in turns_of(request)]
-    printer = _Printer(output=output, alone=len(requests) == 1, brief=brief)
-    try:
-        refused = asyncio.run(_play(Rehearsal(engine, texts), requests, printer))
-    except PluginError as error:
-        click.echo(f"error: {error}", err=True)
-        ctx.exit(2)
+    with faults(ctx):
+        refused = asyncio.run(_play(Rehearsal(engine, texts), requests, output, brief=brief))
     ctx.exit(1 if refused else 0)
 
 
@@ -121,7 +109,6 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def _replies(options: tuple[str, ...], targets: list[str]) -> dict[str, list[str]]:
-    """Return the texts of canned replies, by target."""
     texts: dict[str, list[str]] = {}
     for option in options:
         target, equals, file = option.partition("=")
@@ -141,55 +128,40 @@ def _replies(options: tuple[str, ...], targets: list[str]) -> dict[str, list[str
     return texts
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Printer:
-    """How explanations are printed: ``alone`` without numbers, ``brief`` not at all."""
+async def _play(
+    rehearsal: Rehearsal, requests: list[Request], output: Literal["text", "json"], *, brief: bool
+) -> int:
+    """Play and print the requests; return how many a server would refuse."""
+    from switchyard_core.explain import Timeline, entry_of  # noqa: PLC0415  # fast --help
 
-    output: Literal["text", "json"]
-    alone: bool
-    brief: bool
-
-    def request(self, number: int, played: Rehearsed) -> None:
-        """Print what became of one request."""
-        if self.brief:
-            return
-        if not self.alone and self.output == "text":
-            click.echo(f"{'' if number == 1 else chr(10)}== request {number}")
-        if played.found is None:
-            if played.error is not None:
-                _print(played.error, self.output)
-        elif self.output == "json":
-            click.echo(_json(played.found.as_json(), alone=self.alone))
-        else:
-            color = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-            click.echo(played.found.as_text(color=color), nl=False, color=color)
-
-    def timeline(self, entries: list[Entry]) -> None:
-        """Print the timeline, where there is more than one request or nothing else."""
-        from switchyard_core.explain import Timeline  # noqa: PLC0415  # fast --help
-
-        if self.alone and not self.brief:
-            return
-        found = Timeline(entries)
-        if self.output == "json":
-            click.echo(_json({"timeline": found.as_json()}, alone=self.brief))
-        else:
-            click.echo(f"{'' if self.brief else chr(10)}{found.as_text()}", nl=False)
-
-
-async def _play(rehearsal: Rehearsal, requests: list[Request], printer: _Printer) -> int:
-    """Play and print the requests; return how many of them a server would refuse."""
-    from switchyard_core.explain import entry_of  # noqa: PLC0415  # fast --help
-
-    entries = []
-    refused = 0
+    alone, entries, refused = len(requests) == 1, [], 0
     for number, request in enumerate(requests, 1):
         played = await rehearsal.play(request)
         refused += played.error is not None
-        printer.request(number, played)
         entries.append(entry_of(number, played))
-    printer.timeline(entries)
+        if not brief:
+            if not alone and output == "text":
+                click.echo(f"{'' if number == 1 else chr(10)}== request {number}")
+            _print_played(played, output, alone=alone)
+    if alone and not brief:
+        return refused
+    timeline = Timeline(entries)
+    if output == "json":
+        click.echo(_json({"timeline": timeline.as_json()}, alone=brief))
+    else:
+        click.echo(f"{'' if brief else chr(10)}{timeline.as_text()}", nl=False)
     return refused
+
+
+def _print_played(played: Rehearsed, output: Literal["text", "json"], *, alone: bool) -> None:
+    if played.found is None:
+        if played.error is not None:
+            _print(played.error, output)
+    elif output == "json":
+        click.echo(_json(played.found.as_json(), alone=alone))
+    else:
+        color = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+        click.echo(played.found.as_text(color=color), nl=False, color=color)
 
 
 def _print(error: RequestError, output: Literal["text", "json"]) -> None:
@@ -197,12 +169,7 @@ def _print(error: RequestError, output: Literal["text", "json"]) -> None:
         place = f" at `{error.param}`" if error.param else ""
         click.echo(f"refused   {error.status} {error.code}{place}\n          {error.message}")
         return
-    about = {
-        "status": error.status,
-        "code": error.code,
-        "message": error.message,
-        "param": error.param,
-    }
+    about = {key: getattr(error, key) for key in ("status", "code", "message", "param")}
     click.echo(_json({"error": about}, alone=False))
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from switchyard_core.cli import cannot_run
 from switchyard_core.cli.scaffold import CLIENTS, write_starter
 
 __all__ = ["command"]
@@ -25,9 +26,9 @@ __all__ = ["command"]
 def command(ctx: click.Context, *, file: Path, client: str) -> None:
     """Write a starter policy and its test file; nothing is overwritten.
 
-    FILE is the policy (default: switchyard.toml); its tests go beside it. The
-    policy plans on one model and executes on another; put your models in. Exits 2 when a file
-    already exists or cannot be written.
+    FILE is the policy (default: switchyard.toml); its tests are beside it. The policy plans on
+    one model and executes on another; insert your models. Exits 2 when a file already exists or
+    cannot be written.
 
     Example: switchyard init --client codex policies/codex.toml
     """
@@ -36,11 +37,9 @@ def command(ctx: click.Context, *, file: Path, client: str) -> None:
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="FILE") from None
     except FileExistsError as error:
-        click.echo(f"error: {error}; nothing was written, name another file", err=True)
-        ctx.exit(2)
+        cannot_run(ctx, f"{error}; nothing was written, name another file")
     except OSError as error:
-        click.echo(f"error: cannot write {error.filename}: {error.strerror}", err=True)
-        ctx.exit(2)
+        cannot_run(ctx, f"cannot write {error.filename}: {error.strerror}")
     shown, shown_tests = shlex.quote(str(policy)), shlex.quote(str(tests))
     click.echo(f"wrote {policy} and {tests}")
     click.echo(f"next:\n  switchyard check --offline {shown}\n  switchyard test {shown_tests}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from switchyard_core.cli import installed_registry
+from switchyard_core.cli import cannot_run, installed_registry
 from switchyard_core.cli.scaffold import PluginNames, plugin_names, write_plugin
 
 if TYPE_CHECKING:
@@ -28,10 +28,10 @@ __all__ = ["command"]
 def command(ctx: click.Context, *, name: str, directory: Path | None) -> None:
     """Write a route plugin called NAME.
 
-    The distribution `switchyard-NAME` has one package with a router and its options, an entry
-    point, a policy, and tests that pass as soon as it is installed. The router keeps each
-    session on one target; change it into your own. Exits 2 when the name cannot be used or the
-    folder is not empty.
+    The distribution `switchyard-NAME` has a package with a router and its options, an entry
+    point, a policy, and tests that pass once it is installed. The router keeps each session on
+    one target; change it as you need. Exits 2 when the name is not available or the folder is
+    not empty.
 
     Example: switchyard new-plugin night-shift
     """
@@ -46,11 +46,9 @@ def command(ctx: click.Context, *, name: str, directory: Path | None) -> None:
     try:
         written = write_plugin(names, folder)
     except FileExistsError as error:
-        click.echo(f"error: {error}; name another folder with --directory", err=True)
-        ctx.exit(2)
+        cannot_run(ctx, f"{error}; name another folder with --directory")
     except OSError as error:
-        click.echo(f"error: cannot write {error.filename}: {error.strerror}", err=True)
-        ctx.exit(2)
+        cannot_run(ctx, f"cannot write {error.filename}: {error.strerror}")
     click.echo(f"wrote the distribution {names.distribution} into {folder}:")
     for path in written:
         click.echo(f"  {path.as_posix()}")
@@ -59,13 +57,13 @@ def command(ctx: click.Context, *, name: str, directory: Path | None) -> None:
 
 
 def _owner(names: PluginNames, registry: PluginRegistry) -> str:
-    """Return who has one of the names already, ``""`` when nobody does."""
+    """Return what already has one of the names, ``""`` if nothing."""
     for plugin in registry.plugins:
         if plugin.name == names.type:
-            return f"there is a plugin {plugin.label}"
+            return f"plugin {plugin.label} already exists"
         if names.type in plugin.gives.get("route_type", ()):
-            return f"the route type `{names.type}` is given by plugin {plugin.label}"
-    # A package of that name would hide the new one, or be hidden by it.
+            return f"plugin {plugin.label} already provides the route type `{names.type}`"
+    # One of two packages with the same name would hide the other.
     if find_spec(names.module) is not None:
-        return f"there is a package `{names.module}`"
+        return f"package `{names.module}` already exists"
     return ""

@@ -1,15 +1,10 @@
-"""``switchyard packs``: the rule sets that are installed."""
+"""``switchyard packs``: the installed rule sets."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
-from switchyard_core.cli import installed_registry
-
-if TYPE_CHECKING:
-    from switchyard_core.plugins import PluginRegistry
+from switchyard_core.cli import cannot_run, installed_registry
 
 __all__ = ["command"]
 
@@ -25,7 +20,7 @@ def command() -> None:
 @command.command(name="list")
 @click.pass_context
 def list_packs(ctx: click.Context) -> None:
-    """List the packs: name, number of rules, where it is from, what it is for.
+    """List the packs: name, number of rules, source, description.
 
     Example: switchyard packs list
     """
@@ -43,17 +38,12 @@ def list_packs(ctx: click.Context) -> None:
 @click.argument("name")
 @click.pass_context
 def show_pack(ctx: click.Context, name: str) -> None:
-    """Print a pack as it is written: TOML that a policy may copy from.
+    """Print the TOML of a pack, which a policy can copy from.
 
-    Exits 2 when there is no such pack. Example: switchyard packs show coding_agents
+    Exits 2 when the pack is unknown. Example: switchyard packs show coding_agents
     """
     registry = installed_registry(ctx)
     if name not in registry.packs:
-        click.echo(f"error: no pack is called `{name}`; {_known(registry)}", err=True)
-        ctx.exit(2)
+        known = ", ".join(sorted(registry.packs)) or "none"
+        cannot_run(ctx, f"unknown pack `{name}`; installed packs: {known}")
     click.echo(registry.packs[name].text.rstrip())
-
-
-def _known(registry: PluginRegistry) -> str:
-    names = ", ".join(sorted(registry.packs))
-    return f"installed packs: {names}" if names else "no packs are installed"

@@ -27,9 +27,9 @@ _WORDS: tuple[tuple[str, str], ...] = (
 @click.option("--json", "as_json", is_flag=True, help="The same as JSON.")
 @click.pass_context
 def command(ctx: click.Context, as_json: bool) -> None:  # noqa: FBT001 - click passes it by name
-    """List the installed plugins and what they give.
+    """List the installed plugins and what they provide.
 
-    Exits 0 when all are in order, 2 when a plugin is broken or two of them give one name.
+    Exits 2 when a plugin is broken or two plugins provide the same name.
 
     Example: switchyard plugins --json
     """
@@ -82,7 +82,7 @@ def _tool(name: str, registry: PluginRegistry) -> str:
     tool = registry.tools.get(name)
     if tool is None:
         return "not used, see below"
-    # Written for a model, at whatever length.
+    # It is written for a model and may be long.
     summary = tool.description.strip().splitlines()[0].partition(". ")[0].rstrip(".")
     return f"{summary} (has side effects)" if tool.side_effects else summary
 
@@ -92,29 +92,20 @@ def _as_json(registry: PluginRegistry) -> object:
         "version": 1,
         "plugins": [
             {
-                "name": plugin.name,
-                "distribution": plugin.distribution,
-                "version": plugin.version,
-                "state": plugin.state,
-                "error": plugin.error,
-                "code": plugin.code,
+                **_members(plugin, "name", "distribution", "version", "state", "error", "code"),
                 "gives": {kind: list(names) for kind, names in plugin.gives.items()},
                 "hooks": list(plugin.hooks),
                 "tools": [
-                    {
-                        "name": tool.name,
-                        "description": tool.description,
-                        "side_effects": tool.side_effects,
-                        "timeout_s": tool.timeout_s,
-                    }
+                    _members(tool, "name", "description", "side_effects", "timeout_s")
                     for name, tool in registry.tools.items()
                     if name in plugin.gives.get("tool", ())
                 ],
             }
             for plugin in registry.plugins
         ],
-        "conflicts": [
-            {"kind": conflict.kind, "name": conflict.name, "message": conflict.message}
-            for conflict in registry.conflicts
-        ],
+        "conflicts": [_members(each, "kind", "name", "message") for each in registry.conflicts],
     }
+
+
+def _members(value: object, *names: str) -> dict[str, object]:
+    return {name: getattr(value, name) for name in names}

@@ -20,13 +20,9 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
 def replay_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command ``--record DIR`` and ``--replay DIR``, and a keyword argument ``replay``.
 
-    Use it as the decorators of click are used; commands of plugins may use it too. ``replay`` is
-    a :class:`~switchyard_core.Replay`, or ``None`` when neither option is given: hand it to
-    ``Switchyard.from_policy``. Both options at once, and a folder that cannot be used, end the
-    command with exit code 2.
-
-    Args:
-        command: The function of the command.
+    Commands of plugins may use it too. ``replay`` is a :class:`~switchyard_core.Replay` for
+    ``Switchyard.from_policy``, or ``None`` without either option. Both options, or an unusable
+    folder, end the command with exit code 2.
     """
 
     @click.option(
@@ -53,11 +49,7 @@ def replay_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def unused_note(replay: Replay | None) -> str:
-    """Return what to say at the end about recordings that nothing asked for, ``""`` for nothing.
-
-    Args:
-        replay: What was used.
-    """
+    """Return a note about recordings that were not used, ``""`` if all were."""
     unused = replay.unused() if replay is not None else ()
     if not unused:
         return ""

@@ -1,4 +1,4 @@
-"""``switchyard rule``: what a code means, why it matters and what to do."""
+"""``switchyard rule``: what a code means, why it matters and how to fix it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 def command(ctx: click.Context, code: str | None) -> None:
     """Explain a finding by its code or, for a lint rule, its name.
 
-    Without CODE all of them are listed. An unknown one exits 2.
+    Lists all codes without CODE. Exits 2 when CODE is unknown.
 
     Example: switchyard rule SY201, or switchyard rule unused-target
     """
@@ -51,14 +51,13 @@ def command(ctx: click.Context, code: str | None) -> None:
 
 
 def _nearest(word: str, known: Iterable[str]) -> str | None:
-    """Return what a word most likely means; of codes that are as near, one of the same subject."""
+    """Return what a word most likely means; of equally near codes, one of the same subject."""
     near = get_close_matches(word[:200], list(known), n=50, cutoff=0.6)
     best = max(near, key=lambda other: _shared(word, other), default=None)
     return best.upper() if best is not None and _CODE.fullmatch(best) else best
 
 
 def _shared(one: str, other: str) -> int:
-    """Return how many characters two words have in common at their beginning."""
     pairs = zip(one, other, strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
@@ -68,19 +67,14 @@ def _printable(text: str) -> str:
 
 
 def code_pages(plugin_rules: Iterable[LintRule]) -> dict[str, str]:
-    """Return the page of every code, as Markdown with its heading, in order of codes.
-
-    Args:
-        plugin_rules: Lint rules of plugins, which have codes of their own.
-    """
+    """Return the page of every code, as Markdown with its heading, in order of codes."""
     pages = dict(_error_entries())
-    # A lint rule has an entry in the list of codes too; its own page says more.
+    # A lint rule also has an entry in the list of codes, but its page is longer.
     pages |= {rule.code: _unlinked(rule.page) for rule in RULES}
     return pages | {rule.code: _plugin_page(rule) for rule in plugin_rules}
 
 
 def _error_entries() -> Mapping[str, str]:
-    """Return what the list of error codes says of each code."""
     text = files("switchyard_core.cli").joinpath("errors.md").read_text(encoding="utf-8")
     _, *parts = _ENTRY.split(text)
     entries: dict[str, str] = {}
@@ -91,7 +85,7 @@ def _error_entries() -> Mapping[str, str]:
 
 
 def _unlinked(text: str) -> str:
-    """Return Markdown without its links, which lead nowhere in a terminal."""
+    """Return Markdown without links, which a terminal cannot follow."""
     return _LINK.sub(r"\1", text)
 
 

@@ -20,10 +20,8 @@ def sarif_log(
 ) -> dict[str, Any]:
     """Return a SARIF log with one run.
 
-    Args:
-        findings: Of all files, in the order of the report.
-        pages: Markdown about each code; its first line is a heading ``# CODE title``.
-        complete: Whether every file could be read.
+    ``pages`` has Markdown about each code, below a heading ``# CODE title``; ``complete`` says
+    whether every file could be read.
     """
     codes = sorted({finding.code for finding in findings})
     return {
@@ -81,7 +79,7 @@ def _result(finding: Finding, rule_index: int) -> dict[str, Any]:
 
 
 def _uri(name: str) -> str:
-    """Return a path as a URI: relative to where the check ran, or with the scheme ``file``."""
+    """Return a path as a URI: relative to the working directory, or with the scheme ``file``."""
     path = PurePath(name)
     text = quote(path.as_posix(), errors="surrogateescape")
     return f"file://{text}" if path.is_absolute() else text

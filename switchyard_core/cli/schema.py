@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from switchyard_core.cli import installed_registry
+from switchyard_core.cli import cannot_run, installed_registry
 
 __all__ = ["command"]
 
@@ -16,7 +16,7 @@ __all__ = ["command"]
 @click.option(
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="File to write; standard output unless said otherwise.",
+    help="File to write (default: standard output).",
 )
 @click.pass_context
 def command(ctx: click.Context, *, output: Path | None) -> None:
@@ -39,5 +39,4 @@ def command(ctx: click.Context, *, output: Path | None) -> None:
     try:
         output.write_text(text, encoding="utf-8", newline="\n")
     except OSError as error:
-        click.echo(f"error: cannot write {output}: {error.strerror}", err=True)
-        ctx.exit(2)
+        cannot_run(ctx, f"cannot write {output}: {error.strerror}")

@@ -5,19 +5,18 @@ from __future__ import annotations
 import ipaddress
 import logging
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from switchyard_core.cli import installed_registry
+from switchyard_core.cli import cannot_run, faults, installed_registry
 from switchyard_core.cli.replaying import replay_options, unused_note
 
 if TYPE_CHECKING:
-    from switchyard_core.errors import Finding
     from switchyard_core.plugins import PluginRegistry
     from switchyard_core.policy import Policy
     from switchyard_core.replay import Replay
@@ -67,10 +66,7 @@ _Given = TypeVar("_Given")
 @click.option("--api-key-env", metavar="VAR", help="Variable with the key that callers must send.")
 @click.option("--insecure", is_flag=True, help="Allow listening beyond loopback without a key.")
 @click.option(
-    "--allowed-host",
-    multiple=True,
-    metavar="NAME",
-    help="Host name to accept as well; repeatable.",
+    "--allowed-host", multiple=True, metavar="NAME", help="Host name to accept as well; repeatable."
 )
 @click.option(
     "--allowed-origin",
@@ -104,12 +100,11 @@ def command(  # noqa: PLR0913 - click passes options by name
     log_bodies: Path | None,
     replay: Replay | None,
 ) -> None:
-    """Serve a policy over HTTP until SIGTERM or Ctrl-C; SIGHUP reads it again.
+    """Serve a policy over HTTP until SIGTERM or Ctrl-C; SIGHUP reloads it.
 
     Exits 0 after a signal, 1 when the policy has errors, 2 when it cannot run.
     Example: switchyard serve --config policies/plan_execute.toml
     """
-    from switchyard_core.policy import check_workers  # noqa: PLC0415  # fast --help
     from switchyard_core.server.access import Limits, host_name, origin_name  # noqa: PLC0415  # fast --help
     from switchyard_core.server.run import bind, run, url_of  # noqa: PLC0415  # fast --help
     from switchyard_core.server.workers import run_workers  # noqa: PLC0415  # fast --help
@@ -122,22 +117,16 @@ def command(  # noqa: PLR0913 - click passes options by name
     if workers > 1 and log_bodies is not None:
         raise click.UsageError("--log-bodies numbers its files, so it requires --workers 1")
     _check_replay(replay, workers=workers, dry_run=dry_run)
-    # Recorded calls need no key; one that is missing is noticed when it is needed.
+    # Recorded calls need no key; a missing one is an error only when it is needed.
     keyless = dry_run or replay is not None
     registry = installed_registry(ctx)
-    policy = _checked(ctx, config, registry, keyless=keyless)
-    findings = check_workers(policy, registry, workers)
-    errors = [finding for finding in findings if finding.severity == "error"]
-    if errors:
-        _refuse(ctx, errors)
-    for finding in findings:
-        click.echo(finding.render(), err=True)
+    policy = _checked(ctx, config, registry, workers, keyless=keyless)
     options = _Options(
         config=config,
         max_body=max_body,
         limits=limits,
         server_key=key,
-        # Whoever has the key may use any name: no page of a browser has it.
+        # With the key any name may be used: no web page has it.
         allowed_hosts=allowed_host if allowed_host or key is None else None,
         allowed_origins=allowed_origin,
         log_bodies=log_bodies,
@@ -146,11 +135,15 @@ def command(  # noqa: PLR0913 - click passes options by name
         reload=reload,
         keyless=keyless,
     )
-    app = _app(ctx, options, policy, registry, replay)
+    try:
+        with faults(ctx):
+            app = _made(options, policy, registry, replay)
+    except OSError as error:
+        cannot_run(ctx, f"cannot write to {log_bodies}: {error.strerror}")
     try:
         listener = bind(host, port)
     except OSError as error:
-        _cannot_run(ctx, f"cannot listen on {host}:{port}: {error.strerror}")
+        cannot_run(ctx, f"cannot listen on {host}:{port}: {error.strerror}")
     routes = ", ".join(route.id for route in policy.routes.values())
 
     def ready() -> None:
@@ -162,12 +155,12 @@ def command(  # noqa: PLR0913 - click passes options by name
         if note := unused_note(replay):
             _LOG.warning(note)
     elif not run_workers(partial(_build, options), listener, workers, ready=ready):
-        _cannot_run(ctx, "a worker ended on its own; its output above says why")
+        cannot_run(ctx, "a worker ended unexpectedly; its output above says why")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Options:
-    """What an application is made of, in this process or in a worker."""
+    """Settings of an application, in this process or in a worker."""
 
     config: str
     max_body: int | None
@@ -214,7 +207,7 @@ def _made(
     from switchyard_core.switchyard import Switchyard  # noqa: PLC0415  # fast --help
 
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
-    # The ready line and the exit say what uvicorn would.
+    # The ready line and the exit code replace uvicorn's messages.
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
     size = {} if options.max_body is None else {"max_body": options.max_body}
     return Switchyard.from_loaded(policy, registry, replay=replay).asgi(
@@ -228,33 +221,8 @@ def _made(
     )
 
 
-def _app(
-    ctx: click.Context,
-    options: _Options,
-    policy: Policy,
-    registry: PluginRegistry,
-    replay: Replay | None,
-) -> SwitchyardApp:
-    """Return the application, or end the run with the reason why there is none."""
-    from switchyard_core.errors import PluginError, PolicyError  # noqa: PLC0415  # fast --help
-
-    try:
-        return _made(options, policy, registry, replay)
-    except PolicyError as error:
-        _refuse(ctx, error.findings)
-    except PluginError as error:
-        _cannot_run(ctx, str(error))
-    except OSError as error:
-        _cannot_run(ctx, f"cannot write to {options.log_bodies}: {error.strerror}")
-
-
 def _server_key(host: str, variable: str | None, *, insecure: bool) -> str | None:
-    """Return the key that callers must send.
-
-    Raises:
-        click.UsageError: The variable is not set or holds what no header can, or the host is
-            open to others without a key.
-    """
+    """Return the key that callers must send; a usage error without a usable one."""
     from switchyard_core.server.access import sendable  # noqa: PLC0415  # fast --help
 
     if variable is not None:
@@ -285,11 +253,6 @@ def _is_loopback(host: str) -> bool:
 
 
 def _given(option: str, read: Callable[[], _Given]) -> _Given:
-    """Return what an option means.
-
-    Raises:
-        click.UsageError: It means nothing.
-    """
     try:
         return read()
     except ValueError as error:
@@ -297,11 +260,6 @@ def _given(option: str, read: Callable[[], _Given]) -> _Given:
 
 
 def _check_replay(replay: Replay | None, *, workers: int, dry_run: bool) -> None:
-    """Refuse options that recordings do not go with.
-
-    Raises:
-        click.UsageError: There is one.
-    """
     if replay is None:
         return
     if workers > 1:
@@ -314,25 +272,17 @@ def _check_replay(replay: Replay | None, *, workers: int, dry_run: bool) -> None
         )
 
 
-def _checked(ctx: click.Context, config: str, registry: PluginRegistry, *, keyless: bool) -> Policy:
-    """Return the policy; its findings are printed as ``check`` prints them."""
-    from switchyard_core.policy import check_policy  # noqa: PLC0415  # fast --help
+def _checked(
+    ctx: click.Context, config: str, registry: PluginRegistry, workers: int, *, keyless: bool
+) -> Policy:
+    from switchyard_core.policy import check_policy, check_workers  # noqa: PLC0415  # fast --help
 
     result = check_policy(config, registry, environ=None if keyless else os.environ)
-    if result.policy is None or result.errors:
-        unreadable = any(finding.code == "SY100" for finding in result.findings)
-        _refuse(ctx, result.findings, code=2 if unreadable else 1)
-    for finding in result.findings:
-        click.echo(finding.render(), err=True)
-    return result.policy
-
-
-def _refuse(ctx: click.Context, findings: Sequence[Finding], *, code: int = 1) -> NoReturn:
+    findings, policy = list(result.findings), result.policy
+    if policy is not None:
+        findings += check_workers(policy, registry, workers)
     for finding in findings:
         click.echo(finding.render(), err=True)
-    ctx.exit(code)
-
-
-def _cannot_run(ctx: click.Context, message: str) -> NoReturn:
-    click.echo(f"error: {message}", err=True)
-    ctx.exit(2)
+    if policy is None or any(finding.severity == "error" for finding in findings):
+        ctx.exit(2 if any(finding.code == "SY100" for finding in findings) else 1)
+    return policy

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["command", "stamps", "watch"]
 
-#: Seconds between two looks at the files.
+#: Seconds between checks of the files.
 _INTERVAL_S = 0.5
 _COLOURS = {"PASS": "green", "FAIL": "red", "ERROR": "magenta"}
 
@@ -47,8 +47,8 @@ def command(
 ) -> None:
     """Run the tests of policies: NAME.test.toml beside NAME.toml.
 
-    PATHS are folders, policies or test files. No network, no environment. Exits 0 when every
-    case passes, 1 when one fails, and 2 when one could not be carried out.
+    PATHS are folders, policies or test files. Uses no network and no environment. Exits 0 when
+    every case passes, 1 when one fails, and 2 when one cannot run.
 
     Example: switchyard test policies/ --coverage
     """
@@ -74,16 +74,7 @@ def watch(
     look: Callable[[], Mapping[str, tuple[int, int]]],
     sleep: Callable[[float], object],
 ) -> int:
-    """Run, then run again after each change, until interrupted.
-
-    Args:
-        run: Does the work and returns an exit code.
-        look: Returns the state of the files.
-        sleep: Waits for some seconds.
-
-    Returns:
-        The exit code of the last run.
-    """
+    """Run, and run again after each change; return the last exit code when interrupted."""
     before = look()
     code = run()
     try:
@@ -91,7 +82,7 @@ def watch(
             sleep(_INTERVAL_S)
             now = look()
             if now != before:
-                # What changes while it runs is seen at the next look.
+                # A change during the run is seen at the next check.
                 before = now
                 code = run()
     except KeyboardInterrupt:
@@ -99,12 +90,12 @@ def watch(
 
 
 def stamps(folders: Iterable[Path]) -> Mapping[str, tuple[int, int]]:
-    """Return time of change and size of each TOML, JSON and JSONL file below some folders."""
+    """Return modification time and size of each TOML, JSON and JSONL file in folders."""
     found: dict[str, tuple[int, int]] = {}
     for folder in folders:
         for path in sorted(folder.rglob("*.*")):
             if path.suffix in {".toml", ".json", ".jsonl"}:
-                # One that goes away meanwhile is left out.
+                # A file may disappear meanwhile.
                 with contextlib.suppress(OSError):
                     state = path.stat()
                     found[str(path)] = (state.st_mtime_ns, state.st_size)
@@ -118,7 +109,7 @@ def _run(
     *,
     coverage: bool,
 ) -> int:
-    """Run all tests once, print what came of them, and return the exit code."""
+    """Run all tests once, print the results, and return the exit code."""
     from switchyard_core.cases import as_json, as_junit, as_text, exit_code, run_file  # noqa: PLC0415  # fast --help
     from switchyard_core.switchyard import Switchyard  # noqa: PLC0415  # fast --help
 
@@ -140,15 +131,14 @@ def _painted(state: State) -> str:
 
 
 def _found(paths: tuple[Path, ...]) -> tuple[list[Path], list[str]]:
-    """Return the test files that paths lead to, and the policies that have none."""
+    """Return the test files in paths, and the policies without tests."""
     from switchyard_core.cases import SUFFIX, case_file_of  # noqa: PLC0415  # fast --help
 
     tests: list[Path] = []
     untested: list[str] = []
     for path in paths:
         if not path.exists():
-            msg = f"there is no file or folder `{path}`"
-            raise click.UsageError(msg)
+            raise click.UsageError(f"no such file or folder: `{path}`")
         for file in sorted(path.glob("*.toml")) if path.is_dir() else [path]:
             if file.name.endswith(SUFFIX):
                 tests.append(file)
@@ -157,10 +147,7 @@ def _found(paths: tuple[Path, ...]) -> tuple[list[Path], list[str]]:
             elif not path.is_dir():
                 tests.append(case_file_of(file))
     if not tests:
-        msg = f"there is no test file, NAME{SUFFIX} beside NAME.toml, in {_joined(paths)}"
+        names = ", ".join(f"`{path}`" for path in paths)
+        msg = f"no test file, NAME{SUFFIX} beside NAME.toml, in {names}"
         raise click.UsageError(msg)
     return list(dict.fromkeys(tests)), untested
-
-
-def _joined(paths: tuple[Path, ...]) -> str:
-    return ", ".join(f"`{path}`" for path in paths)

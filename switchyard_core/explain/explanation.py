@@ -1,4 +1,4 @@
-"""Why a request goes where it goes and what is done to its body, as data and as text."""
+"""Explains the decision about a request and the changes of its body, as data and as text."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class Explanation:
     def diff(self) -> list[str]:
         """Return a unified diff of the caller's body and the outgoing one, one member per line.
 
-        Numbers, escapes and key order stand there as they are in the bytes.
+        Numbers, escapes and key order are those of the bytes.
         """
         before, after = pretty(self.before).split("\n"), pretty(self.after).split("\n")
         skipped = _equal_start(before, after)
@@ -145,7 +145,8 @@ class Explanation:
         for warning in decision.warnings:
             yield f"warning   {warning.code}: {warning.detail}"
         for report in self.reports:
-            yield f"rewrite   {report.name}{'' if report.changes else f': {_idle(report)}'}"
+            idle = "" if report.changes else f": {report.skipped or 'nothing to change'}"
+            yield f"rewrite   {report.name}{idle}"
             for change in report.changes:
                 yield f"          {change}"
         yield f"sent to   POST {self.path}"
@@ -155,13 +156,7 @@ _LATCH_KEYS = ("latched_before", "latched_after")
 
 
 def explanation(yard: Switchyard, request: Request, decision: Decision) -> Explanation:
-    """Return the explanation of a decision that was made; nothing is called or changed.
-
-    Args:
-        yard: Whose decision it is.
-        request: The request.
-        decision: From ``yard.decide(request, dry_run=True)``, or the real one.
-    """
+    """Return the explanation of a decision that was made; nothing is called or changed."""
     outgoing = yard.rewrite(request, decision)
     ordered = order_rewrites(decision.rewrites, yard.registry.rewrites)
     return Explanation(
@@ -176,18 +171,13 @@ def explanation(yard: Switchyard, request: Request, decision: Decision) -> Expla
 
 
 async def explain(yard: Switchyard, request: Request) -> Explanation:
-    """Decide a request without any effect and explain it.
-
-    Raises:
-        RequestError: The request would be refused.
-        PluginError: The router broke its contract.
-    """
+    """Decide a request without any effect and explain it."""
     return explanation(yard, request, await yard.decide(request, dry_run=True))
 
 
 def _identity(identity: Mapping[str, Any] | None) -> str:
     if identity is None:
-        return "none: nothing is remembered for this request"
+        return "none: nothing is stored for this request"
     text = f"session {identity['session']} from {identity['source']}"
     if identity.get("agent") is not None:
         text += f", agent {identity['agent']} from {identity['agent_source']}"
@@ -196,7 +186,7 @@ def _identity(identity: Mapping[str, Any] | None) -> str:
 
 def _calls(calls: list[Mapping[str, Any]] | None) -> Iterator[str]:
     if calls is None:
-        yield "calls     not looked at"
+        yield "calls     not read"
         return
     yield f"calls     {len(calls)} in the history"
     for call in calls:
@@ -206,12 +196,7 @@ def _calls(calls: list[Mapping[str, Any]] | None) -> Iterator[str]:
         yield f"          {call['tool']} at {call['call']}: {call['label']}{rule}{word}{detail}"
 
 
-def _idle(report: RewriteReport) -> str:
-    return report.skipped or "nothing to change"
-
-
 def _equal_start(before: list[str], after: list[str]) -> int:
-    """Return how many lines at the start may be left out of a diff with its context."""
     pairs = enumerate(zip(before, after, strict=False))
     shorter = min(len(before), len(after))
     equal = next((number for number, (old, new) in pairs if old != new), shorter)
@@ -219,7 +204,7 @@ def _equal_start(before: list[str], after: list[str]) -> int:
 
 
 def _moved(line: str, by: int) -> str:
-    """Return a line of a diff; the numbers of a hunk's head count from the whole text."""
+    """Return a line of a diff; line numbers count from the whole text."""
     if not line.startswith("@@") or not by:
         return line
     words = line.split(" ")
@@ -236,25 +221,16 @@ def _colored(line: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """An explanation that ends where the router asks a model.
-
-    Args:
-        route: Name of the route.
-        route_type: Its type.
-        target: Name of the target that would be asked.
-        model: Model id as the target's provider knows it.
-        call: What it would be asked.
-        structured_output: How the target is made to follow the call's schema, ``""`` without one.
-        asked: What was asked before, with the canned replies.
-    """
+    """An explanation that ends where the router asks a model."""
 
     route: str
     route_type: str
-    target: str
-    model: str
-    call: ModelCall
+    target: str  # that would be asked
+    model: str  # model id as the target's provider knows it
+    call: ModelCall  # what it would be asked
+    #: How the target is made to follow the call's schema, ``""`` without one.
     structured_output: str = ""
-    asked: tuple[Mapping[str, str], ...] = ()
+    asked: tuple[Mapping[str, str], ...] = ()  # what was asked before, with the canned replies
 
     def as_json(self) -> dict[str, Any]:
         """Return the question as plain data."""
@@ -284,29 +260,24 @@ class Question:
         lines = [f"would ask {self.target} ({self.model})", *_indented(self.call.instructions)]
         lines += _indented(self.call.text)
         if self.structured_output == "forced_tool":
-            lines.append(f"          made to answer by the tool {self.call.schema_name}")
+            lines.append(f"          must answer with the tool {self.call.schema_name}")
         elif self.structured_output == "prompt":
-            lines.append("          told the schema of the answer in its instructions")
+            lines.append("          gets the schema of the answer in its instructions")
         lines.append(f"          give its reply: --reply {self.target}=FILE")
         return "\n".join(lines) + "\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerExplanation(Explanation):
-    """The explanation of a request to a route that answers by itself.
+    """The explanation of a request to an answering route; its bodies are empty objects.
 
-    No body of the caller's is sent on: ``before`` and ``after`` are empty objects. Without canned
-    replies it ends at the first question; a plan that would be kept is forgotten.
-
-    Args:
-        question: What would be asked next, ``None`` when canned replies carried it to the end.
-        text: The text of the answer so far.
-        extension: The answer's ``switchyard`` object, if the router gave one.
+    Without canned replies it ends at the first question; its plan is not kept.
     """
 
+    #: What would be asked next, ``None`` when canned replies carried it to the end.
     question: Question | None
-    text: str
-    extension: Mapping[str, Any]
+    text: str  # the text of the answer so far
+    extension: Mapping[str, Any]  # the answer's ``switchyard`` object, if the router gave one
 
     def as_json(self) -> dict[str, Any]:
         """Return the explanation as plain data, with ``would_ask`` or ``answer``."""
@@ -342,21 +313,13 @@ async def explain_or_ask(
     *,
     dry_run: bool = True,
 ) -> Explanation | Question:
-    """Explain a request without any call or effect, as far as canned replies carry it.
+    """Explain a request without a call, or return the question that has no canned reply.
 
     Args:
         yard: What decides.
         request: The request.
-        replies: Texts of replies by target, played in order, the last one again and again.
-        dry_run: ``False`` latches what the decision latches, for a switchyard of your own.
-
-    Returns:
-        The explanation, with ``asked`` in its trace if anything was; or the question at which
-        it ends, when a target is asked that has no reply.
-
-    Raises:
-        RequestError: The request would be refused.
-        PluginError: The router broke its contract.
+        replies: Texts of replies by target, played in order; the last one repeats.
+        dry_run: ``False`` keeps latches.
     """
     left = {name: list(texts) for name, texts in (replies or {}).items()}
     asked: list[Mapping[str, str]] = []
@@ -403,7 +366,7 @@ async def _rehearsed(
     answer: Ask,
     asked: list[Mapping[str, str]],
 ) -> AnswerExplanation:
-    """Let an answering router answer with canned replies, as far as they go."""
+    """Let an answering router answer with canned replies."""
     text, question = "", None
     phase, warnings, extension = decision.phase, list(decision.warnings), {}
     events = yard.rehearse(request, answer)

@@ -1,4 +1,4 @@
-"""The requests that are explained: read from files, and each turn that one grew from."""
+"""The requests to explain: read from files, and the earlier turns of each."""
 
 from __future__ import annotations
 
@@ -15,25 +15,19 @@ __all__ = ["guess_format", "read_requests", "turns_of"]
 
 
 def read_requests(
-    data: bytes,
-    *,
-    wire_format: WireFormat | None = None,
-    headers: Sequence[tuple[str, str]] = (),
+    data: bytes, *, wire_format: WireFormat | None = None, headers: Sequence[tuple[str, str]] = ()
 ) -> list[Request]:
-    """Return the requests of a file.
+    """Return the requests of a file, each body with its own bytes.
 
     Args:
         data: A body; or an object whose ``request`` holds ``body`` and perhaps ``headers``,
-            ``path`` and ``query``, as recorders write it; or one of them per line, or an array
-            of them.
+            ``path`` and ``query``, as recorders write it; or several of them, one per line or in
+            an array.
         wire_format: Of all of them; ``None`` takes it from the path, else from the body.
         headers: Added to each request, before its own of the same name.
 
     Raises:
-        BodyError: The file is not that, or a wire format cannot be told.
-
-    Guarantees:
-        The bytes of a body are those of the file.
+        BodyError: The file has another form, or its wire format is unknown.
     """
     whole = _object(data)
     if isinstance(whole, ObjectText):
@@ -48,7 +42,7 @@ def read_requests(
         return [_request(outer, wire_format, headers) for outer in objects if outer is not None]
     lines = [(number, line) for number, line in enumerate(data.split(b"\n"), 1) if line.strip()]
     if len(lines) < 2 or isinstance(_object(lines[0][1]), JsonTextError):
-        # Not one object per line either: the body itself is at fault, and decide says where.
+        # Not one object per line either: the body is invalid, and decide says where.
         return [_made(data, wire_format or "openai_chat", headers)]
     requests = []
     for number, line in lines:
@@ -61,7 +55,6 @@ def read_requests(
 
 
 def _array(data: bytes) -> ArrayText | None:
-    """Return the array that the data is, ``None`` when it is not one or has nothing in it."""
     try:
         items = ArrayText(data) if data.lstrip()[:1] == b"[" else None
     except JsonTextError:
@@ -84,7 +77,7 @@ def _request(
     if recorded is None or body is None:
         return _made(outer.dump(), wire_format, headers)
     if body[:1] == b'"':
-        # Some recorders keep the body as a string, which may hold what is not JSON at all.
+        # Some recorders keep the body as a string, which may not be JSON.
         body = (recorded.text("body") or "").encode("utf-8", "surrogatepass")
     found = endpoint_of((recorded.text("path") or "").partition("?")[0])
     endpoint: Endpoint = "create"
@@ -110,7 +103,7 @@ def _made(
             wire_format = guess_format(fields, Headers(headers))
     if wire_format is None:
         raise BodyError(
-            message="the body has neither `messages` nor `input`: say which wire format it is in",
+            message="the body has neither `messages` nor `input`: specify its wire format",
             code="unknown_wire_format",
         )
     return Request(
@@ -135,9 +128,8 @@ def _headers(raw: bytes | None) -> list[tuple[str, str]]:
 def turns_of(request: Request) -> list[Request]:
     """Return the requests of a conversation, the given one last.
 
-    Each holds the history before a turn of the assistant; everything else, headers
-    too, is as in the last one, which alone may be its session's final one. A request without
-    such turns, or one that cannot be read, is returned alone.
+    Each holds the history before a turn of the assistant and equals the last one otherwise, but
+    only the last can be its session's final one. A request without such turns is returned alone.
     """
     key = request.history_key
     try:
@@ -157,7 +149,6 @@ def turns_of(request: Request) -> list[Request]:
 
 
 def _until(request: Request, end: int) -> Request:
-    """Return a request whose history has the first ``end`` items of the given one."""
     fields = request.fields.copy()
     history = fields.array(request.history_key)
     if history is not None:

@@ -1,4 +1,4 @@
-"""A recorded conversation played in order, and its phases and decisions at a glance."""
+"""Plays a recorded conversation in order, and summarizes its phases and decisions."""
 
 from __future__ import annotations
 
@@ -22,23 +22,18 @@ __all__ = ["Entry", "Rehearsal", "Rehearsed", "Timeline", "entry_of"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rehearsed:
-    """What became of one request."""
+    """The result of one request."""
 
-    #: its explanation, or the question at which it ends; ``None`` when it is refused before there
-    #: is one
+    #: Its explanation, or the question at which it ends; ``None`` when it was refused earlier.
     found: Explanation | Question | None
-    error: RequestError | None = None  # why a server would refuse it, ``None`` when it would not
+    error: RequestError | None = None  # why a server would refuse it
     released: bool = False  # whether it frees its session's slot when it succeeds
 
 
 class Rehearsal:
-    """Plays requests in order as a server would; each finds the latches that those before it set.
+    """Plays requests in order as a server would; each sees the latches set by earlier ones.
 
-    Args:
-        yard: What decides; its routes get latch stores that are the rehearsal's own, so that
-            nothing is kept that another process sees. No target is called.
-        replies: Texts of replies by target, as for
-            :func:`~switchyard_core.explain.explanation.explain_or_ask`.
+    The routes of ``yard`` get latch stores in memory; no target is called.
     """
 
     def __init__(
@@ -51,11 +46,7 @@ class Rehearsal:
                 runtime.store = MemoryLatchStore(runtime.store.capacity)
 
     async def play(self, request: Request) -> Rehearsed:
-        """Decide the next request; every call is taken to succeed.
-
-        Raises:
-            PluginError: A router broke its contract.
-        """
+        """Decide the next request as if every call succeeds."""
         try:
             found = await explain_or_ask(self._yard, request, self._replies)
         except RequestError as error:
@@ -85,7 +76,7 @@ class Rehearsal:
             try:
                 await store.latch(effect.identity, effect.record)
             except LatchCapacityError:
-                # The router can do without; the explanation of a server has a warning then.
+                # Remembering is optional; a server's decision has a warning.
                 return
 
     async def _release(self, route: str, identity: Identity) -> bool:
@@ -104,7 +95,7 @@ class Entry:
     route: str = ""  # name of its route, ``""`` when it was refused before it had one
     session: str | None = None
     agent: str | None = None  # id of a sub-agent
-    phase: str = ""  # the router's word; `refused` and ``would ask`` when there is no answer
+    phase: str = ""  # the router's word, or ``refused`` or ``would ask``
     target: str = ""  # name of the target, ``""`` for a refused request
     reason: str = ""  # code of the reason, or of the error
     detail: str = ""  # what decided, for people
@@ -183,12 +174,7 @@ class Timeline:
         return {
             "requests": [asdict(entry) for entry in self.entries],
             "phases": [
-                {
-                    "phase": phase,
-                    "target": target,
-                    "first": run[0].number,
-                    "last": run[-1].number,
-                }
+                {"phase": phase, "target": target, "first": run[0].number, "last": run[-1].number}
                 for phase, target, run in self.phases()
             ],
         }

@@ -15,7 +15,7 @@ from switchyard_core.mutation.rule import is_glob
 from switchyard_core.mutation.schema import DEFAULT_PATH, ConditionModel, RuleModel, RuleSetModel
 from switchyard_core.patterns import PatternError, compile_pattern, name_glob, path_glob
 
-__all__ = ["DIALECTS", "DOCUMENTS", "RuleProblem", "check_rule_set"]
+__all__ = ["DIALECTS", "DOCUMENTS", "RuleProblem", "check_rule_set", "extends_cycle"]
 
 #: How the shell reader takes a command.
 DIALECTS: tuple[str, ...] = ("bash", "powershell", "cmd", "auto")
@@ -27,23 +27,14 @@ _Place = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class RuleProblem:
-    """Something wrong in a rule set; the policy check turns it into a finding.
+    """A problem in a rule set; the policy check turns it into a finding."""
 
-    Args:
-        code: ``SY4xx``.
-        message: One sentence, lower case, no final stop, user input in back-ticks.
-        location: Keys and indices inside the rule-set table.
-        fix: What to do about it.
-        column: 0-based column inside the string at that place, if one is known.
-        notes: Further lines.
-    """
-
-    code: str
-    message: str
-    location: _Place
-    fix: str
-    column: int | None = None
-    notes: tuple[str, ...] = ()
+    code: str  # ``SY4xx``
+    message: str  # one sentence, lower case, no final stop, user input in back-ticks
+    location: _Place  # keys and indices inside the rule-set table
+    fix: str  # what to do about it
+    column: int | None = None  # 0-based column inside the string at that place, if one is known
+    notes: tuple[str, ...] = ()  # further lines
 
 
 def check_rule_set(
@@ -55,16 +46,12 @@ def check_rule_set(
 ) -> list[RuleProblem]:
     """Return every problem of one rule set, in the order of the document.
 
-    Args:
-        name: Its name in the policy.
-        model: The rule set.
-        available: Every pack and rule set by name, with or without this one.
-        reserved: Names of packs, which a policy's own rule set must not take.
+    ``available`` has every pack and rule set; ``reserved`` are names that only packs may have.
     """
     problems: list[RuleProblem] = []
     if name in reserved or available.get(name, model) is not model:
         message = f"`{name}` is the name of a shipped pack"
-        fix = "give the rule set a name of its own and list the pack in `extends`"
+        fix = "rename the rule set and list the pack in `extends`"
         problems.append(RuleProblem("SY407", message, (), fix))
     problems += _check_extends(name, model, available)
     if model.unmatched is not None:
@@ -84,28 +71,26 @@ def _check_extends(
     for place, parent in enumerate(model.extends):
         where: _Place = ("extends", place)
         if parent != name and parent not in available:
-            message, notes = (
-                f"unknown rule set `{parent}`",
-                (f"known rule sets: {', '.join(names)}",),
-            )
+            message = f"unknown rule set `{parent}`"
+            notes = (f"known rule sets: {', '.join(names)}",)
             yield RuleProblem("SY404", message, where, _nearest(parent, names), notes=notes)
-        elif (trail := _cycle(name, parent, available)) is not None:
+        elif trail := extends_cycle(name, parent, available):
             message = f"rule set `{name}` extends itself: {' -> '.join(trail)}"
             yield RuleProblem("SY405", message, where, "remove one of these `extends`")
 
 
-def _cycle(name: str, parent: str, available: Mapping[str, RuleSetModel]) -> tuple[str, ...] | None:
-    """Return the way from a rule set through one parent back to itself."""
-    stack: list[tuple[str, ...]] = [(name, parent)]
+def extends_cycle(name: str, parent: str, available: Mapping[str, RuleSetModel]) -> tuple[str, ...]:
+    """Return a shortest chain of ``extends`` from a rule set by a parent back to it, or nothing."""
+    trails: list[tuple[str, ...]] = [(name, parent)]
     seen: set[str] = set()
-    while stack:
-        trail = stack.pop()
-        if trail[-1] == name:
+    for trail in trails:
+        last = trail[-1]
+        if last == name:
             return trail
-        if trail[-1] not in seen and trail[-1] in available:
-            seen.add(trail[-1])
-            stack += [(*trail, following) for following in available[trail[-1]].extends]
-    return None
+        if last in available and last not in seen:
+            seen.add(last)
+            trails += [(*trail, following) for following in available[last].extends]
+    return ()
 
 
 def _check_rule(rule: RuleModel, where: _Place) -> Iterator[RuleProblem]:
@@ -155,7 +140,7 @@ def _check_reader(rule: RuleModel, where: _Place) -> Iterator[RuleProblem]:
     if rule.reader is not None:
         yield from _one_of("reader", rule.reader, READERS, (*where, "reader"), "SY408")
     if rule.reader == "shell" and rule.command is None:
-        fix = 'add the place of the command, such as `command = "$.arguments.command"`'
+        fix = 'add its location, such as `command = "$.arguments.command"`'
         message = "the shell reader has no `command`"
         yield RuleProblem("SY411", message, (*where, "reader"), fix)
     if rule.dialect is not None:
@@ -174,15 +159,14 @@ def _check_document(rule: RuleModel, where: _Place) -> Iterator[RuleProblem]:
         return
     at = (*where, "document")
     if rule.format is None:
-        message = "a rule on the body does not say which wire format it is for"
+        message = "a rule on the body has no `format`"
         yield RuleProblem("SY412", message, at, f"add `format`, one of {', '.join(WIRE_FORMATS)}")
     else:
         yield from _one_of("wire format", rule.format, WIRE_FORMATS, (*where, "format"), "SY412")
     if rule.path == DEFAULT_PATH:
         message = "the default `path` is for the conversation document, not for a body"
-        yield RuleProblem(
-            "SY412", message, at, "add a `path` into the body, such as `$.input[*].name`"
-        )
+        fix = "add a `path` into the body, such as `$.input[*].name`"
+        yield RuleProblem("SY412", message, at, fix)
 
 
 def _no_effect(key: str, needed: str, where: _Place) -> RuleProblem:

@@ -1,4 +1,4 @@
-"""The five labels of a tool call, what a reader says about one, and the verdict on it."""
+"""The five labels of a tool call, the reading of a part of it, and the verdict on it."""
 
 from __future__ import annotations
 
@@ -8,31 +8,19 @@ import msgspec
 
 __all__ = ["LABELS", "READ_ONLY", "Reading", "Verdict", "label_rank", "strongest"]
 
-#: Strongest first: of several effects of one call, the first in this order labels it.
-LABELS: tuple[str, ...] = (
-    "file_edit",
-    "file_write_other",
-    "scratch_write",
-    "unknown",
-    "read_only",
-)
+#: Strongest first: the strongest effect of a call is its label.
+LABELS: tuple[str, ...] = ("file_edit", "file_write_other", "scratch_write", "unknown", "read_only")
 
 
 _RANKS = {label: rank for rank, label in enumerate(LABELS)}
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What a reader found out about one call or one part of a command.
+    """What a reader found out about one call or one part of a command."""
 
-    Args:
-        label: One of :data:`LABELS`.
-        word: What decided: a program, a redirection, a file name.
-        detail: For a person, such as ``writes src/app.py``.
-    """
-
-    label: str
-    word: str = ""
-    detail: str = ""
+    label: str  # one of :data:`LABELS`
+    word: str = ""  # what decided: a program, a redirection, a file name
+    detail: str = ""  # for people, such as ``writes src/app.py``
 
 
 #: The reading of a call that changes nothing.
@@ -51,7 +39,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         call_path: Wire path of the call.
         message: Index of the message that holds the call.
         word: What decided inside the arguments, ``""`` for rules on names alone.
-        detail: For a person, such as ``writes src/app.py``.
+        detail: For people, such as ``writes src/app.py``.
     """
 
     label: str
@@ -73,9 +61,7 @@ def label_rank(label: str) -> int:
 def strongest(readings: Iterable[Reading]) -> Reading:
     """Return the first of the strongest readings, ``read_only`` when there are none.
 
-    Args:
-        readings: Taken one by one, up to the first edit: what is read on the way is not read
-            further.
+    Readings after the first edit are not taken from the iterable.
     """
     found: Reading | None = None
     for reading in readings:

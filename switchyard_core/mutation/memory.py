@@ -16,23 +16,19 @@ __all__ = ["Memo", "brief"]
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
-#: Characters of a text that is a key itself; a longer one is a key by its digest.
+#: Characters of a text that is its own key; a longer one is replaced by its digest.
 _LONG = 256
 
 
 class Memo(Generic[K, V]):
-    """A dictionary that forgets its oldest entries; safe to share between threads.
-
-    Args:
-        most: Entries that it keeps.
-    """
+    """A dictionary that forgets its oldest entries; safe to share between threads."""
 
     __slots__ = ("_most", "_values", "get")
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._values: OrderedDict[K, V] = OrderedDict()
-        #: Returns a remembered value or ``None``; the dictionary's own, as it is asked most.
+        #: Returns a remembered value or ``None``; the dictionary's own method, for speed.
         self.get: Callable[[K], V | None] = self._values.get
 
     def __len__(self) -> int:
@@ -50,7 +46,7 @@ class Memo(Generic[K, V]):
 
 
 def brief(text: str | bytes) -> str | bytes:
-    """Return a text as a part of a key: itself, or its digest when it is long."""
+    """Return a text as part of a key: the text, or its digest when it is long."""
     if len(text) <= _LONG:
         return text
     if isinstance(text, str):

@@ -26,22 +26,19 @@ def snake_name(name: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NameFolding:
-    """Reads the bare tool name out of a prefixed one.
+    """Reads the bare tool name out of a prefixed one."""
 
-    Args:
-        servers: Prefixes that are known to be servers; after one of them any name is a tool.
-        verbs: First words that make a name another tool rather than a prefixed one, such as
-            ``preview`` in ``preview_edit_file``.
-    """
-
+    #: Prefixes that are known to be servers; after one of them any name is a tool.
     servers: frozenset[str]
+    #: First words that make a name another tool rather than a prefixed one, such as ``preview`` in
+    #: ``preview_edit_file``.
     verbs: frozenset[str]
 
     def candidates(self, name: str) -> Iterator[str]:
         """Yield the name, then the bare names that it may hold, the likeliest first.
 
-        ``mcp__s__t``, ``mcp--s--t``, ``ext__t`` and ``functions.t`` are unambiguous; after a
-        single separator only a name of two words or more counts, unless the prefix is known.
+        ``mcp__s__t``, ``mcp--s--t``, ``ext__t`` and ``functions.t`` are unambiguous; after a single
+        separator only a known prefix or a name of two words or more counts.
         """
         yield name
         if hard := _HARD.split(name):

@@ -15,26 +15,22 @@ __all__ = ["patched_files", "read_patch"]
 _ENVELOPE = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): *(.+)$", re.MULTILINE)
 _UNIFIED = re.compile(r"^(?:\+\+\+|---|rename to|rename from) +([^\t\n]+)(?:\t.*)?$", re.MULTILINE)
 _DEPTH = 4
-#: Files of one patch that are looked at.
+#: Files of one patch that are read.
 _MOST_FILES = 1000
 
 
 def read_patch(value: Any, label: Callable[[str], Reading]) -> Reading:
     """Return the strongest label of the files that a patch names.
 
-    Args:
-        value: Patch text, or arguments that hold one, or an ``operation`` with a path.
-        label: Gives the label of one path.
-
-    Returns:
-        ``file_edit`` when the patch names no file that can be read.
+    ``value`` is patch text, or arguments that hold one or an ``operation`` with a path. A patch
+    whose files cannot be read is a ``file_edit``.
     """
     files = list(islice(_files(value, 0), _MOST_FILES + 1))
     if not files:
         return Reading(label="file_edit", word="patch", detail="a patch that names no file")
     reading = strongest(label(path) for path in files[:_MOST_FILES])
     if len(files) > _MOST_FILES and reading.label != "file_edit":
-        # As with a path that cannot be read: what an edit tool writes is a file until shown.
+        # Like an unreadable path: an edit tool writes a file unless another path is shown.
         return Reading(label="file_edit", word="patch", detail="a patch of too many files")
     return reading
 
@@ -49,7 +45,7 @@ def patched_files(text: str) -> list[str]:
 
 
 def _names(pattern: re.Pattern[str], text: str) -> list[str]:
-    """Return each file once, without the blanks behind it; a patch may have a part per line."""
+    """Return each file once, without trailing spaces; a patch may have a part per line."""
     return list(dict.fromkeys(name.rstrip(" ") or " " for name in pattern.findall(text)))
 
 

@@ -14,10 +14,10 @@ from switchyard_core.patterns import path_classes, path_glob
 
 __all__ = ["PathClasses", "clean_path"]
 
-#: In the globs of the table, each place of home directories.
+#: Placeholder for home directories in the globs of the table.
 _HOME = "<home>"
 _DRIVE = re.compile(r"^[A-Za-z]:/")
-#: Paths that are clean already, as most are.
+#: Paths that are already clean.
 _CLEAN = re.compile(r"/?[\w-][\w.-]*+(?:/[\w-][\w.-]*+)*+", re.ASCII)
 
 
@@ -39,19 +39,13 @@ def clean_path(text: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PathClasses:
-    """Labels for written paths.
+    """Labels for written paths, by globs."""
 
-    Args:
-        scratch: Globs of paths outside any workspace that nobody keeps, such as ``/tmp/**``.
-        artifact: Globs of build output, logs and repository metadata.
-        plan: Globs of plan documents.
-        workspace: Globs that are workspace although a scratch glob matches.
-    """
-
+    #: Globs of temporary paths outside any workspace, such as ``/tmp/**``.
     scratch: tuple[str, ...] = ()
-    artifact: tuple[str, ...] = ()
-    plan: tuple[str, ...] = ()
-    workspace: tuple[str, ...] = ()
+    artifact: tuple[str, ...] = ()  # globs of build output, logs and repository metadata
+    plan: tuple[str, ...] = ()  # globs of plan documents
+    workspace: tuple[str, ...] = ()  # globs that are workspace although a scratch glob matches
 
     def shell_label(self, path: str) -> Reading:
         """Return the label of a path that a shell command writes."""
@@ -69,15 +63,13 @@ class PathClasses:
     def target_label(self, path: str, *, scratch: bool = False) -> Reading:
         """Return the label of a path that an edit tool writes.
 
-        Args:
-            path: As the call gives it.
-            scratch: Whether scratch paths count; a workspace may lie under ``/tmp``.
+        ``scratch`` says whether scratch paths count; a workspace may be under ``/tmp``.
         """
         path = clean_path(path)
         shipped = _shipped(path)
         if scratch and self._scratch(path, shipped):
             return Reading(label="scratch_write", word=path, detail=f"writes {path}")
-        # A bare name of no known kind may be a file of any: `out` is not an output directory.
+        # A bare name may be any file: `out` is not an output directory here.
         bare = "/" not in path and "." not in path
         label = "file_write_other" if not bare and self._lowered(path, shipped) else "file_edit"
         return Reading(label=label, word=path, detail=f"writes {path}")
@@ -112,7 +104,6 @@ def _compiled(globs: tuple[str, ...]) -> Callable[[str], bool]:
 
 
 def _shipped(path: str) -> Sequence[str]:
-    """Return the shipped classes that a path is of."""
     return _shipped_classes()(path)
 
 

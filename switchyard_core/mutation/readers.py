@@ -23,12 +23,12 @@ from switchyard_core.mutation.tables import load_table
 
 __all__ = ["READERS", "CallReader", "Cost", "read_whole"]
 
-#: How deep wrappers and nested argument objects are followed.
+#: Maximum depth of wrappers and nested argument objects.
 _DEPTH = 6
-#: Steps that it takes to come to a command, and to a call or value inside a wrapper.
+#: Steps to reach a command, and a call or value inside a wrapper.
 _COMMAND = 12
 _WRAPPED = 8
-# Unions would be built for every look; a dictionary is told fastest.
+# Tuples are the fastest for `isinstance`, with the dictionary first.
 _OBJECTS = (dict, Mapping)
 _COMMANDS = (str, list, *_OBJECTS)
 _NO_COMMAND = Reading(label="unknown", detail="holds no command")
@@ -37,13 +37,7 @@ Cost: TypeAlias = tuple[Reading, int]
 
 
 def read_whole(command: str | list[str], classes: PathClasses, dialect: str) -> Cost:
-    """Read a command line or argv within a budget of its own: it has the same reading in any call.
-
-    Args:
-        command: The text, or the words.
-        classes: What written paths mean.
-        dialect: How it is read.
-    """
+    """Read a command line or argv within its own budget: it has the same reading in any call."""
     budget = Budget()
     if isinstance(command, str):
         reading = read_command(command, classes, dialect=dialect, budget=budget)
@@ -53,34 +47,21 @@ def read_whole(command: str | list[str], classes: PathClasses, dialect: str) -> 
 
 
 class CallReader(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """Reads what the arguments of one call hold.
+    """Reads what the arguments of one call hold."""
 
-    Args:
-        classes: What written paths mean.
-        dialect: How a command is read.
-        tool: Name of the tool.
-        broken: Whether the arguments are text that is not JSON.
-        read_command: Reads a command in a dialect, or remembers what that gave.
-        budget: What all commands of the call may take together, not to read ever more of them.
-        label_inner: Labels a call that is inside this one, by name, arguments and, if the
-            wrapper names one, the tool's server.
-    """
-
-    classes: PathClasses
-    dialect: str
-    tool: str
-    broken: bool
+    classes: PathClasses  # what written paths mean
+    dialect: str  # how a command is read
+    tool: str  # name of the tool
+    broken: bool  # whether the arguments are text that is not JSON
+    #: Reads a command in a dialect, with a memo.
     read_command: Callable[[str, str], Cost]
-    budget: Budget
+    budget: Budget  # shared by all commands of the call
+    #: Labels a call that is inside this one, by name, arguments and, if the wrapper names one, the
+    #: tool's server.
     label_inner: Callable[..., Reading]
 
     def read(self, reader: str, value: Any) -> Reading:
-        """Return what a reader finds in a value; never raises.
-
-        Args:
-            reader: One of :data:`READERS`.
-            value: What the rule's ``command`` path found, or the call's whole arguments.
-        """
+        """Return what one of :data:`READERS` finds in a value; never raises."""
         if self.broken and reader != "patch":
             return Reading(label="unknown", detail="the arguments are not JSON")
         return READERS[reader](self, value)
@@ -88,11 +69,8 @@ class CallReader(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     def shell(self, value: Any, *, depth: int = 0, several: bool = False) -> Reading:
         """Read the commands in a value.
 
-        Args:
-            value: A text is a command, a list of texts an argv or a list of commands, an object
-                holds the command under one of the usual keys.
-            depth: How many values are around it.
-            several: Whether a list is a list of commands whatever is in it.
+        A text is a command, a list of texts an argv or (``several``) a list of commands, an object
+        holds the command under one of the usual keys.
         """
         if isinstance(value, str):
             return self._command(value)
@@ -117,7 +95,6 @@ class CallReader(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         )
 
     def _command(self, command: str | list[str]) -> Reading:
-        """Read one command of a call, unless those before it took too much."""
         if not self.budget.spend(_COMMAND):
             return Reading(label="unknown", word="shell", detail=TOO_MUCH)
         if isinstance(command, str):
@@ -158,8 +135,7 @@ class CallReader(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     def code(self, value: Any) -> Reading:
         """Read JavaScript that calls tools, as Codex's code mode writes it, or a notebook cell.
 
-        Returns:
-            ``unknown`` when neither a tool call nor a write can be read out of the script.
+        It is ``unknown`` when neither a tool call nor a write can be found.
         """
         text = value
         if isinstance(value, Mapping):
@@ -179,8 +155,7 @@ class CallReader(msgspec.Struct, frozen=True, kw_only=True, eq=False):
             if match := re.match(r"\s*%%(?:bash|sh|script bash)[^\n]*\n", text):
                 session.read(text[match.end() :], "bash")
             else:
-                # Short scripts may be valid in both languages; what one finds the other does not
-                # undo.
+                # A short script may be valid in both languages; the findings add up.
                 scan_python(text, session)
                 if not self.budget.spent:
                     scan_javascript(text, session)
@@ -201,7 +176,7 @@ class CallReader(msgspec.Struct, frozen=True, kw_only=True, eq=False):
             value, known = _readable(arguments[0] if arguments else {})
             reading = self.label_inner(name, value)
             if not known and reading.label == "read_only" and name in keys["code_commands"]:
-                # Of a command that cannot all be read nothing is known.
+                # A command that cannot be read completely is unknown.
                 reading = Reading(label="unknown", word=name)
             readings.append(reading)
             if reading.label == "file_edit":
@@ -227,17 +202,16 @@ READERS: Mapping[str, Callable[[CallReader, Any], Reading]] = MappingProxyType(
 
 
 def _first(value: Mapping[str, Any], keys: list[str], default: Any = None) -> Any:
-    """Return the member with the first of some keys that is there."""
     return next((value[key] for key in keys if key in value), default)
 
 
 def _is_program(word: str) -> bool:
-    """Tell the first word of an argv from a whole command; only a path holds blanks."""
+    """Return whether a word is the first of an argv, not a whole command."""
     return word.startswith("/") or " " not in word.strip()
 
 
 def _readable(value: Any) -> tuple[Any, bool]:
-    """Return the arguments of a tool call as far as they are literal, and whether all are."""
+    """Return the literal arguments of a tool call, and whether all are literal."""
     if value is UNREADABLE:
         return {}, False
     if isinstance(value, dict):

@@ -17,18 +17,14 @@ from switchyard_core.patterns import compile_pattern, name_glob
 
 __all__ = ["NO_RULE", "CallView", "CompiledRule", "Condition", "compile_rule", "is_glob"]
 
-#: The verdict on a call that no rule decides, but for its label.
+#: The verdict on a call that no rule decides, without its label.
 NO_RULE = Verdict(
     label="", rule_set="", rule="", jsonpath=DEFAULT_PATH, tool="", call_path="", message=0
 )
 
 
 class CallView:
-    """A tool call as rules read it; the document is built at most once.
-
-    Args:
-        call: The call.
-    """
+    """A tool call as rules read it; the document is built at most once."""
 
     __slots__ = ("_document", "arguments", "broken", "call")
 
@@ -41,7 +37,7 @@ class CallView:
 
     @property
     def document(self) -> dict[str, Any]:
-        """The call as it stands in the conversation document."""
+        """The call as part of the conversation document."""
         if self._document is None:
             self._document = self.call.as_document()
         return self._document
@@ -51,7 +47,7 @@ class CallView:
         head = path.head
         if not head or head[0] != "arguments":
             return path.values(self.document)
-        # Plain members of the arguments, as most paths are, need no document around them.
+        # Most paths are plain members of the arguments and do not need the document.
         value = self.arguments
         for name in head[1:]:
             if not isinstance(value, dict) or name not in value:
@@ -62,15 +58,10 @@ class CallView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
-    """A compiled condition.
+    """A compiled condition."""
 
-    Args:
-        path: Relative to the tool call.
-        test: Gets the values that the path found.
-    """
-
-    path: Path
-    test: Callable[[list[Any]], bool]
+    path: Path  # relative to the tool call
+    test: Callable[[list[Any]], bool]  # gets the values that the path found
 
     @property
     def reads_arguments(self) -> bool:
@@ -80,42 +71,24 @@ class Condition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompiledRule:
-    """One rule, ready to run.
+    """One rule, ready to run."""
 
-    Args:
-        index: Place in the whole order of rules.
-        rule_set: Name of its rule set.
-        name: Its name or place, for verdicts.
-        verdict: What it says of a call but for the label, and for where the call is.
-        model: The rule as written; what is needed for every call is copied from it.
-        label: What calls are labelled, or what an edit that is found counts for.
-        reader: What reads the arguments.
-        fold: Whether names match in any spelling.
-        literals: Whole names, folded when ``fold``.
-        patterns: Globs and regular expressions on names.
-        path: Where the names are, ``None`` for the default.
-        conditions: Must all hold.
-        target: Where the written files are.
-        command: Where the text for the reader is.
-        reads_arguments: Whether a condition needs arguments that could be parsed.
-        needs: An argument without which it never applies, ``None`` when there is no such one.
-    """
-
-    index: int
-    rule_set: str
-    name: str
-    verdict: Verdict
-    model: RuleModel
-    label: str | None
-    reader: str | None
-    fold: bool
-    literals: frozenset[str]
-    patterns: tuple[Callable[[str], bool], ...]
-    path: Path | None
-    conditions: tuple[Condition, ...]
-    target: Path | None
-    command: Path | None
-    reads_arguments: bool
+    index: int  # place in the whole order of rules
+    rule_set: str  # name of its rule set
+    name: str  # its name or place, for verdicts
+    verdict: Verdict  # for its calls, without label and place
+    model: RuleModel  # the rule as written; what is needed for every call is copied from it
+    label: str | None  # the label of calls, or of an edit that the reader finds
+    reader: str | None  # what reads the arguments
+    fold: bool  # whether names match in any spelling
+    literals: frozenset[str]  # whole names, folded when ``fold``
+    patterns: tuple[Callable[[str], bool], ...]  # globs and regular expressions on names
+    path: Path | None  # where the names are, ``None`` for the default
+    conditions: tuple[Condition, ...]  # must all hold
+    target: Path | None  # where the written files are
+    command: Path | None  # where the text for the reader is
+    reads_arguments: bool  # whether a condition needs arguments that could be parsed
+    #: An argument without which it never applies, ``None`` if there is none.
     needs: str | None = None
 
     @property
@@ -130,7 +103,7 @@ class CompiledRule:
         return any(p is not None and (not p.head or p.head[0] == "id") for p in paths)
 
     def applies(self, view: CallView) -> bool:
-        """Tell whether all conditions hold for a call."""
+        """Return whether all conditions hold for a call."""
         # A generator for each rule would cost more than the conditions do.
         for condition in self.conditions:  # noqa: SIM110
             if not condition.test(view.values(condition.path)):
@@ -142,7 +115,7 @@ class CompiledRule:
         return fold_name(name) if self.fold else name.casefold()
 
     def names(self, name: str) -> bool:
-        """Tell whether the rule's ``match`` has this very name; an empty one has every name."""
+        """Return whether ``match`` has this name; an empty one has every name."""
         if not self.literals and not self.patterns:
             return True
         if self.key(name) in self.literals:
@@ -153,7 +126,7 @@ class CompiledRule:
 
 
 def is_glob(entry: str) -> bool:
-    """Tell whether an entry of ``match`` is a glob or ``re:`` pattern, not a whole name."""
+    """Return whether an entry of ``match`` is a glob or ``re:`` pattern."""
     return entry.startswith("re:") or any(mark in entry for mark in "*?[")
 
 
@@ -162,20 +135,12 @@ def compile_rule(
 ) -> CompiledRule:
     """Compile a rule.
 
-    Args:
-        model: The rule.
-        index: Place in the whole order of rules.
-        rule_set: Name of its rule set.
-        place: Place in its rule set.
-        fold: Whether names match in any spelling.
-
-    Raises:
-        PathError: A JSONPath is malformed.
-        PatternError: A glob or regular expression is malformed.
+    ``index`` is its place among all rules, ``place`` its place in its rule set; ``fold`` says
+    whether names match in any spelling. Raises PathError or PatternError.
     """
     name = model.name or f"rules[{place}]"
     plain = [entry for entry in model.match if not is_glob(entry)]
-    conditions = tuple(compile_condition(condition) for condition in model.where)
+    conditions = tuple(map(_condition, model.where))
     return CompiledRule(
         index=index,
         rule_set=rule_set,
@@ -186,8 +151,10 @@ def compile_rule(
         reader=model.reader,
         fold=fold,
         literals=frozenset(fold_name(e) if fold else e.casefold() for e in plain),
-        patterns=tuple(name_pattern(entry) for entry in model.match if is_glob(entry)),
-        path=_path_or_default(model),
+        patterns=tuple(_name_pattern(entry) for entry in model.match if is_glob(entry)),
+        path=None
+        if model.path == DEFAULT_PATH and model.document == "conversation"
+        else compile_path(model.path),
         conditions=conditions,
         reads_arguments=any(condition.reads_arguments for condition in conditions),
         needs=next(filter(None, map(_needed, model.where, conditions)), None),
@@ -197,33 +164,23 @@ def compile_rule(
 
 
 def _needed(model: ConditionModel, condition: Condition) -> str | None:
-    """Return the argument without which a condition never holds, if it is about one."""
+    """Return the argument without which a condition never holds, if there is one."""
     head = condition.path.head
     if model.not_ or model.exists is False or head is None or len(head) < 2:
         return None
     return head[1] if head[0] == "arguments" else None
 
 
-def name_pattern(entry: str) -> Callable[[str], bool]:
-    """Compile an entry of ``match`` that is a glob or a ``re:`` pattern."""
+def _name_pattern(entry: str) -> Callable[[str], bool]:
     if entry.startswith("re:"):
         return compile_pattern(entry[3:], ignore_case=True, dot_all=True)
     return name_glob(entry)
 
 
-def _path_or_default(model: RuleModel) -> Path | None:
-    if model.path == DEFAULT_PATH and model.document == "conversation":
-        return None
-    return compile_path(model.path)
-
-
-def compile_condition(model: ConditionModel) -> Condition:
-    """Compile one condition of ``where``."""
+def _condition(model: ConditionModel) -> Condition:
     test = _condition_test(model)
-    return Condition(
-        path=compile_path(model.path),
-        test=(lambda values: not test(values)) if model.not_ else test,
-    )
+    inverse = (lambda values: not test(values)) if model.not_ else test
+    return Condition(path=compile_path(model.path), test=inverse)
 
 
 def _condition_test(model: ConditionModel) -> Callable[[list[Any]], bool]:
@@ -247,5 +204,5 @@ def _among(value: Any, options: list[Any]) -> bool:
 
 
 def _same(left: Any, right: Any) -> bool:
-    """Compare as JSON does: a boolean is never equal to a number."""
+    """Compare as JSON: a boolean is never equal to a number."""
     return bool(left == right) and isinstance(left, bool) is isinstance(right, bool)

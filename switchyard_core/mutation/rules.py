@@ -1,7 +1,7 @@
 """Mutation rules: which tool calls change files, decided by the policy's rule sets.
 
 The rules of all sets form one order; the first that matches a call decides its label. Names are
-looked up in one dictionary whatever the number of rules, and a shell command is read once.
+looked up in a dictionary, and a shell command is read once.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from switchyard_core.mutation.tables import load_table
 
 __all__ = ["MutationRules", "compile_rules"]
 
-#: Distinct tools and shell commands that one rule set remembers, and calls.
+#: Distinct tools and commands, and calls, that are remembered.
 _MEMO = 4096
 _MAX_CALLS = 16384
-#: Wrappers inside wrappers that are followed.
+#: Maximum depth of wrappers.
 _DEPTH = 5
-#: Steps that it takes to find the rules on a call inside a wrapper.
+#: Steps to find the rules on a call inside a wrapper.
 _INNER = 12
 _WIRE_STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]")
-# Unions would be built for every look; a dictionary is told fastest.
+# Tuples are the fastest for `isinstance`, with the dictionary first.
 _TEXTS = (str, bytes)
 _OBJECTS = (dict, Mapping)
 
@@ -51,12 +51,9 @@ def compile_rules(
 
     Args:
         names: Rule sets in the order in which they are tried.
-        available: Every pack and rule set by name; :func:`check_rule_set` found nothing in them.
-        unmatched: Label of a call that no rule decides; ``None`` takes the first set's own.
-        workspace: Directories that count as workspace although they lie under a scratch path.
-
-    Raises:
-        KeyError: A name is not available.
+        available: Every pack and rule set by name, without problems.
+        unmatched: Label of a call that no rule decides; ``None`` takes the first set's.
+        workspace: Directories that count as workspace although they are in a scratch path.
     """
     order: list[str] = []
 
@@ -91,27 +88,15 @@ def compile_rules(
 
 
 class _Tool(msgspec.Struct, frozen=True, eq=False):
-    """What all calls of one tool have in common.
+    """What all calls of one tool have in common."""
 
-    Args:
-        indices: The rules on its name, in order.
-        verdict: The verdict, when the name alone decides.
-        uses_id: Whether a rule may tell calls apart by their ids.
-    """
-
-    indices: tuple[int, ...]
-    verdict: Verdict | None
-    uses_id: bool
+    indices: tuple[int, ...]  # the rules on its name, in order
+    verdict: Verdict | None  # the verdict, when the name alone decides
+    uses_id: bool  # whether a rule may tell calls apart by their ids
 
 
 class MutationRules:
-    """A compiled list of rules; safe to share between threads.
-
-    Args:
-        rules: In the order in which they are tried.
-        classes: What written paths mean.
-        unmatched: Label of a call that no rule decides.
-    """
+    """A compiled list of rules; safe to share between threads."""
 
     def __init__(
         self, rules: Sequence[CompiledRule], *, classes: PathClasses, unmatched: str
@@ -124,28 +109,26 @@ class MutationRules:
         self._patterned: list[CompiledRule] = []
         self._custom = [rule for rule in self._rules if rule.path is not None]
         for rule in self._rules:
-            if rule.path is None:
-                self._index(rule)
-        table = load_table("names")
+            if rule.path is not None:
+                continue
+            table = self._by_fold if rule.fold else self._by_case
+            for literal in rule.literals:
+                table.setdefault(literal, []).append(rule.index)
+            if rule.patterns or not rule.literals:
+                self._patterned.append(rule)
+        names = load_table("names")
         self._folding = NameFolding(
-            servers=frozenset(table["servers"]), verbs=frozenset(table["verbs"])
+            servers=frozenset(names["servers"]), verbs=frozenset(names["verbs"])
         )
         self._tools: Memo[tuple[str, str | None, str | None, str], _Tool] = Memo(_MEMO)
         self._commands: Memo[tuple[str, str | bytes], Cost] = Memo(_MEMO)
         #: Verdicts by tool, arguments and, if it matters, the id of the call.
         self._verdicts: Memo[tuple[Hashable, str | bytes, str], Verdict] = Memo(_MAX_CALLS)
 
-    def _index(self, rule: CompiledRule) -> None:
-        table = self._by_fold if rule.fold else self._by_case
-        for literal in rule.literals:
-            table.setdefault(literal, []).append(rule.index)
-        if rule.patterns or not rule.literals:
-            self._patterned.append(rule)
-
     def label(self, call: ToolCall) -> Verdict:
         """Return the verdict on one call, from the rules on its name.
 
-        Rules with a ``path`` of their own need the whole conversation: see :meth:`scan`.
+        Rules with their own ``path`` need the whole conversation: see :meth:`scan`.
         """
         tool = self._tool(call)
         return _placed(tool.verdict or self._remembered(tool, call), call)
@@ -167,13 +150,10 @@ class MutationRules:
         body: Callable[[], Any] | None = None,
         wire_format: str | None = None,
     ) -> Iterator[Verdict]:
-        """Yield one verdict per call of ``conversation.calls``, in order, as they are asked for.
+        """Yield one verdict per call of ``conversation.calls``, in order, on demand.
 
-        Args:
-            conversation: The history; its document is built only for rules with their own path.
-            body: Gives the raw body tree for rules with ``document = "body"``; called at most
-                once, and only when there are such rules for the wire format.
-            wire_format: Wire format of the body.
+        The conversation document is built only for rules with their own path; ``body``, which gives
+        the raw body tree, is called at most once and only for rules on bodies of ``wire_format``.
         """
         calls = conversation.calls
         if not self._custom or not calls:
@@ -194,12 +174,9 @@ class MutationRules:
                 yield self.label(call)
 
     def _documents(
-        self,
-        conversation: Conversation,
-        body: Callable[[], Any] | None,
-        wire_format: str | None,
+        self, conversation: Conversation, body: Callable[[], Any] | None, wire_format: str | None
     ) -> Iterator[tuple[CompiledRule, Mapping[Location, int], Any]]:
-        """Yield rules with a path of their own, where calls are in what it runs on, and that."""
+        """Yield rules with their own path, the locations of calls, and what the path runs on."""
         tree: Any = None
         for rule in self._custom:
             if rule.model.document == "conversation":
@@ -229,7 +206,6 @@ class MutationRules:
         )
 
     def _rules_on(self, name: str, qualifier: str) -> tuple[int, ...]:
-        """Return the rules that name a tool, in order."""
         qualified = [f"{qualifier}__{name}"] if qualifier else []
         exact = [*qualified, name]
         folded = [*qualified, *dict.fromkeys(self._folding.candidates(name))]
@@ -249,7 +225,6 @@ class MutationRules:
         return tuple(sorted(indices))
 
     def _remembered(self, tool: _Tool, call: ToolCall) -> Verdict:
-        """Return the verdict on a call, which is read when its like was not seen yet."""
         source = call.source
         if not isinstance(source, _TEXTS):
             return self._decide(CallView(call), tool.indices)
@@ -266,7 +241,7 @@ class MutationRules:
         depth: int = 0,
         budget: Budget | None = None,
     ) -> Verdict:
-        """Return the verdict on a call, wherever it is, by the first rule that applies."""
+        """Return the verdict of the first rule that applies to a call, wherever the call is."""
         budget = budget or Budget()
         unreadable: CompiledRule | None = None
         broken = view.broken
@@ -275,11 +250,11 @@ class MutationRules:
             rule = self._rules[index]
             if broken and rule.reads_arguments:
                 unreadable = unreadable or rule
-            # An edit tool has a rule for each name that its path may have: most are not there.
+            # An edit tool has a rule for each possible name of its path: most are absent.
             elif (rule.needs is None or rule.needs in given) and rule.applies(view):
                 reading = self._reading(view, rule, depth, budget)
                 if reading.label == "file_edit" and rule.label is not None:
-                    # An edit is called what the rule calls it.
+                    # The rule decides the label of an edit.
                     reading = Reading(label=rule.label, word=reading.word, detail=reading.detail)
                 return _verdict(rule.verdict, reading)
         if unreadable is not None:
@@ -299,7 +274,7 @@ class MutationRules:
                 label_inner=lambda *inner: self._inner(*inner, depth=depth + 1, budget=budget),
             )
             values = [view.arguments] if rule.command is None else view.values(rule.command)
-            # A path may find nothing; the reader still says what that means.
+            # The reader decides what a path without value means.
             if len(values) == 1:
                 return reader.read(rule.reader, values[0])
             return strongest(reader.read(rule.reader, value) for value in values or [None])
@@ -312,7 +287,6 @@ class MutationRules:
     def _inner(
         self, name: str, arguments: Any, server: str | None = None, *, depth: int, budget: Budget
     ) -> Reading:
-        """Label a call that a wrapper holds."""
         if depth > _DEPTH:
             return Reading(label="unknown", word=name, detail="wrapped too deeply")
         if not budget.spend(_INNER):
@@ -327,7 +301,6 @@ class MutationRules:
         return Reading(label=verdict.label, word=verdict.word or name, detail=detail)
 
     def _read_command(self, command: str, dialect: str) -> Cost:
-        """Return the reading of a command and what it took, computed once."""
         key = (dialect, brief(command))
         return self._commands.get(key) or self._commands.keep(
             key, read_whole(command, self._classes, dialect)
@@ -335,21 +308,19 @@ class MutationRules:
 
 
 def _verdict(base: Verdict, reading: Reading) -> Verdict:
-    """Return what a reading makes of a rule's verdict."""
     return msgspec.structs.replace(
         base, label=reading.label, word=reading.word, detail=reading.detail
     )
 
 
 def _placed(verdict: Verdict, call: ToolCall) -> Verdict:
-    """Return the verdict on a call where it is."""
     return msgspec.structs.replace(
         verdict, tool=call.name, call_path=call.path, message=call.message
     )
 
 
 def _paths(value: Any) -> list[str]:
-    """Return the paths in a target's value: a text, a list, or objects that hold a path."""
+    """Return the paths in the value of a target."""
     found: list[str] = []
     waiting = [value]
     while waiting:
@@ -362,7 +333,7 @@ def _paths(value: Any) -> list[str]:
 
 
 def _places(conversation: Conversation) -> Mapping[Location, int]:
-    """Return where each call is in the conversation document, with its number."""
+    """Return the number of each call by its location in the conversation document."""
     numbers = {id(call): number for number, call in enumerate(conversation.calls)}
     return {
         ("messages", i, "content", j): numbers[id(part)]
@@ -373,11 +344,10 @@ def _places(conversation: Conversation) -> Mapping[Location, int]:
 
 
 def _wire_location(path: str) -> Location:
-    """Return the location that a wire path such as ``$.input[6]`` names."""
+    """Return the location of a wire path such as ``$.input[6]``."""
     return tuple(int(index) if index else name for name, index in _WIRE_STEP.findall(path))
 
 
 def _owner(location: Location, places: Mapping[Location, int]) -> int | None:
-    """Return the number of the call that holds a location."""
     owners = (places.get(location[:end]) for end in range(len(location), 0, -1))
     return next((number for number in owners if number is not None), None)

@@ -23,10 +23,10 @@ class ConditionModel(_Table):
         path: JSONPath relative to the tool call, such as ``$.arguments.command``.
         equals: The value is this one.
         in_: The value is one of these (key ``in``).
-        not_in: There is a value and it is none of these.
+        not_in: The value exists and is not one of these.
         matches: The value is text in which this regular expression is found.
         exists: Whether the path finds anything.
-        not_: Turns the answer round (key ``not``).
+        not_: Negates the test (key ``not``).
     """
 
     path: str
@@ -75,8 +75,8 @@ class RuleSetModel(_Table):
 
     Args:
         description: One line for ``switchyard packs``.
-        extends: Names of rule sets that are tried after the own rules, in order.
-        fold: Whether names match whatever prefix and separators an agent gives them.
+        extends: Names of rule sets that are tried after these rules, in order.
+        fold: Whether names match with any prefix and separators.
         unmatched: Label of a call that no rule decides, default ``read_only``.
         scratch_paths: Globs added to the default scratch paths.
         artifact_paths: Globs added to the default artefact paths.

@@ -17,16 +17,12 @@ _HERE = resources.files("switchyard_core.mutation")
 
 @cache
 def load_table(name: str) -> dict[str, Any]:
-    """Return the content of ``mutation/data/<name>.toml``; shared, so nobody may change it."""
+    """Return the content of ``mutation/data/<name>.toml``; shared, so do not change it."""
     return tomli.loads(_HERE.joinpath("data", f"{name}.toml").read_text("utf-8"))
 
 
 def core_packs() -> tuple[MutationPack, ...]:
-    """Return every pack of this distribution, sorted by name.
-
-    ``coding_agents`` is the default, ``reference_compatible`` knows only a few exact names, and
-    ``strict`` takes everything for an edit that is not known to read.
-    """
+    """Return every pack of this distribution, sorted by name."""
     files = [entry for entry in _HERE.joinpath("packs").iterdir() if entry.name.endswith(".toml")]
     return tuple(
         MutationPack(

@@ -16,15 +16,7 @@ from switchyard_core.errors import PolicyError
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.policy.check import CheckResult, check_document, check_workers
 from switchyard_core.policy.document import parse_document, read_document
-from switchyard_core.policy.models import (
-    Client,
-    Housekeeping,
-    Origin,
-    Policy,
-    Price,
-    Route,
-    Target,
-)
+from switchyard_core.policy.models import Client, Housekeeping, Origin, Policy, Price, Route, Target
 
 __all__ = [
     "CheckResult",
@@ -49,13 +41,12 @@ def check_policy(
     *,
     environ: Mapping[str, str] | None = None,
 ) -> CheckResult:
-    """Check a policy file; never raises for what is wrong with it.
+    """Check a policy file; every problem is a finding.
 
     Args:
         source: Path of the file.
         registry: Installed plugins.
-        environ: Environment variables for ``api_key_env``; ``None`` does not check them and
-            leaves the environment unread.
+        environ: Environment variables for ``api_key_env``; ``None`` does not check them.
     """
     path = Path(source)
     try:
@@ -73,15 +64,7 @@ def check_policy_text(
     base_dir: str | os.PathLike[str] = ".",
     environ: Mapping[str, str] | None = None,
 ) -> CheckResult:
-    """Check the text of a policy, as :func:`check_policy` does a file.
-
-    Args:
-        text: TOML.
-        name: Name for findings.
-        registry: Installed plugins.
-        base_dir: Folder that relative paths start from.
-        environ: As for :func:`check_policy`.
-    """
+    """Check the text of a policy; relative paths are below ``base_dir``."""
     try:
         document = parse_document(text, name)
     except PolicyError as error:

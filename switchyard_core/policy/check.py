@@ -1,4 +1,4 @@
-"""Checks a policy: turns a document into a policy, or into everything that is wrong with it."""
+"""Checks a policy: turns a document into a policy or into findings."""
 
 from __future__ import annotations
 
@@ -42,15 +42,10 @@ _TESTS = ("equals", "in", "matches", "exists")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckResult:
-    """What a check of a policy found.
+    """The policy, ``None`` when it has errors, and all findings in order of position."""
 
-    Args:
-        policy: The policy, ``None`` when it has errors.
-        findings: Errors and warnings, in order of position.
-    """
-
-    policy: Policy | None
-    findings: tuple[Finding, ...]
+    policy: Policy | None  # the policy, ``None`` when it has errors
+    findings: tuple[Finding, ...]  # errors and warnings, in order of position
 
     @property
     def errors(self) -> tuple[Finding, ...]:
@@ -69,7 +64,7 @@ def check_document(
     """Check a document and resolve every name in it; arguments as for ``check_policy_text``."""
     whole, problems, complete = with_included(document, base, path)
     draft = Draft(document=whole, registry=registry, environ=environ, base=base)
-    # A file that could not be read may well declare the rule set that is not there.
+    # A file that cannot be read may declare the missing rule set.
     excused = frozenset() if complete else frozenset({"SY404"})
     try:
         draft.add(problems)
@@ -113,14 +108,14 @@ def check_workers(policy: Policy, registry: PluginRegistry, workers: int) -> lis
 def _private(
     route: Route, key: str, stores: Mapping[str, LatchStoreType] | Mapping[str, PlanStoreType]
 ) -> str:
-    """Return the name of a route's store, ``""`` when it has none or processes share it."""
+    """Return the name of a route's store if it lives in one process, else ``""``."""
     name = getattr(route.options, key, None)
     store = stores.get(name) if isinstance(name, str) else None
     return "" if store is None or store.shared else str(name)
 
 
 def _resolved(draft: Draft, path: Path | None) -> Policy:
-    """Return the policy as far as it is in order; the draft gets what is not."""
+    """Return the policy with everything that is valid; the draft gets the findings."""
     document, registry = draft.document, draft.registry
     _check_top(draft)
     prices = _prices(draft)
@@ -159,7 +154,7 @@ def _text(document: Document, key: str) -> str | None:
 
 
 def _stopped(draft: Draft, excused: frozenset[str]) -> CheckResult:
-    """Return the first findings of a policy that has too many, and one that says so."""
+    """Return the first findings of a policy with too many, and one that says so."""
     kept = [finding for finding in draft.findings if finding.code not in excused]
     kept = kept[:MOST_FINDINGS]
     last = Finding(
@@ -199,13 +194,13 @@ def _resolve(
     model: type[_TableT],
     check: Callable[[Draft, Location, Mapping[str, Any]], None],
 ) -> dict[str, _TableT]:
-    """Return the tables under a key that are in order; everything else is reported."""
+    """Return the valid tables under a key; the draft gets the findings."""
     found: dict[str, _TableT] = {}
     for name, raw in draft.tables(key).items():
         location, before = (key, name), len(draft.findings)
         shape = raw
         if isinstance(raw, dict) and isinstance(raw.get("extra_body"), dict):
-            # Its content has a check of its own, SY211.
+            # SY211 checks its content.
             shape = {**raw, "extra_body": {}}
         table = draft.validated(location, model, shape)
         if isinstance(raw, dict):
@@ -223,7 +218,7 @@ def _prices(draft: Draft) -> dict[str, Price]:
 
 
 def _check_client(draft: Draft, location: Location, raw: Mapping[str, Any]) -> None:
-    """Report keys of a client that miss or exclude each other."""
+    """Report keys of a client that are missing or exclude each other."""
     scripted = raw.get("format") == "scripted"
     real, script = ("base_url", "api_key_env", "forward_auth"), ("script", "speaks")
     for key in script if scripted else real[:1]:
@@ -240,9 +235,7 @@ def _check_client(draft: Draft, location: Location, raw: Mapping[str, Any]) -> N
             "`forward_auth` and `api_key_env` exclude each other",
             (*location, "forward_auth"),
             at_key=True,
-            notes=(
-                "either the caller's credential goes to the provider, or the key of the server",
-            ),
+            notes=("either the caller's credential or the server's key is sent to the provider",),
             fix="remove one of them",
         )
     extra, first = raw.get("extra_headers"), dict[str, Location]()
@@ -252,7 +245,7 @@ def _check_client(draft: Draft, location: Location, raw: Mapping[str, Any]) -> N
             place = draft.document.where(first[name.lower()], at_key=True)
             draft.report(
                 "SY210",
-                f"header `{shown(name)}` is given twice; names of headers have no case",
+                f"header `{shown(name)}` is given twice; header names are case-insensitive",
                 where,
                 at_key=True,
                 notes=(f"first given at {place}",),
@@ -261,7 +254,7 @@ def _check_client(draft: Draft, location: Location, raw: Mapping[str, Any]) -> N
 
 
 def _check_target(draft: Draft, location: Location, raw: Mapping[str, Any]) -> None:
-    """Report what JSON cannot hold in the body that a target adds."""
+    """Report what JSON cannot represent in ``extra_body``."""
     extra = raw.get("extra_body")
     for inner, value in leaves(extra if isinstance(extra, dict) else {}):
         if isinstance(value, float) and not math.isfinite(value):
@@ -275,7 +268,6 @@ def _check_target(draft: Draft, location: Location, raw: Mapping[str, Any]) -> N
 
 
 def _housekeeping(draft: Draft) -> tuple[Housekeeping, ...]:
-    """Return the conditions that mark side calls; wrong ones are reported."""
     raw = draft.document.values.get("housekeeping")
     conditions = []
     for index, table in enumerate(raw if isinstance(raw, list) else ()):
@@ -288,7 +280,7 @@ def _housekeeping(draft: Draft) -> tuple[Housekeeping, ...]:
 
 
 def _check_condition(draft: Draft, location: Location, table: Mapping[str, Any]) -> None:
-    """Report keys of a condition that miss or exclude each other, and a test that never holds."""
+    """Report conflicting keys of a condition, and a test that never holds."""
     if ("path" in table) == ("header" in table):
         message = "a housekeeping condition reads either a `path` or a `header`"
         draft.report("SY109", message, location, at_key=True, fix="give exactly one of them")

@@ -29,12 +29,12 @@ __all__ = [
 
 #: The largest policy that is read, in bytes.
 MAX_BYTES = 256 * 1024
-#: The deepest nesting of tables and arrays; the libraries that read values stop somewhere too.
+#: The deepest nesting of tables and arrays.
 MAX_DEPTH = 64
 
-#: Beginnings of tomli's messages about something that is given twice.
+#: Beginnings of tomli's messages about repeated keys and tables.
 _REPEATS = ("Cannot overwrite", "Cannot declare", "Cannot mutate", "Cannot redefine", "Duplicate")
-#: Its messages about a string or a bracket that nothing closes.
+#: Its messages about an unclosed string or bracket.
 _UNCLOSED_STRING = frozenset(
     {"Unterminated string", "Illegal character '\\n'", """Expected "'''\""""}
 )
@@ -44,7 +44,7 @@ _LONG_NUMBER = re.compile(r"[+-]?[0-9_]{4000}")
 
 
 def leaves(value: Any, location: Location = ()) -> Iterator[tuple[Location, Any]]:
-    """Yield every value inside of tables and arrays, with its place."""
+    """Yield every scalar inside tables and arrays, with its location."""
     if isinstance(value, dict | list):
         for key, item in value.items() if isinstance(value, dict) else enumerate(value):
             yield from leaves(item, (*location, key))
@@ -53,7 +53,7 @@ def leaves(value: Any, location: Location = ()) -> Iterator[tuple[Location, Any]
 
 
 def is_file(path: Path) -> bool:
-    """Return whether there is a file, whatever a path may look like."""
+    """Return whether a file exists; ``False`` for a path that cannot be used."""
     try:
         return path.is_file()
     except (OSError, ValueError):
@@ -79,7 +79,7 @@ def _quoted(key: str) -> str:
 
 
 class Parts(TypedDict, total=False):
-    """What a finding may have beside its code, its message and its place."""
+    """Optional parts of a finding."""
 
     at_key: bool  # point at the key and not at the value
     offset: int | None  # point at this character (0-based) of the string value
@@ -90,23 +90,16 @@ class Parts(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """A TOML document that could be read.
+    """A TOML document that could be read."""
 
-    Args:
-        name: The file as the user gave it, for findings.
-        text: Its text with LF line ends.
-        values: The values, as tomli gives them, and the rule sets of included files.
-        positions: Where each value of its own is.
-        homes: Documents of included rule sets, by the name of the rule set.
-        included: Documents of all included files, in order of inclusion.
-    """
-
-    name: str
-    text: str
+    name: str  # the file as the user gave it, for findings
+    text: str  # its text with LF line ends
+    #: The values, as tomli gives them, and the rule sets of included files.
     values: Mapping[str, Any]
-    positions: Positions
+    positions: Positions  # where each value of this file is
+    #: Documents of included rule sets, by the name of the rule set.
     homes: Mapping[str, Document] = field(default_factory=dict)
-    included: tuple[Document, ...] = ()
+    included: tuple[Document, ...] = ()  # documents of all included files, in order of inclusion
 
     def tables(self, name: str) -> Mapping[str, Any]:
         """Return the tables under a top-level key, empty when it is absent or not a table."""
@@ -138,7 +131,6 @@ class Document:
         return home.positions.place(location, at_key=at_key).of(home.name)
 
     def _home(self, location: Location) -> Document:
-        """Return the document that holds a location: this one or an included one."""
         if len(location) > 1 and location[0] == "mutation_rules":
             return self.homes.get(str(location[1]), self)
         return self
@@ -196,7 +188,7 @@ def _check_size(source: str | bytes, name: str) -> None:
         return
     start = source[:MAX_BYTES]
     text = _plain(start if isinstance(start, str) else start.decode("utf-8", "ignore"))
-    message = f"the policy is larger than {MAX_BYTES} bytes, which end here"
+    message = f"the policy is larger than {MAX_BYTES} bytes; the limit is here"
     raise _refusal(name, "SY101", message, place=Lines(text).place(len(text)), fix="split it")
 
 
@@ -210,7 +202,6 @@ def _decode(data: bytes, name: str) -> str:
 
 
 def _not_toml(text: str, name: str, error: tomli.TOMLDecodeError) -> PolicyError:
-    """Return the error for a text that is not TOML, with what was open before it."""
     outline, lines = Outline(text[: error.pos]), Lines(text)
     message, fix = error.msg, "correct the syntax; nothing after this place was read"
     place, notes = Place(line=error.lineno, column=error.colno), tuple[str, ...]()
@@ -222,8 +213,8 @@ def _not_toml(text: str, name: str, error: tomli.TOMLDecodeError) -> PolicyError
         fix = "remove one of them; nothing after this place was read"
         notes = (f"first given at {lines.place(repeat.first).of(name)}",)
     elif message.startswith(_REPEATS):
-        # Its own text shows a Python tuple.
-        message = "this key or table cannot be added to what was given before"
+        # tomli's text shows a Python tuple.
+        message = "this conflicts with an earlier key or table"
     elif message in _UNCLOSED_STRING and outline.open_string >= 0:
         notes = (f"the string began at {lines.place(outline.open_string).of(name)}",)
     elif message in _UNCLOSED_BRACKET and outline.open_bracket >= 0:
@@ -239,7 +230,6 @@ def _too_deep(text: str, name: str, outline: Outline) -> PolicyError:
 
 
 def _long_number(text: str) -> Place:
-    """Return the place of the integer that has more digits than Python converts."""
     waiting = [Outline(text, MAX_DEPTH).root]
     while waiting:
         node = waiting.pop()

@@ -34,15 +34,15 @@ class TooManyFindings(Exception):  # noqa: N818 - ends a check, says nothing
 
 @dataclass(frozen=True, slots=True)
 class _Names:
-    """Where the names of one kind come from, and how an unknown one is reported."""
+    """Where names of one kind are declared, and how an unknown one is reported."""
 
     code: str
-    word: str  # what a name is the name of
+    word: str  # what the name refers to
     listed_as: str  # heading of the list of the names that exist
     plugins: str = ""  # attribute of the registry that has them
     kind: Kind | None = None  # what plugins call it; adds conflicts and broken plugins to the notes
     table: str = ""  # the policy's table that declares them
-    words: tuple[str, ...] = ()  # names that are always there
+    words: tuple[str, ...] = ()  # built-in names
 
     def otherwise(self, name: str) -> str:
         """Return what to do when no known name is near."""
@@ -51,8 +51,8 @@ class _Names:
         if self.words or self.kind == "rewrite":
             return "use one of these"
         if self.kind == "route_type":
-            return f"no installed plugin gives `{shown(name)}`; install the one that does"
-        return "install the plugin that gives it"
+            return f"no installed plugin provides `{shown(name)}`; install one that does"
+        return "install the plugin that provides it"
 
 
 _NAMES: Mapping[ReferenceKind, _Names] = MappingProxyType(
@@ -90,12 +90,12 @@ class Draft:
     environ: Mapping[str, str] | None  # ``None`` when the environment must not be read
     base: Path  # where relative paths start from
     findings: list[Finding] = field(default_factory=list)
-    #: What bears the names that a table's model replaces: clients, route types.
+    #: Clients and route types, which replace their names in tables.
     bearers: dict[ReferenceKind, Mapping[str, Any]] = field(default_factory=dict)
     _known: dict[ReferenceKind, frozenset[str]] = field(default_factory=dict)
 
     def add(self, findings: Iterable[Finding]) -> None:
-        """Add findings; raise TooManyFindings when the rest of the policy is not worth a look."""
+        """Add findings; raise TooManyFindings when there are too many to continue."""
         self.findings.extend(findings)
         if len(self.findings) > MOST_FINDINGS:
             raise TooManyFindings
@@ -117,10 +117,9 @@ class Draft:
         also: tuple[str, ...] = (),
         note: Callable[[str], str] = lambda _key: "",
     ) -> ModelT | None:
-        """Validate a table with the names in it, add what is wrong, and return it if nothing is.
+        """Validate a table and the names in it; return it when there is no finding.
 
-        ``also`` are further keys that it may have; ``note`` says what is known of a key that it
-        may not have.
+        ``also`` are further allowed keys; ``note`` explains an unknown key.
         """
         before = len(self.findings)
         if isinstance(raw, dict) and issubclass(model, Table):
@@ -146,7 +145,7 @@ class Draft:
         known = self._known[named.kind]
         if named.kind == "rewrite":
             if named.name in RESERVED_REWRITES | known:
-                # One that cannot be switched off has a finding of its own.
+                # One that cannot be switched off has another finding.
                 return
             known = frozenset(n for n in known if self.registry.rewrites[n].switchable)
         if named.name not in known:

@@ -1,8 +1,7 @@
 """Reads the files that a policy includes and puts their rule sets beside its own.
 
-An included file holds ``[mutation_rules.<name>]`` tables and further includes, nothing else, so
-that a policy's clients, targets and routes are always in one file. Every finding about something
-included names its own file.
+An included file has only ``[mutation_rules.<name>]`` tables and further includes, so that a
+policy's clients, targets and routes are in one file. Findings name the file that they are about.
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ from switchyard_core.policy.wording import suggestion
 
 __all__ = ["MAX_FILES", "with_included"]
 
-#: Most files that a policy includes, directly and by way of others; together they may have
-#: as many bytes as one policy.
+#: The most files that a policy includes, directly or through others; together they may have as
+#: many bytes as one policy.
 MAX_FILES = 32
 
-#: Most files that are looked at to find the name that was meant.
+#: Most files in which the intended name is looked for.
 _LOOKED_AT = 100
 _READABLE = "check its permissions"
 _INSIDE = "write a path below the folder of this file, such as `rules/mine.toml`"
@@ -37,11 +36,10 @@ _INSIDE = "write a path below the folder of this file, such as `rules/mine.toml`
 def with_included(
     document: Document, base: Path, path: Path | None = None
 ) -> tuple[Document, list[Finding], bool]:
-    """Return a document with the rule sets of what it includes; nothing outside of base is read.
+    """Return a document with the rule sets of its includes; nothing outside of base is read.
 
-    Returns:
-        The document, what is wrong with the includes and the included files as such, and whether
-        every file could be read, so that a name that is still unknown is indeed wrong.
+    The findings are about the includes; the last value is whether every file could be read, so that
+    a name that is still unknown is an error.
     """
     if not _entries(document):
         return document, [], True
@@ -58,7 +56,6 @@ def with_included(
 
 
 def _entries(document: Document) -> list[tuple[int, str]]:
-    """Return the includes of a document that are strings; its model reports the others."""
     raw = document.values.get("include")
     found = enumerate(raw if isinstance(raw, list) else ())
     return [(index, text) for index, text in found if isinstance(text, str)]
@@ -73,8 +70,6 @@ def _resolved(path: Path) -> Path | None:
 
 @dataclass(slots=True, kw_only=True)
 class _Reading:
-    """What was read so far."""
-
     base: Path  # the policy's folder as it was given, for names of files
     root: Path  # the same folder without symbolic links
     complete: bool = True
@@ -109,7 +104,7 @@ class _Reading:
     def _find(
         self, holder: Document, location: Location, folder: PurePosixPath, chain: tuple[Path, ...]
     ) -> Path | None:
-        """Return the real path of an include, ``None`` after reporting why it cannot be used."""
+        """Return the real path of an include, or report why it cannot be used."""
         text = str(holder.values["include"][location[1]])
         inside = bool(text.strip()) and not _is_elsewhere(text)
         real = _resolved(self.root / folder / text) if inside else None
@@ -121,7 +116,7 @@ class _Reading:
             code, fix = "SY111", _INSIDE
         elif real is not None and not real.is_relative_to(self.root):
             message = f"`{shown(text)}` leads out of the policy's folder"
-            code, fix = "SY111", "replace the symbolic link by the file"
+            code, fix = "SY111", "replace the symbolic link with the file"
         elif real is None or not is_file(real):
             message = f"unknown include `{shown(text)}`: there is no such file"
             otherwise = "check the path, or write the file"
@@ -134,20 +129,20 @@ class _Reading:
         elif real in self.places:
             notes = (f"first included at {self.places[real]}",)
             message = f"`{shown(text)}` is included twice"
-            fix = "remove one of the two; what is included is known to all of the policy"
+            fix = "remove one of them; the whole policy sees included rule sets"
             code = "SY112"
         else:
             return real
         self._report(holder, code, message, location, notes=notes, fix=fix)
-        # Of a file that is read already nothing is missing.
+        # A file that was already read is complete.
         self.complete = self.complete and real in (*chain, *self.places)
         return None
 
     def _too_many(self, holder: Document, location: Location) -> None:
-        # Once is enough: what follows is not even looked at, however long it is.
+        # Once is enough: the rest is not read.
         if self.entries == MAX_FILES:
             message = f"the policy includes more than {MAX_FILES} files"
-            self._report(holder, "SY101", message, location, fix="put them together")
+            self._report(holder, "SY101", message, location, fix="merge some of them")
         self.entries = MAX_FILES + 1
         self.complete = False
 
@@ -172,7 +167,7 @@ class _Reading:
         return None
 
     def _take(self, part: Document) -> None:
-        """Check the shape of an included file and take over its rule sets."""
+        """Check the shape of an included file and add its rule sets."""
         raw = part.values.get("mutation_rules")
         # Only the shape at the top; each rule set is validated by its own model.
         shape = {k: {} if isinstance(v, dict) else v for k, v in part.values.items()}
@@ -196,7 +191,7 @@ class _Reading:
             )
 
     def _near(self, folder: PurePosixPath) -> list[str]:
-        """Return the TOML files below a folder of the policy, as an include names them."""
+        """Return the TOML files below a folder, as an include would name them."""
         if folder not in self.names:
             here = self.root / folder
             walk = islice(_toml_files(here), _LOOKED_AT)
@@ -210,15 +205,15 @@ class _Reading:
 
 
 def _toml_files(folder: Path) -> Iterator[Path]:
-    # Only so many folders are entered: a policy may lie at the top of a home folder.
+    # A policy may be at the top of a home folder, so the number of folders is limited.
     for path, folders, names in islice(os.walk(folder), 200):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         yield from (Path(path, name) for name in sorted(names) if name.endswith(".toml"))
 
 
 def _is_elsewhere(text: str) -> bool:
-    """Return whether a path is absolute on some system, or leads upwards."""
+    """Return whether a path is absolute on any system or leads upwards."""
     windows = PureWindowsPath(text)
     rooted = text.startswith(("/", "~")) or bool(windows.drive or windows.root)
-    # A backslash separates folders on one system only, so the policy would not travel.
+    # A backslash separates folders on one system only, so the policy would not be portable.
     return rooted or "\\" in text or ".." in PurePosixPath(text).parts

@@ -1,8 +1,8 @@
 """The tables of a policy: one frozen model each, and the policy that holds them.
 
-A model says the keys of its table, with types, ranges, defaults and documentation, and is what the
-engine uses: names and paths are replaced by what they stand for. What no single key can tell (which
-keys exclude each other) is in :mod:`switchyard_core.policy.check`.
+A model has the keys of its table, with types, ranges, defaults and documentation. The engine uses
+it: names and paths are replaced by what they refer to. :mod:`switchyard_core.policy.check` has the
+rules about several keys.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ Origin = tuple[str, ...]
 
 
 class _Given:
-    """Marks a field that the check of a policy fills in; no file can set it."""
+    """Marks a field that the check fills in; a file cannot set it."""
 
     def __get_pydantic_json_schema__(
         self, _schema: CoreSchema, _handler: GetJsonSchemaHandler
@@ -99,19 +99,19 @@ class Table(BaseModel):
 
 
 class Top(Table):
-    """A policy: the keys outside of any table; the tables themselves have models of their own.
+    """A policy: the keys outside of tables; each table has its own model.
 
     Args:
         schema_version: Version of the format: 1.
         include: Files with further rule sets, relative to this one's folder and below it.
         requires: Distributions that must be installed, by name alone.
-        fallback_client: Name of the client that answers paths which switchyard does not serve.
+        fallback_client: Name of the client for paths that switchyard does not serve.
         default_route: Name of the route for model ids that no route has; without it, 404.
         llm_clients: How providers are reached, by name.
         targets: The models, by name.
-        routes: The model ids that callers may ask for, by a name of their own.
+        routes: The model ids that callers may ask for, by name.
         mutation_rules: Rule sets of this policy, by name: which tool calls count as edits.
-        identity: How the session of a request is known.
+        identity: Where the session of a request comes from.
         housekeeping: Conditions that mark a request as a client's side call.
         prices: What models cost, by target id.
         replay: How recorded model calls are told apart.
@@ -154,7 +154,7 @@ class Client(Table):
         forward_auth: Whether the caller's own credential is sent on; excludes ``api_key_env``.
         extra_headers: Headers added to each request.
         forward_headers: Names of caller's headers to send on.
-        max_retries: 0 to 10; agents retry by themselves, so more multiplies.
+        max_retries: 0 to 10; agents retry, too, which multiplies.
         timeout_ms: Milliseconds without any byte, 1 to 86400000.
         script: Script file of a scripted client, relative to the policy's folder.
         speaks: Wire format of a scripted client.
@@ -274,8 +274,8 @@ class Route(Table):
         targets: Names of all targets that its options name, in order of appearance.
         rule_sets: Names of all rule sets that its options name, in order of appearance.
         tools: Names of all tools that its options name, in order of appearance.
-        wire_format: The one wire format of all its targets; ``None`` when it names none, and for
-            a type that answers by itself: it serves callers of all formats.
+        wire_format: The wire format of all its targets; ``None`` when it names none, and for an
+            answering route, which serves callers of all formats.
     """
 
     id: Word
@@ -309,8 +309,8 @@ class Identity(Table):
 class Housekeeping(Table):
     """``[[housekeeping]]``: a condition that marks a request as a client's side call.
 
-    Exactly one of ``path`` (JSONPath on the body) and ``header`` says what is looked at, at
-    most one of the others what it must be; without one it must exist.
+    Exactly one of ``path`` and ``header`` selects a value, at most one of the others tests it;
+    without a test it must exist.
 
     Args:
         path: JSONPath on the body.
@@ -406,7 +406,7 @@ class Policy:
         """SHA-256 of the text and of what it includes, in hexadecimal."""
         digest = sha256()
         for index, document in enumerate((self.document, *self.document.included)):
-            # TOML has no NUL, so no two policies give the same bytes.
+            # TOML has no NUL, so different policies have different bytes.
             digest.update(b"\0" * bool(index) + document.text.encode("utf-8", "surrogatepass"))
         return digest.hexdigest()
 

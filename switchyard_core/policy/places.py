@@ -1,9 +1,8 @@
 """Where every key, value and character of a TOML document is.
 
-The values themselves come from tomli. Of a text that tomli accepts, the outline knows every
-place; of one that it refuses, how far the text can be followed and what was open there: a string,
-an array, a key for the second time. It never decides what is legal. (A TOML grammar was tried for
-this: it refuses inline tables over several lines, which tomli takes, and gives no positions.)
+The values come from tomli, which decides what is valid. The outline has every place of a valid
+text; for an invalid one, how far it can be read and what is open there: a string, an array, a
+repeated key. (A TOML grammar is no alternative: it rejects inline tables over several lines.)
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ STRING = re.compile(
     re.DOTALL,
 )
 
-#: One source piece of a basic string; the first alternative makes no character at all.
+#: One source piece of a basic string; the first alternative gives no character.
 _PIECE = re.compile(r"(?P<nothing>\\[ \t]*\n[ \t\n]*)|\\u.{4}|\\U.{8}|\\x.{2}|\\.|.", re.DOTALL)
 
 
@@ -70,23 +69,18 @@ class Repeat(NamedTuple):
 
 
 class _Stop(Exception):  # noqa: N818 - control flow, never seen outside
-    """The text cannot be followed further."""
+    """The text cannot be read further."""
 
 
 @dataclass(slots=True)
 class _Frame:
-    """An array or inline table that is being read."""
-
     node: Node
     is_array: bool
     count: int = 0
 
 
 class Outline:
-    """Reads a document once, from front to back, without recursion, perhaps a broken one.
-
-    It has LF line ends and no byte order mark; after so many keys and indexes reading stops.
-    """
+    """Reads a document once, without recursion, even if it is broken; LF line ends, no BOM."""
 
     def __init__(self, text: str, max_depth: int | None = None) -> None:
         #: The top-level table.
@@ -103,7 +97,7 @@ class Outline:
         try:
             self._read()
         except (_Stop, IndexError, tomli.TOMLDecodeError):
-            # Only a text that tomli refuses ends early; what was seen so far stays known.
+            # Only an invalid text ends early; what was read so far remains.
             if self._frames:
                 self.open_bracket = self._frames[-1].node.value
 
@@ -152,7 +146,7 @@ class Outline:
         return node
 
     def _pair(self, table: Node) -> None:
-        """Read ``key = value``; inside of brackets the value is only opened."""
+        """Read ``key = value``; inside brackets the value is only opened."""
         node = table
         *parents, (name, offset) = self._key()
         for parent, parent_offset in parents:
@@ -204,14 +198,14 @@ class Outline:
     def _string(self) -> None:
         start = self._at
         end = self._skip(STRING)
-        # Three quotes that nothing closes would read as an empty string and a rest.
+        # Unclosed triple quotes would be read as an empty string and a rest.
         triple = self._text.startswith(('"""', "'''"), start)
         if end == start or (triple and end == start + 2):
             self.open_string = start
             raise _Stop
 
     def _key(self) -> list[tuple[str, int]]:
-        """Read a dotted key up to and including the space after it."""
+        """Read a dotted key and the space after it."""
         parts: list[tuple[str, int]] = []
         while True:
             self._skip(_SPACE)
@@ -262,8 +256,7 @@ class Lines:
 class Positions:
     """Finds the place of a key, of a value, or of a character inside a string value.
 
-    A location that the document does not have gives the place of its nearest known parent,
-    so a missing key is reported at its table. An outline saves reading the text again.
+    A location that does not exist gives the place of its nearest parent.
     """
 
     def __init__(self, text: str, outline: Outline | None = None) -> None:
@@ -276,18 +269,14 @@ class Positions:
     ) -> Place:
         """Return where a value begins; a table begins at its header's key.
 
-        Args:
-            location: The value.
-            at_key: Where its key (or the array element) begins, instead.
-            offset: 0-based character of a string, to point inside it. One past its end gives the
-                closing quote, and a value that is not a string gives its beginning.
+        ``at_key`` asks for its key (or array element) instead, ``offset`` for a 0-based character
+        of a string: one past its end is the closing quote.
         """
         node = self._find(location)
         start = max(node.key if at_key else node.value, 0)
         return self._lines.place(start if offset is None else self._inside(start, offset))
 
     def _inside(self, start: int, offset: int) -> int:
-        """Return the source offset of a decoded character of the string that begins somewhere."""
         match = STRING.match(self._text, start)
         if match is None:
             return start

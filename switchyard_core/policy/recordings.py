@@ -18,7 +18,7 @@ from switchyard_core.policy.values import KEY_FIELD
 
 __all__ = ["default_key_fields", "resolve_replay"]
 
-#: How near a name must be to a known one to count as that one misspelt.
+#: Minimum similarity of a misspelt name to a known one.
 _NEAR = 0.8
 
 
@@ -40,7 +40,7 @@ def resolve_replay(draft: Draft) -> ReplaySettings:
     found, location = raw.get("key_fields"), ("replay", "key_fields")
     fields = found if isinstance(found, list) else []
     if found == []:
-        message = "without any field every call would be the same"
+        message = "without fields all calls would be equal"
         fix = "list at least `model` and the fields of the conversation, or remove the key"
         draft.report("SY114", message, location, fix=fix)
     for index, name in enumerate(fields):
@@ -55,10 +55,10 @@ def _check_field(draft: Draft, location: Location, name: str, before: list[Any])
     if name in before:
         message, fix = f"`{shown(name)}` is listed twice", "remove one of them"
     elif not KEY_FIELD.fullmatch(name):
-        message = f"`{shown(name)}` is not the name of a field of a body"
-        fix = "write a key, or keys with points between them, such as `text.format`"
+        message = f"`{shown(name)}` is not the name of a body field"
+        fix = "write a key, or keys joined by dots, such as `text.format`"
     elif name not in known and near:
-        # Another field of a provider's own is fine; a misspelt one would never tell calls apart.
+        # A provider may have its own fields; a misspelt one would never distinguish calls.
         message, fix = f"unknown field `{shown(name)}`", f"did you mean `{near[0]}`?"
     else:
         return

@@ -55,7 +55,7 @@ def _route(draft: Draft, name: str, raw: Any, formats: Mapping[str, WireFormat])
         note=lambda key: _owners(draft, key) if key not in common else "",
     )
     found = list(references(route_type.options, given, location))
-    # What answers by itself composes each call in its target's format, its answer in the caller's.
+    # An answering route writes each call in its target's format, its answer in the caller's.
     answers = route_type.kind == "answers"
     wire_format = None if answers else _wire_format(draft, found, formats)
     if route is None or options is None or len(draft.findings) != before:
@@ -76,8 +76,7 @@ def _route(draft: Draft, name: str, raw: Any, formats: Mapping[str, WireFormat])
 def _routes(draft: Draft, route: Route, options: BaseModel) -> bool:
     """Return whether a route's router can be built and keeps its contract; report it if not.
 
-    A policy is not in order when serving it fails at once, so the check does what serving does
-    first. (Latch stores are not built: one may connect to a server.)
+    Latch stores are not built: one may connect to a server.
     """
     name = route.type.name
     try:
@@ -106,7 +105,6 @@ def _routes(draft: Draft, route: Route, options: BaseModel) -> bool:
 
 
 def _owners(draft: Draft, key: str) -> str:
-    """Return which route types have a key, ``""`` when none has."""
     types = draft.registry.route_types.values()
     owners = sorted(each.name for each in types if key in allowed_keys(each.options))
     if not owners:
@@ -116,10 +114,7 @@ def _owners(draft: Draft, key: str) -> str:
 
 
 def _formats(draft: Draft) -> dict[str, WireFormat]:
-    """Return the wire format of every target for which it can be told, by target name.
-
-    Reads the raw tables, so that one wrong key does not hide a clash of formats.
-    """
+    """Return wire formats by target, from raw tables: one wrong key does not hide a clash."""
     clients = draft.tables("llm_clients")
     formats: dict[str, WireFormat] = {}
     for name, raw in draft.tables("targets").items():
@@ -141,7 +136,7 @@ def _text(raw: object, key: str) -> str:
 def _wire_format(
     draft: Draft, found: list[Named], formats: Mapping[str, WireFormat]
 ) -> WireFormat | None:
-    """Return the one wire format of a route's targets, ``None`` when there is not just one."""
+    """Return the wire format that all targets of a route share, ``None`` if none or several."""
     targets = [n for n in found if n.kind == "target" and n.name in formats]
     spoken = {formats[named.name] for named in targets}
     if len(spoken) == 1:
@@ -168,7 +163,6 @@ def _names(found: list[Named], kind: ReferenceKind) -> tuple[str, ...]:
 
 
 def _check_delegate(draft: Draft, route: Route, routes: Mapping[str, Route]) -> None:
-    """Report a ``subagents`` that cannot take over."""
     delegate = routes.get(route.subagents or "")
     if delegate is None:
         return
@@ -176,7 +170,7 @@ def _check_delegate(draft: Draft, route: Route, routes: Mapping[str, Route]) -> 
     formats = {route.wire_format, delegate.wire_format} - {None}
     if delegate.subagents is not None:
         fix = "name a route without `subagents`"
-        draft.report("SY307", f"{name} passes sub-agents on itself", where, fix=fix)
+        draft.report("SY307", f"{name} delegates sub-agents itself", where, fix=fix)
     elif len(formats) > 1:
         message = f"{name} speaks {delegate.wire_format}, this one {route.wire_format}"
         fix = "name a route of the same wire format; formats are not translated yet"
@@ -184,7 +178,6 @@ def _check_delegate(draft: Draft, route: Route, routes: Mapping[str, Route]) -> 
 
 
 def _check_ids(draft: Draft) -> None:
-    """Report every model id that two routes, or one route twice, want to serve."""
     owners: dict[str, Location] = {}
     for name, raw in draft.tables("routes").items():
         for location, model_id in _ids(("routes", name), raw):
@@ -200,7 +193,7 @@ def _check_ids(draft: Draft) -> None:
 
 
 def _ids(location: Location, raw: Any) -> Iterator[tuple[Location, str]]:
-    # A blank id is a finding of its own.
+    # A blank id has another finding.
     if _text(raw, "id").strip():
         yield (*location, "id"), raw["id"]
     aliases = raw.get("aliases") if isinstance(raw, dict) else None

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 
 from switchyard_core.mutation import RuleProblem, check_rule_set
+from switchyard_core.mutation.check import extends_cycle
 from switchyard_core.mutation.schema import ConditionModel, RuleModel, RuleSetModel
 from switchyard_core.policy.draft import Draft
 from switchyard_core.policy.models import Route
@@ -15,8 +16,7 @@ from switchyard_core.policy.validation import Salvaged, salvage
 
 __all__ = ["check_used_packs", "resolve_rule_sets"]
 
-#: Keys whose absence causes a problem; when one of them was wrong in itself, that is reported
-#: and the problem is not.
+#: Keys whose absence causes a problem, which is not reported when one of them is invalid.
 _CAUSES: Mapping[str, frozenset[str]] = MappingProxyType(
     {
         "SY406": frozenset({"label", "target", "reader"}),
@@ -31,10 +31,7 @@ _KNOWN_KEYS = frozenset(allowed_keys(RuleModel)) | frozenset(allowed_keys(Condit
 
 
 def resolve_rule_sets(draft: Draft) -> dict[str, RuleSetModel]:
-    """Return the policy's own rule sets that are in order; everything else is reported.
-
-    One wrong key or rule does not hide what is wrong with the others.
-    """
+    """Return the policy's valid rule sets; one wrong key does not hide other problems."""
     raw_sets = draft.tables("mutation_rules")
     whole: dict[str, RuleSetModel] = {}
     usable: dict[str, Salvaged[RuleSetModel]] = {}
@@ -57,15 +54,23 @@ def _check(draft: Draft, usable: Mapping[str, Salvaged[RuleSetModel]]) -> None:
         for problem in check_rule_set(name, rest.model, available, reserved=packs):
             parent = _parent(rest.model, problem)
             if parent in raw_sets and parent not in usable:
-                # That rule set exists and has findings of its own.
+                # That rule set exists and has findings.
                 continue
             if problem.code == "SY405":
-                cycle = frozenset(_cycle(name, parent, available))
+                cycle = frozenset(extends_cycle(name, parent, available))
                 if cycle in seen_cycles:
                     continue
                 seen_cycles.add(cycle)
             if not _is_consequence(problem, rest):
-                _report(draft, ("mutation_rules", name), rest, problem)
+                draft.report(
+                    problem.code,
+                    problem.message,
+                    ("mutation_rules", name, *rest.original(problem.location)),
+                    at_key=not problem.location,
+                    offset=problem.column,
+                    fix=problem.fix,
+                    notes=problem.notes,
+                )
 
 
 def _parent(model: RuleSetModel, problem: RuleProblem) -> str:
@@ -75,61 +80,30 @@ def _parent(model: RuleSetModel, problem: RuleProblem) -> str:
     return ""
 
 
-def _cycle(name: str, parent: str, available: Mapping[str, RuleSetModel]) -> tuple[str, ...]:
-    """Return a shortest chain of ``extends`` from a parent of a rule set back to it."""
-    trails: list[tuple[str, ...]] = [(parent,)]
-    seen: set[str] = set()
-    for trail in trails:
-        last = trail[-1]
-        if last == name:
-            return trail
-        if last in available and last not in seen:
-            seen.add(last)
-            trails += [(*trail, following) for following in available[last].extends]
-    return (name, parent)
-
-
 def _is_consequence(problem: RuleProblem, rest: Salvaged[RuleSetModel]) -> bool:
-    """Return whether a problem exists only because a key was left out that is wrong in itself."""
+    """Return whether a problem is only due to a wrong key that was left out."""
     causes = _CAUSES.get(problem.code)
     if causes is None:
         return False
     # A rule's problem is at the rule or at one of its keys, a condition's at the condition.
     table = rest.original(problem.location)[: 4 if problem.code == "SY414" else 2]
-    keys = {str(path[len(table)]) for path in rest.left_out if _is_inside(path, table)}
+    end = len(table)
+    keys = {str(p[end]) for p in rest.left_out if len(p) > end and p[:end] == table}
     # An unknown key may be the missing one, misspelt.
     return bool(keys - _KNOWN_KEYS or keys & causes)
-
-
-def _is_inside(path: Location, table: Location) -> bool:
-    return len(path) > len(table) and path[: len(table)] == table
-
-
-def _report(
-    draft: Draft, location: Location, rest: Salvaged[RuleSetModel], problem: RuleProblem
-) -> None:
-    draft.report(
-        problem.code,
-        problem.message,
-        (*location, *rest.original(problem.location)),
-        at_key=not problem.location,
-        offset=problem.column,
-        fix=problem.fix,
-        notes=problem.notes,
-    )
 
 
 def check_used_packs(
     draft: Draft, routes: Iterable[Route], own: Mapping[str, RuleSetModel]
 ) -> None:
-    """Report packs of plugins that a policy uses and that are wrong in themselves."""
+    """Report invalid packs of plugins that a policy uses."""
     packs = draft.registry.rule_sets
     for name, location in _used(routes, {**packs, **own}):
         problems = check_rule_set(name, packs[name], packs) if name in packs else []
         if problems:
             draft.report(
                 "SY508",
-                f"mutation pack `{name}` of a plugin is wrong: {problems[0].message}",
+                f"invalid mutation pack `{name}` of a plugin: {problems[0].message}",
                 location,
                 at_key=True,
                 fix="report this to the author of the plugin",

@@ -1,8 +1,7 @@
 """The JSON Schema of a policy file, for editors and for other tools' checks.
 
-The schema knows what is installed: route types with their options, rule sets, latch stores,
-plan stores, tools, labels, rewrites. It says less than ``switchyard check``, which alone knows
-whether a named target exists; what the schema refuses, the check refuses too.
+The schema has what is installed: route types with their options, rule sets, stores, tools,
+labels, rewrites. ``switchyard check`` refuses all that the schema refuses, and more.
 """
 
 from __future__ import annotations
@@ -38,10 +37,10 @@ from switchyard_core.policy.values import RESERVED_REWRITES
 
 __all__ = ["DIALECT", "policy_schema"]
 
-#: What the schema itself is written in.
+#: The dialect of the schema.
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
-#: Keys of a schema whose values are no schemas.
+#: Keys of a schema whose values are not schemas.
 _VALUES = frozenset({"const", "default", "enum", "examples", "required"})
 #: Keys of a schema that hold schemas by name.
 _BY_NAME = frozenset({"properties", "patternProperties", "$defs"})
@@ -62,14 +61,10 @@ _ARGUMENT = re.compile(r"^    (\w+): (.*(?:\n {5,}.*)*)", re.MULTILINE)
 
 
 def policy_schema(registry: PluginRegistry) -> dict[str, Any]:
-    """Return the JSON Schema (2020-12) of a policy, with what is installed.
-
-    Returns:
-        A new object; equal for equal plugins, keys in the order of the documentation.
-    """
+    """Return the JSON Schema (2020-12) of a policy; equal for equal plugins."""
     schema = _Schema(names=_names(registry))
     root = schema.of("policy", Top)
-    # It describes the model, for readers of the source.
+    # The description is for readers of the source.
     del root["description"]
     keys = root["properties"]
     for key, place, name, model in _TABLES:
@@ -92,7 +87,6 @@ def policy_schema(registry: PluginRegistry) -> dict[str, Any]:
 
 
 def _names(registry: PluginRegistry) -> Mapping[str, Mapping[str, Any]]:
-    """Return what a name of each kind may be."""
     return {
         "label": {"enum": list(LABELS)},
         "latch_store": _one_of(registry.latch_stores),
@@ -115,8 +109,6 @@ def _to(name: str) -> dict[str, Any]:
 
 @dataclass(slots=True, kw_only=True)
 class _Schema:
-    """Definitions so far, and the names that they may refer to, by kind of reference."""
-
     names: Mapping[str, Mapping[str, Any]]
     definitions: dict[str, Any] = field(default_factory=dict)
 
@@ -131,7 +123,7 @@ class _Schema:
         return result
 
     def _tidy(self, schema: Any) -> Any:
-        """Return a schema without generated titles, with known names in place of their kinds."""
+        """Return a schema without titles, with references replaced by known names."""
         if isinstance(schema, list):
             return [self._tidy(item) for item in schema]
         if not isinstance(schema, dict):
@@ -152,7 +144,6 @@ class _Schema:
         return tidy
 
     def _alternatives(self, schemas: list[Any]) -> dict[str, Any]:
-        """Return alternatives without null, which TOML does not have."""
         rest = [self._tidy(schema) for schema in schemas if schema != {"type": "null"}]
         return rest[0] if len(rest) == 1 else {"anyOf": rest}
 
@@ -177,7 +168,7 @@ class _Described(TolerantSchema):
 
 
 def _documented(model: type[BaseModel]) -> tuple[str, Mapping[str, str]]:
-    """Return the first sentence of a model's docstring, and what it says about its keys."""
+    """Return the first sentence of a model's docstring, and its description of each key."""
     text = inspect.cleandoc(model.__doc__ or "")
     summary = "" if text.startswith("Args:") else _plain(text.partition("\n\n")[0])
     keys = _ARGUMENT.findall("".join(_ARGUMENTS.findall(text)))
@@ -190,7 +181,6 @@ def _plain(text: str) -> str:
 
 
 def _route(schema: _Schema, registry: PluginRegistry) -> dict[str, Any]:
-    """Return the schema of a route: its type decides which keys it has."""
     common = schema.of("route", Route)
     for name, route_type in sorted(registry.route_types.items()):
         schema.definitions[f"route.{name}"] = _of_type(schema, route_type, common)
@@ -218,7 +208,6 @@ def _route(schema: _Schema, registry: PluginRegistry) -> dict[str, Any]:
 
 
 def _options(schema: _Schema, types: list[str]) -> dict[str, Any]:
-    """Return every option of every type, with the description that the first one gives."""
     found: dict[str, Any] = {}
     for name in types:
         for key, option in schema.definitions[f"route.{name}"]["properties"].items():
@@ -244,8 +233,7 @@ def _of_type(schema: _Schema, route_type: RouteType, common: dict[str, Any]) -> 
 
 
 def _complete_client(client: dict[str, Any]) -> None:
-    """Add which keys belong to which format, as the check has them."""
-    # Some editors want to hear that a condition does not name every key.
+    # Some editors need to know that a condition does not name every key.
     client["if"] = {
         "properties": {"format": {"const": "scripted"}},
         "required": ["format"],
@@ -278,7 +266,7 @@ def _complete_target(target: dict[str, Any], registry: PluginRegistry) -> None:
 
 
 def _complete_rules(schema: _Schema) -> None:
-    """Add the words that rules take; their models leave these to the check of rule sets."""
+    """Add the allowed words of rules, which their models leave to the check."""
     rule, rule_set = schema.definitions["rule_set.RuleModel"], schema.definitions["rule_set"]
     words: Mapping[str, tuple[str, ...]] = {
         "label": LABELS,

@@ -45,7 +45,7 @@ def looks_like_credential(text: str) -> bool:
 
 
 def shown(text: str) -> str:
-    """Return user input as a message may repeat it: printable, short, never a credential."""
+    """Return user input for a message: printable, short, never a credential."""
     if looks_like_credential(text):
         return "(hidden)"
     plain = "".join(char if char.isprintable() and char != "`" else "?" for char in text)
@@ -53,7 +53,7 @@ def shown(text: str) -> str:
 
 
 def one_line(error: Exception) -> str:
-    """Return what an unexpected error says, on one printable line, never a credential."""
+    """Return an unexpected error as one printable line, never with a credential."""
     text = " ".join(f"{type(error).__name__}: {error}".split())
     if looks_like_credential(text):
         return type(error).__name__

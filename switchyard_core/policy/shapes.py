@@ -1,4 +1,4 @@
-"""What a model says about each place in its table: which keys, what kind of value, which names.
+"""The keys, value types and names at each place in a model's table.
 
 Read from the model's JSON Schema, which knows aliases, unions, defaults and nested models.
 """
@@ -27,7 +27,7 @@ __all__ = [
     "word_at",
 ]
 
-#: What a value of a JSON Schema type is called.
+#: The word for each JSON Schema type.
 _WORDS: Mapping[str, str] = {
     "boolean": "true or false",
     "integer": "an integer",
@@ -42,7 +42,7 @@ _WORDS: Mapping[str, str] = {
 class Named:
     """A name in a table."""
 
-    kind: ReferenceKind  # what it should be the name of
+    kind: ReferenceKind
     name: str
     location: Location  # where it is; for a default the key that would hold it
     is_key: bool = False  # whether it is the key of a table
@@ -54,7 +54,7 @@ def allowed_keys(model: type[BaseModel]) -> tuple[str, ...]:
 
 
 def keys_at(model: type[BaseModel], inner: Location) -> tuple[str, ...]:
-    """Return the keys that are allowed in a table inside of a model's, as far as it is clear."""
+    """Return the allowed keys of a table inside a model's, if known."""
     found = [key for place in _places(model, inner) for key in place.get("properties", {})]
     return tuple(dict.fromkeys(found))
 
@@ -67,7 +67,7 @@ def word_at(model: type[BaseModel], inner: Location) -> str:
 
 
 def takes_date(model: type[BaseModel], inner: Location) -> bool:
-    """Return whether a place may hold a date or time; one that does not exist may."""
+    """Return whether a place, or one that does not exist, may hold a date or time."""
     places = _places(model, inner)
     return not places or any(p.get("format", "").startswith(("date", "time")) for p in places)
 
@@ -75,10 +75,7 @@ def takes_date(model: type[BaseModel], inner: Location) -> bool:
 def references(
     model: type[BaseModel], raw: Mapping[str, Any], location: Location
 ) -> Iterator[Named]:
-    """Yield every name that a table and the defaults of its model hold, in order of the model.
-
-    Values of a wrong type are passed over.
-    """
+    """Yield every name in a table and in the defaults of its model; wrong types are skipped."""
     whole = _schema(model)
     return _in_table(whole, whole, raw, location)
 
@@ -97,7 +94,7 @@ class TolerantSchema(GenerateJsonSchema):
 
 
 class _WithDefaults(TolerantSchema):
-    """Says the defaults that functions make, too."""
+    """Includes the defaults that factories make."""
 
     def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
         found = super().default_schema(schema)
@@ -113,7 +110,7 @@ def _schema(model: type[BaseModel]) -> Mapping[str, Any]:
 
 
 def _places(model: type[BaseModel], inner: Location) -> list[Mapping[str, Any]]:
-    """Return the schemas of the value at a place, several when unions leave it open."""
+    """Return the schemas of the value at a location, several for a union."""
     whole = _schema(model)
     found = list(_alternatives(whole, whole))
     for part in inner:
@@ -129,7 +126,7 @@ def _places(model: type[BaseModel], inner: Location) -> list[Mapping[str, Any]]:
 def _alternatives(
     whole: Mapping[str, Any], schema: Mapping[str, Any]
 ) -> Iterator[Mapping[str, Any]]:
-    """Yield the members of a union, and what a reference leads to; marks are handed down."""
+    """Yield the members of a union or the target of a reference, with inherited marks."""
     mark = {"x-reference": schema["x-reference"]} if "x-reference" in schema else {}
     if "$ref" in schema:
         members = [whole["$defs"][schema["$ref"].rpartition("/")[2]]]
@@ -142,7 +139,6 @@ def _alternatives(
 
 
 def _member(place: Mapping[str, Any], part: str | int) -> Mapping[str, Any] | None:
-    """Return the schema of what a key or an index leads to, ``None`` when it leads nowhere."""
     if isinstance(part, str):
         more = place.get("additionalProperties", "type" not in place)
         found = place.get("properties", {}).get(part, more)

@@ -1,4 +1,4 @@
-"""Validates one table against its model, and lets no date pass as text."""
+"""Validates one table against its model, and does not accept dates as text."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from switchyard_core.policy.wording import is_date, misspelt, place_of, problem
 
 __all__ = ["MOST_FINDINGS", "UNRESOLVED", "Salvaged", "salvage", "validate"]
 
-#: Findings that one check reports; what is wrong beyond that is not even looked at.
+#: The most findings that one check reports.
 MOST_FINDINGS = 200
-#: Type of an error that is never reported: whoever raises it knows of a finding elsewhere.
+#: Type of an error that is not reported: another finding exists.
 UNRESOLVED = "unresolved"
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
@@ -37,19 +37,11 @@ def validate(
     note: Callable[[str], str] = lambda _key: "",
     context: object = None,
 ) -> tuple[ModelT | None, list[Finding]]:
-    """Return a value of the document as a model has it, and what is wrong with it.
+    """Return a value as an instance of its model, and the findings about it.
 
-    The value goes through JSON, so that arrays fit tuples and sets as a plugin author expects,
-    while nothing else is coerced. If very much is wrong, only the first problems are returned.
-
-    Args:
-        document: The document that has it.
-        location: Where it is.
-        model: What it must be.
-        raw: The value, as tomli gave it.
-        also: Further keys that the table may have, to be named beside the model's own.
-        note: Says what is known of a key that the table does not have, ``""`` for nothing.
-        context: What the model's validators get as ``info.context``.
+    The value goes through JSON, so that arrays fit tuples and sets; nothing else is coerced.
+    ``also`` are further allowed keys, ``note`` explains an unknown one, ``context`` is
+    ``info.context``.
     """
     if not isinstance(raw, dict):
         wrong = ErrorDetails(type="dict_type", loc=(), msg="", input=raw)
@@ -58,7 +50,7 @@ def validate(
         instance, details = _parsed(model, raw, context)
     except Exception as error:  # noqa: BLE001 - a validator of a plugin may raise anything
         return None, [_crashed(document, location, model, error)]
-    # One more than are reported, so that it shows that there are more.
+    # One more than is reported shows that there are more.
     details = details[: MOST_FINDINGS + 1]
     findings = [
         problem(document, location, model, raw, detail, also, note)
@@ -70,14 +62,11 @@ def validate(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Salvaged(Generic[ModelT]):
-    """What remains of a table when everything is left out that is wrong in itself.
-
-    It can be checked further, so that one wrong value does not hide other problems.
-    """
+    """The valid rest of a table, checked further so that one error does not hide others."""
 
     model: ModelT  # the rest
     left_out: tuple[Location, ...]  # places of the wrong parts, in the table as it was
-    #: per array with such parts, the original index of each element that is left
+    #: The original index of each remaining element, per array.
     indexes: Mapping[Location, tuple[int, ...]]
 
     def original(self, location: Location) -> Location:
@@ -125,7 +114,7 @@ def _pruned(
 def _parsed(
     model: type[ModelT], raw: Mapping[str, Any], context: object = None
 ) -> tuple[ModelT | None, list[ErrorDetails]]:
-    """Return the instance, or everything that is wrong.
+    """Return the instance, or all errors.
 
     JSON has no dates, and as text they would pass for any string: only a place whose schema asks
     for one takes it.

@@ -1,8 +1,7 @@
-"""What the value of a single key may be, and what becomes of it.
+"""The types of single keys.
 
-Each type refuses a wrong value with a code and a fix, in the words that the user reads, and makes a
-right one into what the engine uses. ``info.context`` is the :class:`.Draft` of the policy, ``None``
-where Python code makes a table.
+Each type refuses an invalid value with a code and a fix, and converts a valid one into what the
+engine uses. ``info.context`` is the :class:`.Draft` of the policy, ``None`` in Python code.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ __all__ = [
     "same_json",
 ]
 
-#: Names of rewrites that are always needed, whether this version has them or not.
+#: Names of rewrites that are always required; this version may not have them.
 RESERVED_REWRITES: frozenset[str] = frozenset({"translate", "set_model"})
 
 #: A field of a body: a key, or the path to one.
@@ -74,7 +73,7 @@ _OWN_HEADERS = re.compile(
     "(?:x-)?api-key|x-goog-api-key|(?:proxy-)?authorization|cookie|host|connection"
     "|content-(?:length|type)|transfer-encoding"
 )
-#: Headers that say whose request it is; they are read from the caller and end here.
+#: Headers with the identity of a request; they are never forwarded.
 _SESSION_HEADERS = re.compile(
     "session[-_]id|thread-id|x-(?:parent-)?session-id|x-claude-code-(?:agent|session)-id"
     "|x-codex-turn-metadata|x-nemo-relay-(?:session|subagent)-id|x-switchyard-.*"
@@ -83,11 +82,11 @@ _SESSION_HEADERS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class _As:
-    """Replaces the text of a key by what it stands for; Python code gives the thing itself."""
+    """Replaces the text of a key by what it refers to; Python code passes the object."""
 
-    #: returns the thing; ``info.context`` is the :class:`.Draft` of the policy
+    #: Returns the object; ``info.context`` is the :class:`.Draft` of the policy.
     make: Callable[[str, ValidationInfo], Any]
-    pattern: str = ""  # what the JSON Schema says about the text, ``""`` for nothing
+    pattern: str = ""  # of the text in the JSON Schema, ``""`` for none
 
     def __get_pydantic_core_schema__(
         self, source: Any, _handler: GetCoreSchemaHandler
@@ -118,13 +117,13 @@ def same_json(left: Any, right: Any) -> bool:
 
 
 def bearer(kind: Literal["client", "route_type"]) -> object:
-    """Return the annotation that makes a name into what has it."""
+    """Return the annotation that replaces a name by the client or route type it names."""
 
     def find(name: str, info: ValidationInfo) -> Any:
         draft: Any = info.context
         found = draft.bearers[kind].get(name)
         if found is None:
-            # The name is reported as unknown, or its bearer has findings.
+            # The name is reported as unknown, or its table has findings.
             raise PydanticCustomError(UNRESOLVED, "")
         return found
 
@@ -151,19 +150,18 @@ def _variable(text: str) -> str:
         raise _blank("write the name of an environment variable, or remove the key")
     reference = _REFERENCE.fullmatch(text)
     if reference is not None and not looks_like_credential(text):
-        msg = "must be the name of an environment variable alone"
+        msg = "must be only the name of an environment variable"
         raise OptionError(msg, fix=f"write `{shown(reference['name'])}`")
     msg = "must be the name of an environment variable, not the key itself"
     fix = "write a name of letters, digits and underscores that does not begin with a digit"
     if looks_like_credential(text):
         fix = "export the key as a variable and write its name; revoke this key"
     elif "=" in text:
-        fix = "write only the name; the value belongs into the environment"
+        fix = "write only the name; the value belongs in the environment"
     raise OptionError(msg, fix=fix)
 
 
 def _usable(variable: str, info: ValidationInfo) -> str:
-    """Refuse a variable without a key, if the environment may be read."""
     environ = info.context.environ if info.context is not None else None
     if environ is None:
         return variable
@@ -201,7 +199,7 @@ def _installed(name: str) -> str:
 
 
 def _url(url: str, info: ValidationInfo) -> str:
-    """Refuse what cannot be called, without repeating it: it may hold a password."""
+    """Refuse an unusable URL without repeating it: it may hold a password."""
     problem = _url_problem(url)
     if problem and info.data.get("kind") != "scripted":
         fix = 'write an absolute URL such as "https://api.example.com/v1"'
@@ -256,7 +254,7 @@ def _script(text: str, info: ValidationInfo) -> Path:
     path: Path = draft.base / text
     if info.data.get("kind") == "scripted" and not is_file(path):
         fix = "give the path relative to the policy's folder"
-        raise OptionError(f"there is no script `{shown(text)}`", fix=fix, code="SY209")
+        raise OptionError(f"no such script: `{shown(text)}`", fix=fix, code="SY209")
     return path
 
 
@@ -331,5 +329,5 @@ SessionSource = Annotated[str, AfterValidator(_session_source)]
 #: Lower-case name of a header that a condition reads.
 ConditionHeader = Annotated[str, AfterValidator(_condition_header)]
 ConditionPath = Annotated[JSONPath, _As(_path)]
-#: Says whether a text holds what a regular expression describes.
+#: A compiled regular expression that is searched in a text.
 ConditionPattern = Annotated[Callable[[str], bool], _As(_pattern)]

@@ -1,4 +1,4 @@
-"""Says in the user's words what a model does not like about a value."""
+"""Turns validation errors into findings in the user's words."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _DATES: Mapping[str, tuple[str, str]] = {
     "datetime_": ("a date with time", "2026-01-31T07:30:00Z"),
     "timezone_": ("a date with time", "2026-01-31T07:30:00Z"),
 }
-#: Its error types for bounds: where the bound is, and what is said.
+#: Its error types for bounds: the key of the bound, and the message.
 _BOUNDS: Mapping[str, tuple[str, str]] = {
     "greater_than_equal": ("ge", "must be at least {}"),
     "less_than_equal": ("le", "must be at most {}"),
@@ -98,7 +98,7 @@ def place_of(raw: Any, detail: ErrorDetails) -> Location:
 def misspelt(
     model: type[BaseModel], raw: Any, details: Sequence[ErrorDetails], also: tuple[str, ...]
 ) -> list[ErrorDetails]:
-    """Return the problems without missing keys that unknown keys beside them are likely to mean."""
+    """Return problems without the missing keys that an unknown key beside them likely means."""
     unknown = [place_of(raw, each) for each in details if each["type"] == "extra_forbidden"]
     tables = {_absent(raw, each)[:-1] for each in details if each["type"] == "missing"}
     meant = {
@@ -120,7 +120,7 @@ def problem(
     also: Iterable[str] = (),
     note: Callable[[str], str] = lambda _key: "",
 ) -> Finding:
-    """Return the finding for one problem that pydantic has with a value; see ``validate``."""
+    """Return the finding for one of pydantic's errors; see ``validate``."""
     kind, context = detail["type"], detail.get("ctx", {})
     inner, value = _existing(raw, detail)
     where = (*location, *inner)
@@ -153,15 +153,11 @@ def problem(
 
 
 def _allowed(model: type[BaseModel], inner: Location, also: Iterable[str]) -> tuple[str, ...]:
-    """Return the keys that are allowed beside an unknown one."""
     return (*keys_at(model, inner[:-1]), *(also if len(inner) == 1 else ()))
 
 
 def _existing(raw: Any, detail: ErrorDetails) -> tuple[Location, Any]:
-    """Return the part of pydantic's location that the document has, and the value there.
-
-    Pydantic puts names of union members and ``[key]`` into a location; they are left out.
-    """
+    """Return the part of pydantic's location that the document has, and the value there."""
     loc = detail["loc"][:-1] if detail["type"] == "missing" else detail["loc"]
     found: list[str | int] = []
     value = raw
@@ -179,12 +175,10 @@ def _has(value: Any, part: int | str) -> bool:
 
 
 def _absent(raw: Any, detail: ErrorDetails) -> Location:
-    """Return the place that a missing key would have."""
     return (*place_of(raw, detail), str(detail["loc"][-1]))
 
 
 def _refused(document: Document, where: Location, error: ValueError, *, at_key: bool) -> Finding:
-    """Return the finding for what a validator raised, in its own words."""
     message = _plain(str(getattr(error, "message", error)))
     code, column = getattr(error, "code", "SY107"), getattr(error, "column", None)
     return document.finding(
@@ -198,7 +192,6 @@ def _refused(document: Document, where: Location, error: ValueError, *, at_key: 
 
 
 def _wrong_type(document: Document, where: Location, wanted: str, value: object) -> Finding:
-    """Return the finding for a value of another type; ``wanted`` may be ``""`` for a date."""
     found, fix = _toml_type(value), f"write {wanted}"
     if is_date(value):
         fix = "put it in quotes" if wanted == "a string" else fix
@@ -225,13 +218,12 @@ def _not_allowed(
 
 
 def _literals(expected: str) -> tuple[str, ...]:
-    """Return the allowed words of pydantic's text ``'a', 'b' or 'c'``."""
+    """Return the words of pydantic's text ``'a', 'b' or 'c'``."""
     words = expected.replace(" or ", ", ").split(", ")
     return tuple(word.strip("'") for word in words)
 
 
 def _bound(kind: str, context: Mapping[str, Any]) -> str:
-    """Return which bound a value breaks: ``2 entries``, ``1 entry``, and ``0`` for ``0.0``."""
     if kind == "finite_number":
         return "must be a finite number"
     if kind not in _BOUNDS:
@@ -246,7 +238,6 @@ def _bound(kind: str, context: Mapping[str, Any]) -> str:
 
 
 def _plain(message: str) -> str:
-    """Return a message of pydantic or of a validator as ours begin and end."""
     plain = message.removeprefix("Value error, ").removeprefix("Assertion failed, ")
     return plain[:1].lower() + plain[1:].rstrip(".")
 

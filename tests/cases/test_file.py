@@ -42,14 +42,14 @@ def found(run, tests):
         ([REQUEST, 'expect = { rewrites = ["set_modle"] }'], ("SY604", 4, 24), "`set_model`?"),
         ([REQUEST, EXPECT, 'replies = { jugde = ["x"] }'], ("SY604", 5, 13), "mean `judge`?"),
         ([REQUEST, EXPECT, "replies = { judge = [] }"], ("SY107", 5, 21), "at least 1 entry"),
-        (["request = { model = 'main' }", EXPECT], ("SY606", 3, 1), "which wire format"),
+        (["request = { model = 'main' }", EXPECT], ("SY606", 3, 1), "specify its wire format"),
         (["request = '''\n{}\n{}\n'''", EXPECT], ("SY606", 3, 1), ""),
         ([REQUEST, "expect = {}"], ("SY607", 4, 1), "cannot fail"),
         ([REQUEST, 'expect = { error = "x", phase = "y" }'], ("SY607", 4, 25), "has no `phase`"),
         ([REQUEST, 'expect = { body = { "$[" = 1 } }'], ("SY401", 4, 21), "bad JSONPath"),
         ([REQUEST, 'expect = { absent = ["$["] }'], ("SY401", 4, 25), "bad JSONPath"),
         ([REQUEST, 'format = "openai"', EXPECT], ("SY107", 4, 10), "openai_chat"),
-        (["before = [{ }]", REQUEST, EXPECT], ("SY603", 3, 11), "there is no request"),
+        (["before = [{ }]", REQUEST, EXPECT], ("SY603", 3, 11), "the case has no request"),
     ],
 )
 def test_mistake_is_reported_at_its_place(run, lines, expected, said):

@@ -178,7 +178,7 @@ def test_classify_with_a_pack_uses_it() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["ls", "--pack", "nope"], "no pack is called `nope`; installed packs: coding_agents"),
+        (["ls", "--pack", "nope"], "unknown pack `nope`; installed packs: coding_agents"),
         (["ls", "--route", "r"], "--route needs --policy"),
         (["ls", "--pack", "strict", "--policy", "p"], "exclude each other"),
     ],

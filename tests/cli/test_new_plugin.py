@@ -66,9 +66,9 @@ def test_new_plugin_with_an_illegal_name_offers_the_nearest(here: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "owner"),
     [
-        ("glue", "the route type `glue` is given by plugin `sticky`"),
-        ("sticky", "there is a plugin `sticky`"),
-        ("core", "there is a package `switchyard_core`"),
+        ("glue", "plugin `sticky` already provides the route type `glue`"),
+        ("sticky", "plugin `sticky` already exists"),
+        ("core", "package `switchyard_core` already exists"),
     ],
 )
 def test_new_plugin_with_a_name_that_is_taken_says_by_whom(

@@ -49,9 +49,9 @@ def test_packs_show_prints_a_rule_set_that_a_policy_may_use(name: str) -> None:
 def test_packs_show_of_an_unknown_one_exits_2_and_lists_the_others() -> None:
     result = run("show", "nope")
     assert result.exit_code == 2
-    assert "no pack is called `nope`; installed packs: coding_agents, " in result.output
+    assert "unknown pack `nope`; installed packs: coding_agents, " in result.output
 
 
 def test_packs_show_without_any_says_so() -> None:
     result = run("show", "nope", registry=PluginRegistry())
-    assert result.output == "error: no pack is called `nope`; no packs are installed\n"
+    assert result.output == "error: unknown pack `nope`; installed packs: none\n"

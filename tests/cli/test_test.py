@@ -173,8 +173,8 @@ def test_junit_output_is_xml_alone(folder):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["nowhere"], "there is no file or folder `nowhere`"),
-        (["empty"], "there is no test file, NAME.test.toml beside NAME.toml, in `empty`"),
+        (["nowhere"], "no such file or folder: `nowhere`"),
+        (["empty"], "no test file, NAME.test.toml beside NAME.toml, in `empty`"),
     ],
     ids=["missing", "empty"],
 )
@@ -220,7 +220,7 @@ def test_watch_outlives_a_test_file_that_goes_away(folder, monkeypatch):
     result = run(".", "--watch")
 
     assert result.exit_code == 2
-    assert "there is no test file" in result.output
+    assert "no test file" in result.output
 
 
 def test_colours_are_for_terminals_and_no_color_wins(folder):
@@ -241,7 +241,7 @@ def test_check_of_test_files_finds_their_mistakes(folder):
 
     assert result.exit_code == 1
     assert "good.test.toml:4:21: SY604 unknown target `on`" in result.output
-    assert "lost.test.toml: SY601 there is no policy `lost.toml`" in result.output
+    assert "lost.test.toml: SY601 no policy `lost.toml`" in result.output
 
 
 def test_check_of_a_test_file_without_mistakes_is_clean(folder):

@@ -55,8 +55,8 @@ async def test_without_a_reply_the_explanation_ends_with_the_question(harness):
     ("mode", "line"),
     [
         ("json_schema", ""),
-        ("forced_tool", "          made to answer by the tool {name}\n"),
-        ("prompt", "          told the schema of the answer in its instructions\n"),
+        ("forced_tool", "          must answer with the tool {name}\n"),
+        ("prompt", "          gets the schema of the answer in its instructions\n"),
     ],
 )
 async def test_question_tells_how_the_target_is_made_to_answer(mode, line):

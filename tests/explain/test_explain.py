@@ -45,7 +45,7 @@ async def test_text_tells_the_chain_and_the_diff_of_the_very_bytes(wire_format):
 
 async def test_text_without_identity_and_calls_says_so():
     text = (await explained("openai_chat", body("openai_chat"))).as_text()
-    assert "identity  none: nothing is remembered for this request\n" in text
+    assert "identity  none: nothing is stored for this request\n" in text
     assert "calls     0 in the history\n" in text
     assert "latch     not latched -> not latched\n" in text
 
@@ -122,7 +122,7 @@ async def test_latched_session_says_that_its_calls_were_not_looked_at():
     await yard.decide(request)
     found = await explain(yard, request)
     text = found.as_text()
-    assert "calls     not looked at\n" in text
+    assert "calls     not read\n" in text
     assert "latch     latched -> latched\n" in text
     assert found.as_json()["reason"]["code"] == "latched"
 

@@ -138,7 +138,7 @@ def test_uninstalled_plugin_is_missed_by_name(authors: Environment, folder: Path
         authors.install("--editable", str(folder / "sticky"))
 
     assert missing["code"] == "SY301"
-    assert "no installed plugin gives `sticky`" in missing["fix"]
+    assert "no installed plugin provides `sticky`" in missing["fix"]
     assert missing["notes"][0].startswith("installed route types: ")
     assert "plan_execute" in missing["notes"][0]
     assert {finding["code"] for finding in named} == {"SY301", "SY507"}

@@ -156,7 +156,7 @@ def test_pack_that_is_wrong_is_reported_only_when_a_route_uses_it(
     packs = PluginRegistry([("packs", Packs())])
     (finding,) = check_policy_text(spec, "p.toml", packs).findings
     assert finding.code == "SY508"
-    assert "mutation pack `bad` of a plugin is wrong" in finding.message
+    assert "invalid mutation pack `bad` of a plugin" in finding.message
     unused = "schema_version = 1\n[targets]\n[routes]\n"
     assert check_policy_text(unused, "p.toml", packs).findings == ()
 

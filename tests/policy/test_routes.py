@@ -218,7 +218,7 @@ def test_route_that_answers_may_have_targets_of_different_formats(check: Check) 
             "SY308",
             "unknown tool `zzz`",
             ("tools of installed plugins: search_products, send_mail",),
-            "install the plugin that gives it",
+            "install the plugin that provides it",
         ),
         (
             'plan_store = "memry"',

@@ -26,11 +26,11 @@ class StickyOptions(Options):
 
 
 class StickyRouter:
-    """Gives each session one target, without remembering any.
+    """Gives each session one target, without storing it.
 
     Each pair of a session and a target has a rank, and the highest wins. So a session's target
-    holds after a restart and in every worker, and when a target is added or removed, only the
-    sessions that it wins or loses move.
+    is the same after a restart and in every worker, and when a target is added or removed, only
+    its own sessions move.
 
     Args:
         options: The route's options.

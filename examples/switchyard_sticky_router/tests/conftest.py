@@ -1,4 +1,4 @@
-"""What the tests share."""
+"""Fixtures of all tests."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ def anyio_backend() -> str:
 
 @pytest.fixture(scope="session")
 def policy() -> Path:
-    """Return the policy that the plugin ships as its example."""
+    """Return the example policy of the plugin."""
     return Path(__file__).parents[1] / "policy.toml"

@@ -1,4 +1,4 @@
-"""The contract that every router keeps; what it says, the test kit's documentation tells."""
+"""The contract of every router; see the documentation of the test kit."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ async def test_sub_agent_stays_with_its_session(harness: Harness) -> None:
         assert helped.target == alone.target
 
 
-async def test_sub_agent_has_a_target_of_its_own_when_the_policy_says_so(policy: Path) -> None:
+async def test_sub_agent_has_its_own_target_with_per_agent(policy: Path) -> None:
     text = policy.read_text(encoding="utf-8").replace("default =", 'per = "agent"\ndefault =')
     harness = Harness(text, plugins=[switchyard_sticky])
     marks = {"x_switchyard_is_subagent": "true", "x_switchyard_agent_id": "worker"}

@@ -6,11 +6,11 @@ import asyncio
 import os
 import shutil
 import textwrap
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 import click
 
-from switchyard_core.cli import installed_registry
+from switchyard_core.cli import cannot_run, installed_registry
 from switchyard_core.cli.replaying import replay_options, unused_note
 from switchyard_core.declarations import WIRE_FORMATS, WireFormat
 
@@ -46,9 +46,9 @@ _NOTE = len("… (10000 more characters)")
 def command(ctx: click.Context, wire_format: str, port: int, replay: Replay | None) -> None:
     """Show switchyard at work with an embedded scripted provider: no key, no network.
 
-    Starts the real server on loopback, sends a fixed story to it over HTTP, and prints for each
-    request what was decided and how the body was changed. Exits 0 when everything came as
-    expected, 1 when not, and 2 when the demo could not run.
+    Starts the real server on loopback, sends fixed requests over HTTP, and prints each decision
+    and the changes of the body. Exits 0 when everything is as expected, 1 when not, and 2 when
+    the demo cannot run.
 
     Example: switchyard demo --wire-format all
     """
@@ -58,9 +58,9 @@ def command(ctx: click.Context, wire_format: str, port: int, replay: Replay | No
     try:
         performance = Performance(registry=installed_registry(ctx), port=port, replay=replay)
     except (PolicyError, PluginError) as error:
-        _cannot_run(ctx, f"the demo's policy cannot be used here:\n{error}")
+        cannot_run(ctx, f"the demo's policy cannot be used here:\n{error}")
     except OSError as error:
-        _cannot_run(ctx, f"cannot listen on 127.0.0.1:{port}: {error.strerror}")
+        cannot_run(ctx, f"cannot listen on 127.0.0.1:{port}: {error.strerror}")
     formats = [name for name in WIRE_FORMATS if wire_format in (name, "all")]
     played = asyncio.run(_play(performance, formats))
     if note := unused_note(replay):
@@ -71,7 +71,7 @@ def command(ctx: click.Context, wire_format: str, port: int, replay: Replay | No
 async def _play(performance: Performance, formats: list[WireFormat]) -> tuple[int, int]:
     """Print the scenes; return how many failed, and how many there were."""
     failed = scenes = 0
-    last = None
+    last = ""
     _say(f"switchyard on {performance.url}, an embedded scripted provider behind it")
     async for wire_format, scene in performance.play(*formats):
         if wire_format != last:
@@ -84,7 +84,6 @@ async def _play(performance: Performance, formats: list[WireFormat]) -> tuple[in
 
 
 def _summary(failed: int, scenes: int, formats: list[WireFormat]) -> int:
-    """Print the last line and return the exit code."""
     if failed:
         _say(f"\n{failed} of {scenes} requests did not go as expected", fg="red")
         return 1
@@ -121,7 +120,6 @@ def _print(scene: Scene) -> None:
 
 
 def _cut(line: str, width: int) -> str:
-    """Shorten a line to the width; the note says how much is missing."""
     if len(line) <= width:
         return line
     kept = width - _NOTE
@@ -137,8 +135,3 @@ def _say(text: str, *, fg: str | None = None, bold: bool | None = None) -> None:
     # click drops colours where the output is not a terminal.
     color = False if os.environ.get("NO_COLOR") else None
     click.echo(click.style(text, fg=fg, bold=bold) if fg or bold else text, color=color)
-
-
-def _cannot_run(ctx: click.Context, message: str) -> NoReturn:
-    click.echo(f"error: {message}", err=True)
-    ctx.exit(2)

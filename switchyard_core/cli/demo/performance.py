@@ -49,7 +49,7 @@ class Scene:
     capacity: int
 
     def diff(self) -> list[str]:
-        """Return the unified diff of the caller's body and the outgoing one, without heads."""
+        """Return the unified diff of the caller's body and the outgoing one, without its header."""
         if not self.sent:
             return []
         before, after = (pretty(body).splitlines() for body in (self.body, self.sent[-1]))
@@ -64,7 +64,7 @@ class Scene:
         return found if isinstance(found, dict) else {}
 
     def problems(self) -> list[str]:
-        """Return what is not as expected, one sentence each."""
+        """Return each unexpected value as one sentence."""
         expect = self.step.expect
         found: list[tuple[str, object, object]] = [("the status", self.status, expect.status)]
         if expect.code:
@@ -88,7 +88,7 @@ class Scene:
 
 
 class _Watched(Upstreams):
-    """Connections that keep the bodies which are sent, or would be but for a recording."""
+    """Connections that keep the bodies which are sent, or answered from a recording."""
 
     def __init__(
         self,
@@ -101,23 +101,14 @@ class _Watched(Upstreams):
         self._bodies = bodies
 
     async def call(self, client: Client, outgoing: Outgoing, headers: Headers) -> UpstreamResponse:
-        """Keep a body and send the request."""
         self._bodies.append(outgoing.body)
         return await super().call(client, outgoing, headers)
 
 
 class Performance:
-    """The demo in one wire format after another, on one server.
+    """The demo on one server, in one wire format after another.
 
-    Args:
-        registry: Plugins to use; ``None`` takes the installed ones.
-        port: Port on loopback; 0 takes a free one.
-        story: What is sent.
-        replay: Recorded calls to answer from, or a folder to record calls to.
-
-    Raises:
-        PolicyError: The demo's policy does not load with these plugins.
-        OSError: The port is taken.
+    Raises PolicyError when its policy does not load, OSError when the port is in use.
     """
 
     def __init__(
@@ -138,7 +129,7 @@ class Performance:
         self.url = url_of(self._listener)
 
     async def play(self, *wire_formats: WireFormat) -> AsyncIterator[tuple[WireFormat, Scene]]:
-        """Send every request in each wire format and yield what became of it, one by one."""
+        """Send every request in each wire format and yield each result."""
         async with self._served(), httpx.AsyncClient(base_url=self.url, trust_env=False) as http:
             for wire_format in wire_formats:
                 for number, step in enumerate(self._story.steps, 1):
@@ -169,7 +160,6 @@ class Performance:
 
     @asynccontextmanager
     async def _served(self) -> AsyncIterator[None]:
-        """Run the server while the block runs."""
         config = uvicorn.Config(
             self._yard.asgi(), log_level="critical", access_log=False, ws="none", lifespan="on"
         )
@@ -187,18 +177,17 @@ class Performance:
 
 
 class _QuietServer(uvicorn.Server):
-    """uvicorn's server without its signal handlers: Ctrl-C ends the demo as any command."""
+    """A uvicorn server without signal handlers: Ctrl-C ends the demo like any command."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
         self.ready = asyncio.Event()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start, and say so."""
         await super().startup(sockets)
         self.ready.set()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Leave the signals to the command."""
+        """Leave signals to the command."""
         yield

@@ -28,45 +28,26 @@ class Turn(_Part):
 
 
 class Expectation(_Part):
-    """What must come back.
-
-    Args:
-        status: HTTP status.
-        target: Side of the route: ``planner`` or ``executor``.
-        phase: Phase of the decision.
-        reason: Code of the decision's reason.
-        code: Code of an error of ours; nothing may have been sent then.
-        latched: How many sessions are latched afterwards.
-    """
+    """What must come back."""
 
     status: int
-    target: str = ""
+    target: str = ""  # side of the route: ``planner`` or ``executor``
     phase: str = ""
-    reason: str = ""
-    code: str = ""
-    latched: int
+    reason: str = ""  # code of the decision's reason
+    code: str = ""  # code of switchyard's error; then nothing may be sent
+    latched: int  # sessions latched afterwards
 
 
 class Step(_Part):
-    """One request.
+    """One request."""
 
-    Args:
-        title: What happens, in a few words.
-        about: Why.
-        session: Session id.
-        tell: Which conversation is sent.
-        turns: How many of its turns.
-        final: Whether it is marked as the session's last request.
-        expect: What must come back.
-    """
-
-    title: str
-    about: str
+    title: str  # what happens, in a few words
+    about: str  # why
     session: str
-    tell: str
-    turns: int
-    final: bool = False
-    expect: Expectation
+    tell: str  # which conversation is sent
+    turns: int  # how many of its turns
+    final: bool = False  # whether it is marked as the session's last request
+    expect: Expectation  # what must come back
 
 
 class StoryBook(_Part):

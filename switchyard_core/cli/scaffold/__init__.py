@@ -27,19 +27,15 @@ __all__ = [
     "write_starter",
 ]
 
-#: Clients that there is a starter policy for: two by their wire format, three by name.
+#: Clients with a starter policy: two by their wire format, three by name.
 CLIENTS: tuple[str, ...] = ("codex", "claude-code", "opencode", "openai", "anthropic")
 
 
 def starter_files(client: str, path: Path) -> dict[Path, str]:
-    """Return the texts of a policy and of its test file, by path.
-
-    Args:
-        client: One of :data:`CLIENTS`.
-        path: The policy, ``<name>.toml``; its tests are ``<name>.test.toml`` beside it.
+    """Return the texts of a policy ``<name>.toml`` and of its test file, by path.
 
     Raises:
-        ValueError: The path is not a valid name for a policy; the text says what would be.
+        ValueError: The path is not a valid name for a policy; the message suggests one.
     """
     if path.suffix != ".toml" or path.stem.endswith(".test"):
         name = path.name.removesuffix(".toml").removesuffix(".test") or "policy"
@@ -53,29 +49,24 @@ def starter_files(client: str, path: Path) -> dict[Path, str]:
     folder = files(__name__) / "policies"
     # The names are part of commands that people copy.
     words = {"<<file>>": shlex.quote(str(path)), "<<tests>>": shlex.quote(str(tests))}
-    found = {}
-    for target, ending in ((path, "toml"), (tests, "test.toml")):
-        text = (folder / f"{client}.{ending}.tmpl").read_text(encoding="utf-8")
-        for placeholder, word in words.items():
-            text = text.replace(placeholder, word)
-        found[target] = text
-    return found
+    return {
+        target: _filled(folder / f"{client}.{ending}.tmpl", words)
+        for target, ending in ((path, "toml"), (tests, "test.toml"))
+    }
+
+
+def _filled(template: Traversable, words: Mapping[str, str]) -> str:
+    text = template.read_text(encoding="utf-8")
+    for placeholder, word in words.items():
+        text = text.replace(placeholder, word)
+    return text
 
 
 def write_starter(client: str, path: Path) -> tuple[Path, ...]:
-    """Write a policy and its test file.
-
-    Args:
-        client: As for :func:`starter_files`.
-        path: As for :func:`starter_files`.
-
-    Returns:
-        Both paths.
+    """Write a policy and its test file and return both paths; see :func:`starter_files`.
 
     Raises:
-        ValueError: As for :func:`starter_files`.
-        FileExistsError: One of the files is there already; nothing was written.
-        OSError: A file cannot be written.
+        FileExistsError: One of the files already exists; nothing was written.
     """
     texts = starter_files(client, path)
     for target in texts:
@@ -88,7 +79,7 @@ def write_starter(client: str, path: Path) -> tuple[Path, ...]:
     return tuple(texts)
 
 
-#: Longest name, in characters; with the prefix it still is a comfortable folder name.
+#: Maximum length of a name, in characters.
 MAX_LENGTH = 40
 
 _LEGAL = re.compile(r"[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*")
@@ -98,33 +89,19 @@ _OTHER = re.compile(r"[^a-z0-9]+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PluginNames:
-    """Everything that is called after a plugin."""
+    """The names of a plugin."""
 
     type: str
     distribution: str
     module: str
     class_prefix: str
 
-    @property
-    def replacements(self) -> dict[str, str]:
-        """What replaces each placeholder of the templates."""
-        return {
-            "<<type>>": self.type,
-            "<<distribution>>": self.distribution,
-            "<<module>>": self.module,
-            "<<class>>": self.class_prefix,
-        }
-
 
 def plugin_names(name: str) -> PluginNames:
-    """Return the names of the plugin ``name``.
-
-    Args:
-        name: Lower-case words of ASCII letters and digits, joined by hyphens or underscores,
-            at most 40 characters: ``sticky``, ``by-hour``.
+    """Return the names of the plugin ``name``: lower-case words joined by hyphens or underscores.
 
     Raises:
-        ValueError: The name is not like that; the text says what would be.
+        ValueError: The name is not valid; the message suggests one.
 
     Example:
         >>> plugin_names("by-hour").module
@@ -147,7 +124,7 @@ def plugin_names(name: str) -> PluginNames:
 
 
 def nearest_name(name: str) -> str:
-    """Return the legal name that is nearest to any text."""
+    """Return the valid name that is nearest to any text."""
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
     words = _OTHER.sub("-", plain).strip("-")
     prefix = _PREFIX.match(words)
@@ -157,31 +134,30 @@ def nearest_name(name: str) -> str:
 
 #: The folder of the templates that becomes the import package.
 _PACKAGE = "package"
-#: Keeps tools from taking a template for what it becomes.
+#: Without it, tools would treat a template as source code.
 _SUFFIX = ".tmpl"
 
 
 def plugin_files(names: PluginNames) -> Mapping[PurePosixPath, str]:
     """Return the text of every file of a new plugin, by its path in the distribution."""
+    words = {
+        "<<type>>": names.type,
+        "<<distribution>>": names.distribution,
+        "<<module>>": names.module,
+        "<<class>>": names.class_prefix,
+    }
     found = {}
     for path, template in _templates(files(__name__) / "plugin"):
         parts = [names.module if part == _PACKAGE else part for part in path.parts]
-        text = template.read_text(encoding="utf-8")
-        for placeholder, word in names.replacements.items():
-            text = text.replace(placeholder, word)
-        found[PurePosixPath(*parts)] = text
+        found[PurePosixPath(*parts)] = _filled(template, words)
     return dict(sorted(found.items()))
 
 
 def write_plugin(names: PluginNames, folder: Path) -> tuple[Path, ...]:
-    """Write a new plugin.
-
-    Returns:
-        The files, relative to the folder.
+    """Write a new plugin and return its files, relative to the folder.
 
     Raises:
-        FileExistsError: The folder holds something already; nothing was written.
-        OSError: A file cannot be written.
+        FileExistsError: The folder is not empty; nothing was written.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise FileExistsError(f"`{folder}` already exists and is not empty")

@@ -24,7 +24,7 @@ __all__ = ["MAX_COMMAND", "dialect_of", "new_session", "read_argv", "read_comman
 
 #: Characters of a command that are read; the rest of a longer one is not.
 MAX_COMMAND = 256 * 1024
-#: The dialect shows in so many characters.
+#: Characters that decide the dialect.
 _SHOWN = 16384
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 _HOSTED = re.compile(r"\s*(?:\S*[\\/])?(cmd|powershell|pwsh)(?:\.exe)?\s", re.IGNORECASE)
@@ -36,11 +36,8 @@ def read_command(
 ) -> Reading:
     """Return the strongest effect of a command line; never raises.
 
-    Args:
-        command: The text.
-        classes: What written paths mean.
-        dialect: ``bash``, ``powershell``, ``cmd``, or ``auto`` to tell by the words.
-        budget: Pays for the reading; tells the caller what it took.
+    ``dialect`` is ``bash``, ``powershell``, ``cmd``, or ``auto`` to detect it; ``budget`` tells the
+    caller what the reading took.
     """
     text = command[:MAX_COMMAND]
     if dialect == "auto":
@@ -61,14 +58,7 @@ def read_argv(
     dialect: str = "auto",
     budget: Budget | None = None,
 ) -> Reading:
-    """Return the strongest effect of a program and its arguments; never raises.
-
-    Args:
-        words: As given to the operating system, such as ``["bash", "-lc", SCRIPT]``.
-        classes: What written paths mean.
-        dialect: As for :func:`read_command`; a list of one word is a command line.
-        budget: As for :func:`read_command`.
-    """
+    """Return the strongest effect of a program and its arguments; never raises."""
     if len(words) == 1:
         return read_command(words[0], classes, dialect=dialect, budget=budget)
     if _HOST.fullmatch(words[0]) or dialect_of(words[0]) == "powershell":
@@ -79,7 +69,6 @@ def read_argv(
 def _reading(
     run: Callable[[Session], object], classes: PathClasses, budget: Budget | None
 ) -> Reading:
-    """Return the strongest effect of what is run in a session."""
     session = new_session(classes, budget)
     try:
         with suppress(Decided):
@@ -96,7 +85,7 @@ def new_session(classes: PathClasses, budget: Budget | None = None) -> Session:
 
 @cache
 def _readers() -> Mapping[str, Reader]:
-    """Return what reads each dialect and language; most languages are searched by patterns."""
+    """Return what reads each dialect and language; most languages have patterns only."""
     return MappingProxyType(
         {
             **{language: pattern_reader(language) for language in load_table("languages")},
@@ -112,7 +101,7 @@ def _readers() -> Mapping[str, Reader]:
 def dialect_of(text: str) -> str:
     """Return ``bash``, ``powershell`` or ``cmd`` by the words of a command."""
     if host := _HOSTED.match(text):
-        # Bash reads the words of other hosts, and what they are given is for their own reader.
+        # Bash reads the words of other hosts; their arguments have their own reader.
         return "cmd" if host[1].casefold() == "cmd" else "bash"
     shown = text[:_SHOWN]
     signs = _signs(shown)
@@ -128,7 +117,7 @@ def dialect_of(text: str) -> str:
 
 
 def _signs(text: str) -> set[tuple[str, bool]]:
-    """Return the signs of dialects that a text has, and whether each counts only unquoted."""
+    """Return the signs of dialects in a text, and whether each counts only unquoted."""
     signs, found = _known_signs()
     # The engine works on bytes, and would take longer to make them.
     return {signs[place] for place in found(text.encode("utf-8", "replace")) or ()}
@@ -136,7 +125,7 @@ def _signs(text: str) -> set[tuple[str, bool]]:
 
 @cache
 def _known_signs() -> tuple[list[tuple[str, bool]], Callable[[str | bytes], Sequence[int] | None]]:
-    """Return all signs, and what gives the places of those that a text has."""
+    """Return all signs, and a function that finds those of a text."""
     table, detect = load_table("powershell"), load_table("cmd")["detect"]
     verbs = {verb for listed in table["verbs"].values() for verb in listed}
     verbs |= {name.split("-")[0] for name in table["cmdlets"] if "-" in name}

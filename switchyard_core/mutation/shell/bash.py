@@ -1,4 +1,4 @@
-"""Walks the syntax tree of a bash command and runs what it says on paper."""
+"""Walks the syntax tree of a bash command and simulates it."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _QUOTED_ESCAPE = re.compile(r'\\([\\"$`\n])')
 _ANSI = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"', "a": "\a", "0": "\0"}
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _DEFAULTED = re.compile(r"\$\{([A-Za-z_]\w*)(:?[-=])(.*)\}$", re.DOTALL)
-#: Nodes inside nodes that are followed.
+#: Maximum depth of nodes.
 _MAX_NESTING = 150
-#: Steps that it takes to begin with a substitution in a heredoc.
+#: Steps to begin a substitution in a heredoc.
 _FILL = 5
-#: Characters of a variable that are kept, and words of a loop that are gone through.
+#: Characters of a variable that are kept, and words of a loop that are run.
 _MAX_VALUE = 64 * 1024
 _MOST_ROUNDS = 8
-#: The file that a process substitution stands for.
+#: The file of a process substitution.
 _SUBSTITUTED = "/dev/fd/63"
 _EXPANSIONS = {"simple_expansion", "expansion"}
 _SUBSTITUTIONS = {"command_substitution", "process_substitution"}
@@ -41,24 +41,14 @@ _DESCRIPTOR = re.compile(r"\d*-?")
 
 
 def read_bash(text: str, session: Session, stdin: Input) -> str | None:
-    """Record the effects of a bash script; never raises on bad syntax.
-
-    Returns:
-        What the script prints, when that can be told, else ``None``.
-    """
-    # No shell has a character of code 0 in a command, and the grammar ends there.
+    """Record the effects of a bash script; return its output if it is known."""
+    # A command has no NUL, where the grammar would end.
     script = parse_bash(text.replace("\0", ""), session)
     return _Walker(session, script).run(script.root, stdin)
 
 
 class _Walker:
-    """Runs the nodes of one tree in one session.
-
-    Args:
-        session: Of the shell that runs them.
-        script: What they are nodes of.
-        depth: Nodes around them.
-    """
+    """Runs the nodes of one tree in one session."""
 
     __slots__ = ("depth", "script", "session", "source")
 
@@ -69,16 +59,15 @@ class _Walker:
         self.depth = depth
 
     def inner(self) -> _Walker:
-        """Return a walker for a shell inside this one."""
         return _Walker(self.session.inner(), self.script, self.depth)
 
     def as_written(self, node: _Node) -> str:
         return self.source[node.start_byte : node.end_byte]
 
-    # Statements: each returns its output when that can be told, else ``None``.
+    # Statements: each returns its output if it is known.
 
     def run(self, node: _Node, stdin: Input = NO_INPUT) -> str | None:
-        """Run a node and return its output, when that can be told."""
+        """Run a node; return its output if it is known."""
         self.session.spend()
         if self.depth > _MAX_NESTING:
             self.session.add("unknown", "shell", TOO_DEEP)
@@ -94,20 +83,11 @@ class _Walker:
         return self.sequence(node.named_children, stdin)
 
     def sequence(self, nodes: Sequence[_Node], stdin: Input) -> str | None:
-        """Run nodes one after the other; the output is known when all of it is."""
+        """Run nodes in order; the output is known when all of it is."""
         outputs = [self.run(node, stdin) for node in nodes if node.type != "comment"]
         if not outputs or None in outputs:
             return None
         return "".join(output for output in outputs if output is not None)
-
-    def nothing(self, _node: _Node, _stdin: Input) -> None:
-        """Run a node that is a word."""
-
-    def subshell(self, node: _Node, stdin: Input) -> str | None:
-        return self.inner().sequence(node.named_children, stdin)
-
-    def case_item(self, node: _Node, stdin: Input) -> str | None:
-        return self.sequence(node.named_children[1:], stdin)
 
     def loop(self, node: _Node, stdin: Input) -> str | None:
         variable, body = node.child_by_field_name("variable"), node.child_by_field_name("body")
@@ -140,15 +120,12 @@ class _Walker:
             text = variables.get(variable, "") + text
         variables[variable] = text[:_MAX_VALUE]
 
-    def pipeline(self, node: _Node, stdin: Input) -> str | None:
-        return self.stages(node.named_children, stdin)
-
     def stages(self, nodes: Sequence[_Node], stdin: Input) -> str | None:
-        """Run parts of a pipeline, each in a shell of its own: a ``cd`` does not last."""
+        """Run parts of a pipeline, each in its own shell: a ``cd`` does not last."""
         output: str | None = None
         for place, node in enumerate(nodes):
             if place == 0 and node.type == "redirected_statement":
-                # The grammar takes `a && b 2>&1 | c` for `(a && b) 2>&1 | c`.
+                # The grammar reads `a && b 2>&1 | c` as `(a && b) 2>&1 | c`.
                 body, redirects = self.last_of_list(node, stdin)
                 output = self.inner().redirect(redirects, body, stdin)
             else:
@@ -163,7 +140,7 @@ class _Walker:
     def last_of_list(self, node: _Node, stdin: Input) -> tuple[_Node | None, list[_Node]]:
         """Return what is redirected, and the redirections.
 
-        They belong to the last command of a list, though the grammar has them above all of it:
+        They belong to the last command of a list, although the grammar attaches them to all of it:
         the commands before it are run.
         """
         body = node.child_by_field_name("body")
@@ -173,11 +150,7 @@ class _Walker:
                 self.run(child, stdin)
         return body, node.children_by_field_name("redirect")
 
-    def redirect_alone(self, node: _Node, stdin: Input) -> str | None:
-        return self.redirect([node], None, stdin)
-
     def redirect(self, redirects: Sequence[_Node], body: _Node | None, stdin: Input) -> str | None:
-        """Run a statement with its redirections; see :meth:`run`."""
         targets: list[str] = []
         extra: list[str] = []
         given = self.carry_out(redirects, targets, extra)
@@ -187,7 +160,6 @@ class _Walker:
     def feed(
         self, body: _Node, stdin: Input, given: Input | None, extra: Sequence[str]
     ) -> str | None:
-        """Run a statement with the input and the words that stand among its redirections."""
         if body.type == "command" and extra:
             return self.command(body, given or stdin, extra)
         if body.type == "pipeline" and (given is not None or extra):
@@ -198,7 +170,7 @@ class _Walker:
         return self.run(body, given or stdin)
 
     def kept(self, output: str | None, targets: Sequence[str]) -> str | None:
-        """Remember what files were given; return the output that is left."""
+        """Remember the content of written files; return the remaining output."""
         if output is not None:
             for path in targets:
                 self.session.remember(path, output)
@@ -207,15 +179,10 @@ class _Walker:
     def carry_out(
         self, redirects: Sequence[_Node], targets: list[str], extra: list[str]
     ) -> Input | None:
-        """Carry redirections out.
+        """Apply redirections; return the input that they give.
 
-        Args:
-            redirects: In order.
-            targets: Gets the files that take the output.
-            extra: Gets the words behind a file's name: they are the command's.
-
-        Returns:
-            The input that they give, if they give any.
+        ``targets`` gets the files that take the output, ``extra`` the words after a file's name,
+        which belong to the command.
         """
         given: Input | None = None
         for redirect in redirects:
@@ -225,7 +192,7 @@ class _Walker:
             elif redirect.type == "file_redirect":
                 given = self.file_redirect(redirect, targets, extra) or given
             else:
-                # A heredoc in what is not understood: its parts count, its text is not known.
+                # A heredoc in an unknown context: its parts count, its text is unknown.
                 self.block(redirect, NO_INPUT)
         return given
 
@@ -298,10 +265,10 @@ class _Walker:
         finally:
             session.running.discard(name)
 
-    # Words: what only the running shell knows stays as written.
+    # Words: what only a running shell knows stays as written.
 
     def words(self, node: _Node) -> list[str]:
-        """Return the words that one node of a command gives; an unquoted variable may be many."""
+        """Return the words of one node of a command; an unquoted variable may be several."""
         kind = node.type
         text = self.text(node, kind)
         if kind in _EXPANSIONS and text and not text.startswith("$"):
@@ -309,12 +276,6 @@ class _Walker:
         return [text]
 
     def text(self, node: _Node, kind: str) -> str:
-        """Return the text of a word.
-
-        Args:
-            node: The word.
-            kind: The node's type.
-        """
         written = self.source[node.start_byte : node.end_byte]
         if kind == "word" and "\\" not in written:
             return written
@@ -331,17 +292,7 @@ class _Walker:
         self.substitute(node)
         return written
 
-    def plain(self, _node: _Node, written: str) -> str:
-        return _ESCAPE.sub(r"\1", written.replace("\\\n", ""))
-
-    def raw(self, _node: _Node, written: str) -> str:
-        return written[1:-1]
-
-    def ansi(self, _node: _Node, written: str) -> str:
-        return _ESCAPE.sub(lambda match: _ANSI.get(match[1], match[1]), written[2:-1])
-
     def joined(self, node: _Node, _written: str) -> str:
-        """Return the text of a string or concatenation, with what the grammar leaves between."""
         parts: list[str] = []
         position = node.start_byte
         self.session.spend(len(node.named_children))
@@ -385,7 +336,7 @@ class _Walker:
         return written
 
     def substitute(self, node: _Node) -> None:
-        """Run the substitutions anywhere in a node that is not a command."""
+        """Run the substitutions in a node that is not a command."""
         self.session.spend()
         if self.depth > _MAX_NESTING:
             return
@@ -399,29 +350,39 @@ class _Walker:
 
 
 _Statement: TypeAlias = Callable[[_Walker, _Node, Input], str | None]
-#: How nodes are run, by type; the parts of any other one are run one after the other.
+#: How nodes are run, by type; the parts of others are run in order.
 _STATEMENTS: dict[str, _Statement] = {
     "command": _Walker.command,
-    "pipeline": _Walker.pipeline,
+    "pipeline": lambda walker, node, stdin: walker.stages(node.named_children, stdin),
     "redirected_statement": _Walker.redirected,
-    **dict.fromkeys(("subshell", *_SUBSTITUTIONS), _Walker.subshell),
+    **dict.fromkeys(
+        ("subshell", *_SUBSTITUTIONS),
+        lambda walker, node, stdin: walker.inner().sequence(node.named_children, stdin),
+    ),
     "for_statement": _Walker.loop,
     "function_definition": _Walker.define,
     "variable_assignment": _Walker.assign,
-    **dict.fromkeys(_REDIRECTS, _Walker.redirect_alone),
-    "case_item": _Walker.case_item,
+    **dict.fromkeys(_REDIRECTS, lambda walker, node, stdin: walker.redirect([node], None, stdin)),
+    "case_item": lambda walker, node, stdin: walker.sequence(node.named_children[1:], stdin),
     **dict.fromkeys(
-        ("word", "number", "string_content", "extglob_pattern", "regex", "variable_name"),
-        _Walker.nothing,
+        (
+            *("word", "number", "string_content", "extglob_pattern", "regex", "variable_name"),
+            *("raw_string", "comment", "ansi_c_string"),
+        ),
+        lambda *_: None,
     ),
-    **dict.fromkeys(("raw_string", "comment", "ansi_c_string"), _Walker.nothing),
 }
 _Word: TypeAlias = Callable[[_Walker, _Node, str], str]
-#: What words mean, by type; of any other one only the substitutions count.
+#: What words mean, by type; of others only the substitutions count.
 _WORDS: dict[str, _Word] = {
-    **dict.fromkeys(("word", "extglob_pattern", "regex"), _Walker.plain),
-    "raw_string": _Walker.raw,
-    "ansi_c_string": _Walker.ansi,
+    **dict.fromkeys(
+        ("word", "extglob_pattern", "regex"),
+        lambda _walker, _node, written: _ESCAPE.sub(r"\1", written.replace("\\\n", "")),
+    ),
+    "raw_string": lambda _walker, _node, written: written[1:-1],
+    "ansi_c_string": lambda _walker, _node, written: _ESCAPE.sub(
+        lambda match: _ANSI.get(match[1], match[1]), written[2:-1]
+    ),
     **dict.fromkeys(("string", "translated_string"), _Walker.string),
     **dict.fromkeys(("concatenation", "array"), _Walker.joined),
     **dict.fromkeys(_EXPANSIONS, _Walker.expansion),

@@ -1,4 +1,4 @@
-"""Programs whose words are a language of their own, and uses that need more than a label."""
+"""Programs whose arguments are a language, and uses that need more than a label."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import base64
 import posixpath
 import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import takewhile
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -20,7 +21,7 @@ __all__ = ["BUILTINS", "USES", "Run", "Use", "unquoted"]
 #: Runs a program inside another one.
 Run: TypeAlias = Callable[[Sequence[str], Session, Input], str | None]
 
-#: Stands for a temporary file; nothing is opened there.
+#: A path to classify as a temporary file; it is not opened.
 _SCRATCH = "$TMPDIR/mktemp"
 _XARGS_VALUED = frozenset(
     {
@@ -34,11 +35,11 @@ _FIND_TESTS = frozenset({"-name", "-iname", "-path", "-ipath", "-wholename"})
 _ACTIVATION = re.compile(
     r"(?:^|/)(?:activate|\.?\w*(?:bashrc|zshrc|profile|nvm\.sh|cargo/env))(?:\.\w+)?$"
 )
-#: Inputs that a program is run for, names that it is given at once, and those of GNU parallel.
+#: Inputs that a program is run for, names that it gets at once, and jobs of GNU parallel.
 _MOST_INPUTS = 8
 _MOST_NAMES = 50
 _MOST_JOBS = 4
-#: Flags of powershell.exe that take a value, and those that are not short for another one.
+#: Flags of powershell.exe that take a value, and those that are not abbreviations.
 _POWERSHELL_VALUED = frozenset(
     {
         *("-executionpolicy", "-ep", "-version", "-windowstyle"),
@@ -50,30 +51,23 @@ _UNSEEN = "what the script does cannot be seen"
 
 
 class Use(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """One use of a program.
+    """One use of a program."""
 
-    Args:
-        name: The program.
-        words: What is behind its name; behind its subcommand for a use that the table names.
-        session: Gets the effects.
-        stdin: What the program reads.
-        run: Runs another program.
-        arguments: All its words, taken apart, for a use that the table names.
-    """
-
-    name: str
+    name: str  # the program
+    #: The words after its name, or after its subcommand in a use of the table.
     words: list[str]
-    session: Session
-    stdin: Input
-    run: Run
+    session: Session  # gets the effects
+    stdin: Input  # what the program reads
+    run: Run  # runs another program
+    #: All its words, in a use of the table.
     arguments: Arguments = msgspec.field(default_factory=Arguments)
 
     def run_inner(self, words: Sequence[str], stdin: Input = NO_INPUT) -> str | None:
-        """Run another program in a shell of its own."""
+        """Run another program in its own shell."""
         return self.run(words, self.session.inner(), stdin)
 
     def read_inner(self, text: str, dialect: str = "bash", stdin: Input = NO_INPUT) -> str | None:
-        """Read a script in a shell or interpreter of its own."""
+        """Read a script in its own shell or interpreter."""
         return self.session.inner(self.name).read(text, dialect, stdin)
 
     def operands(self) -> list[str]:
@@ -132,13 +126,8 @@ def _mktemp(use: Use) -> str:
 
 
 def _trap(use: Use) -> None:
-    """Run what a shell does when it ends or gets a signal."""
     if len(use.words) > 1 and not use.words[0].startswith("-"):
         use.read_inner(use.words[0])
-
-
-def _eval(use: Use) -> str | None:
-    return use.session.read(" ".join(use.words), "bash", use.stdin)
 
 
 def _source(use: Use) -> str | None:
@@ -191,7 +180,7 @@ def _parallel(use: Use) -> None:
 
 
 def _find(use: Use) -> str | None:
-    """Run ``-exec`` and ``-delete`` of find; print what it finds as one pattern."""
+    """Run ``-exec`` and ``-delete`` of find; its output is one pattern."""
     words, session = use.words, use.session
     starts: list[str] = []
     for word in words:
@@ -216,14 +205,10 @@ def _find(use: Use) -> str | None:
         elif word in {"-fprint", "-fprintf", "-fls", "-fprint0"} and place + 1 < len(words):
             session.write(words[place + 1], "find")
         elif word in {"-exec", "-execdir", "-ok", "-okdir"}:
-            command = _until_end(words[place + 1 :])
+            command = list(takewhile(lambda word: word not in {";", "+"}, words[place + 1 :]))
             for path in found[:_MOST_INPUTS]:
                 use.run_inner([part.replace("{}", path) for part in command])
     return " ".join(found) + "\n" if names or starts else None
-
-
-def _until_end(words: list[str]) -> list[str]:
-    return words[: next((n for n, word in enumerate(words) if word in {";", "+"}), len(words))]
 
 
 def _apply_patch(use: Use) -> None:
@@ -241,7 +226,7 @@ def unquoted(word: str) -> str:
 
 
 def _powershell(use: Use) -> None:
-    """Read what ``powershell.exe`` is given; a word without a flag begins the command, too."""
+    """Read the arguments of ``powershell.exe``; a word without a flag begins the command, too."""
     words = [unquoted(word) for word in use.words]
     for place, word in enumerate(words):
         flag, rest = word.casefold(), words[place + 1 :]
@@ -269,7 +254,6 @@ def _powershell(use: Use) -> None:
 
 
 def _cmd(use: Use) -> None:
-    """Read ``cmd /c "..."``."""
     for place, word in enumerate(use.words):
         if word.casefold()[:2] in {"/c", "/k"}:
             text = " ".join([word[2:], *use.words[place + 1 :]]).strip()
@@ -280,7 +264,7 @@ def _cmd(use: Use) -> None:
     use.session.add("unknown", "cmd", "an interactive shell")
 
 
-#: Programs by name that are not in the table; each returns its output if that can be told.
+#: Programs by name that are not in the table; each returns its output if it is known.
 BUILTINS: Mapping[str, Callable[[Use], str | None]] = MappingProxyType(
     {
         **dict.fromkeys(("apply_patch", "applypatch", "apply-patch"), _apply_patch),
@@ -293,7 +277,7 @@ BUILTINS: Mapping[str, Callable[[Use], str | None]] = MappingProxyType(
         "cat": _cat,
         "mktemp": _mktemp,
         "trap": _trap,
-        "eval": _eval,
+        "eval": lambda use: use.session.read(" ".join(use.words), "bash", use.stdin),
         **dict.fromkeys(("source", "."), _source),
         "pwd": lambda use: use.session.directory or ".",
         "which": _which,
@@ -307,7 +291,7 @@ BUILTINS: Mapping[str, Callable[[Use], str | None]] = MappingProxyType(
 
 
 def _use_script(use: Use) -> bool:
-    """Judge named scripts, tasks or targets (``npm run lint``, ``make test``) by their words."""
+    """Label scripts, tasks or targets (``npm run lint``, ``make test``) by their words."""
     words = command_table().words
     if use.arguments.has(words["editing_flags"]) or set(use.words) & words["editing_flags"]:
         use.session.add("file_edit", use.name, "with a flag that writes")
@@ -332,13 +316,12 @@ def _use_script(use: Use) -> bool:
 
 
 def _last_task(target: str) -> str:
-    """Return the task of a Gradle path such as ``:app:testDebug`` in words."""
+    """Return the words of the last task of a Gradle path such as ``:app:testDebug``."""
     task = target.rsplit(":", maxsplit=1)[-1] if target.startswith(":") else target
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", task)
 
 
 def _use_targets(use: Use) -> bool:
-    """Judge the tasks that a flag names."""
     named = use.arguments.value({"--target", "-t", "--targets"})
     for target in [target for value in named for target in value.split(",")] or use.words:
         _use_script(msgspec.structs.replace(use, words=[target]))
@@ -346,14 +329,13 @@ def _use_targets(use: Use) -> bool:
 
 
 def _use_shell(use: Use) -> bool:
-    """Read a command line."""
     if use.words:
         use.read_inner(" ".join(use.words), stdin=use.stdin)
     return bool(use.words)
 
 
 def _use_program(use: Use) -> bool:
-    """Run the program that a runner is given with all its words, when the table knows it."""
+    """Run the program that a runner is given, when the table knows it."""
     table = command_table()
     if not use.words or not table.knows(table.name_of(use.words[0])):
         return False
@@ -374,7 +356,6 @@ def _use_python(use: Use) -> bool:
 
 
 def _use_javascript(use: Use) -> bool:
-    """Read the code that ``bun -e`` or ``deno eval`` is given."""
     code = use.arguments.value({"-e", "--eval", "-p", "--print"}) or use.words[:1]
     for text in code:
         use.read_inner(text, "javascript")
@@ -382,7 +363,6 @@ def _use_javascript(use: Use) -> bool:
 
 
 def _use_method(use: Use) -> bool:
-    """Judge an HTTP request by its method."""
     methods = use.arguments.value({"-X", "--method", "--request"})
     if {"GET", "HEAD"}.isdisjoint(method.upper() for method in methods):
         use.session.add("file_write_other", use.name, "sends a request that changes something")
@@ -390,7 +370,7 @@ def _use_method(use: Use) -> bool:
 
 
 def _use_bare_name(use: Use) -> bool:
-    """Judge a tool that builds when it is given nothing to do but tests when it is a test tool."""
+    """Label a tool without arguments: a build tool builds, a test tool tests."""
     words = command_table().words
     if use.name in words["bare_builders"]:
         use.session.add("file_write_other", use.name, "builds")

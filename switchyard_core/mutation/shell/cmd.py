@@ -23,7 +23,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _SWITCH = re.compile(r"/[A-Za-z-]")
-#: Steps that it takes to look at a statement; its words come on top.
+#: Steps for one statement, without its words.
 _STATEMENT = 4
 
 
@@ -37,7 +37,7 @@ def read_cmd(text: str, session: Session, _stdin: Input) -> None:
         session.spend()
         if kind == "end":
             if piece == "(" and words and words[-1].casefold() == "in":
-                # What a loop goes over is not a command, unless `for /f` runs one for its output.
+                # The set of a loop is not a command, unless `for /f` reads its output.
                 looping = True
             elif words and not looping:
                 _run_words(words, session)
@@ -56,7 +56,7 @@ def read_cmd(text: str, session: Session, _stdin: Input) -> None:
 
 
 def _run_words(words: list[str], session: Session) -> None:
-    # One statement is in another: what is behind `do` is looked at once more for each.
+    # Statements nest: the words after `do` are read again for each level.
     session.spend(_STATEMENT + len(words) // 4)
     table = load_table("cmd")
     name, rest = _unquoted(words[0]).lstrip("@").casefold().removesuffix(".exe"), words[1:]
@@ -84,12 +84,7 @@ def _run_rest(rest: list[str], session: Session) -> None:
         _run_words(rest, session)
 
 
-def _run_host(rest: list[str], session: Session) -> None:
-    run_program(["cmd", *rest], session)
-
-
 def _run_call(rest: list[str], session: Session) -> None:
-    """Run a command; what a script or a label of this one does cannot be seen."""
     if rest and not rest[0].startswith(":") and not rest[0].casefold().endswith((".bat", ".cmd")):
         _run_words(rest, session)
     else:
@@ -102,7 +97,6 @@ def _change_directory(rest: list[str], session: Session) -> None:
 
 
 def _run_start(rest: list[str], session: Session) -> None:
-    """Run what ``start`` is given, behind its title and switches."""
     words = rest[1:] if len(rest) > 1 and rest[0].startswith('"') else rest
     while words and words[0].startswith("/"):
         # `/d` alone takes the directory in the next word.
@@ -114,14 +108,13 @@ def _run_start(rest: list[str], session: Session) -> None:
 
 
 def _run_loop(rest: list[str], session: Session) -> None:
-    """Run the command behind ``do``."""
     lowered = [word.casefold() for word in rest]
     if "do" in lowered:
         _run_rest(rest[lowered.index("do") + 1 :], session)
 
 
 def _run_condition(rest: list[str], session: Session) -> None:
-    """Run the command behind a condition: ``exist a``, ``a==b``, or ``a equ b``."""
+    """Run the command after a condition: ``exist a``, ``a==b``, or ``a equ b``."""
     words = list(rest)
     while words and words[0].casefold() in {"not", "/i"}:
         words.pop(0)
@@ -134,11 +127,11 @@ def _run_condition(rest: list[str], session: Session) -> None:
 
 
 #: Statements that run something, or change where commands run.
-_STATEMENTS: Mapping[str, Callable[[list[str], Session], None]] = MappingProxyType(
+_STATEMENTS: Mapping[str, Callable[[list[str], Session], object]] = MappingProxyType(
     {
         "call": _run_call,
         **dict.fromkeys(("cd", "chdir", "pushd"), _change_directory),
-        "cmd": _run_host,
+        "cmd": lambda rest, session: run_program(["cmd", *rest], session),
         **dict.fromkeys(("else", "do", "not"), _run_rest),
         "for": _run_loop,
         "if": _run_condition,

@@ -16,17 +16,17 @@ from switchyard_core.patterns import linear
 
 __all__ = ["pattern_reader", "read_python", "scan_python"]
 
-#: Stands in a path for what only the running program knows, and for a temporary file.
+#: Placeholders in a path for an unknown part, and for a temporary file.
 _UNKNOWN = "{}"
 _SCRATCH = "/tmp/python"  # noqa: S108 - a path to classify, nothing is opened
 #: Characters of a value that are kept, parts of a joined one, and expressions in expressions.
 _MAX_VALUE = 4096
 _MAX_PARTS = 200
 _MAX_NESTING = 20
-#: Words and signs, and the steps that it takes to parse and look at one.
+#: Words and signs, and the steps to parse and read one.
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 _STEPS = 3
-#: Steps that it takes to look at the shortest piece of code, and at what a pattern found.
+#: Steps for the shortest piece of code, and for a match of a pattern.
 _CODE = 15
 _MATCH = 2
 _ASSIGNMENT = re.compile(r"(?<![\w$@])([$@]?\w+)\s*=\s*(?:\w{1,40}\(\s*)?(['\"])([^'\"]{1,4096})\2")
@@ -64,14 +64,11 @@ def _scan_patterns(language: str, text: str, session: Session) -> None:
 
 
 class _Code:
-    """A script of which only patterns are known."""
-
     def __init__(self, text: str) -> None:
         self._text = text
 
     @cached_property
     def _assigned(self) -> Mapping[str, str]:
-        """The first literal text that each variable is given."""
         found = _ASSIGNMENT.findall(self._text)
         return {name.lstrip("$@"): value for name, _, value in reversed(found)}
 
@@ -108,12 +105,7 @@ def read_python(text: str, session: Session, _stdin: Input) -> None:
 
 
 def scan_python(text: str, session: Session) -> bool:
-    """Record what Python code writes.
-
-    Returns:
-        ``False`` when the text is not Python of this version, or too long to be parsed; nothing
-        is recorded then.
-    """
+    """Record what Python code writes; return ``False`` if it cannot be parsed."""
     if not any(word in text for word in _triggers()):
         return True
     tokens = len(_TOKEN.findall(text))
@@ -123,7 +115,7 @@ def scan_python(text: str, session: Session) -> bool:
     lines = [line for line in text.splitlines() if not line.lstrip().startswith(("%", "!"))]
     try:
         with warnings.catch_warnings():
-            # Odd escapes in the code of others are none of our business.
+            # Invalid escapes in the code do not matter here.
             warnings.simplefilter("ignore")
             tree = ast.parse("\n".join(lines))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -136,7 +128,7 @@ def scan_python(text: str, session: Session) -> bool:
 
 @cache
 def _triggers() -> frozenset[str]:
-    """Return the last names of all calls that count: without one there is nothing to parse."""
+    """Return the last names of all calls that count; a text without any is not parsed."""
     table = load_table("languages")["python"]
     keys = ("open", "functions", "methods", "commands", "in_place", "unknown")
     return frozenset(name.rsplit(".", maxsplit=1)[-1] for key in keys for name in table[key])
@@ -152,8 +144,6 @@ def _in_order(tree: ast.AST) -> Iterator[ast.AST]:
 
 
 class _Scanner:
-    """Looks at the nodes of one tree, with what its names stand for."""
-
     def __init__(self, session: Session) -> None:
         self.session = session
         self.table = load_table("languages")["python"]
@@ -161,7 +151,6 @@ class _Scanner:
         self.names: dict[str, str] = {}
 
     def look(self, node: ast.AST) -> None:
-        """Take in one node."""
         match node:
             case ast.Assign(targets=targets, value=value):
                 for target in targets:
@@ -211,7 +200,8 @@ class _Scanner:
         elif name in table["commands"]:
             self._command(node)
         elif name in table["in_place"]:
-            if any(k.arg == "inplace" and _truthy(k.value) for k in node.keywords):
+            given = [k.value for k in node.keywords if k.arg == "inplace"]
+            if any(not isinstance(value, ast.Constant) or value.value for value in given):
                 self._write(_argument(node, 0))
         elif isinstance(node.func, ast.Attribute) and short in table["methods"]:
             self._method(node, node.func, table["methods"][short])
@@ -231,7 +221,6 @@ class _Scanner:
             self._write(path, cap)
 
     def _path_argument(self, node: ast.Call) -> ast.expr | None:
-        """Return the first argument, or the one whose name says that it is a path."""
         if node.args:
             return node.args[0]
         names = self.table["path_keywords"]
@@ -337,7 +326,3 @@ class _Scanner:
 
 def _argument(node: ast.Call, place: int) -> ast.expr | None:
     return node.args[place] if place < len(node.args) else None
-
-
-def _truthy(node: ast.expr) -> bool:
-    return not (isinstance(node, ast.Constant) and not node.value)

@@ -17,14 +17,14 @@ __all__ = ["UNREADABLE", "JavaScriptCall", "calls_of", "read_javascript", "scan_
 
 _Node = tree_sitter.Node
 
-#: Stands for a value that only the running script knows.
+#: An unknown value.
 UNREADABLE = object()
-#: Characters that are kept of an owner, and of a text that is put together.
+#: Characters that are kept of an owner, and of a joined text.
 _MAX_OWNER = 200
 _MAX_VALUE = 64 * 1024
-#: Expressions in expressions that are followed.
+#: Maximum depth of expressions.
 _MAX_NESTING = 40
-#: Steps that it takes to look at a script, and to read a call.
+#: Steps for a script, and for a call.
 _CODE = 15
 _CALL = 4
 #: Latest parts of a template that are measured.
@@ -33,17 +33,11 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "0": "\0"}
 
 
 class JavaScriptCall(NamedTuple):
-    """One call in a script.
+    """One call in a script."""
 
-    Args:
-        owner: Text in front of the last dot, ``""`` without one.
-        name: Last part of what is called, ``""`` when it is computed.
-        arguments: Values of literal arguments, :data:`UNREADABLE` for others.
-    """
-
-    owner: str
-    name: str
-    arguments: tuple[Any, ...]
+    owner: str  # text in front of the last dot, ``""`` without one
+    name: str  # last part of what is called, ``""`` when it is computed
+    arguments: tuple[Any, ...]  # values of literal arguments, :data:`UNREADABLE` for others
 
 
 def read_javascript(text: str, session: Session, _stdin: Input) -> None:
@@ -66,14 +60,11 @@ def scan_javascript(text: str, session: Session) -> None:
                 value = arguments[place] if place < len(arguments) else None
                 path = value if isinstance(value, str) else ""
                 session.write(path, session.word, cap=entry.get("cap"))
-        elif name in table["commands"] and _owned(owner, table["runners"]):
+        elif name in table["commands"] and (
+            not owner or any(part in owner for part in table["runners"])
+        ):
             _run_command(arguments, session)
     session.spend(0)
-
-
-def _owned(owner: str, owners: list[str]) -> bool:
-    """Tell whether a call has no owner or one of some."""
-    return not owner or any(part in owner for part in owners)
 
 
 def _run_command(arguments: tuple[Any, ...], session: Session) -> None:
@@ -90,9 +81,7 @@ def _run_command(arguments: tuple[Any, ...], session: Session) -> None:
 def calls_of(text: str, budget: Budget) -> Iterator[JavaScriptCall]:
     """Yield every call of a script outside strings and comments, in order.
 
-    Args:
-        text: The script; a broken one still yields its parts.
-        budget: Pays for it; spent when not all of the script was read.
+    The budget is spent when not all of the script was read.
     """
     data = text.encode("utf-8", "replace")
     parsed = parse("javascript", data, budget)
@@ -102,7 +91,7 @@ def calls_of(text: str, budget: Budget) -> Iterator[JavaScriptCall]:
 
 
 class _Script:
-    """Reads the nodes of one script; a node's own text costs a copy of what it spans."""
+    """Reads the nodes of one script; the text of a node is a copy of its bytes."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -110,7 +99,6 @@ class _Script:
         self.values: dict[str, Any] = {}
 
     def calls(self, root: _Node, budget: Budget) -> Iterator[JavaScriptCall]:
-        """Yield every call under a node."""
         stack = [root]
         while stack and budget.spend():
             node = stack.pop()
@@ -134,7 +122,6 @@ class _Script:
         return JavaScriptCall(owner, name, tuple(self.value(child) for child in given))
 
     def _callee(self, node: _Node | None) -> tuple[str, str]:
-        """Return the owner and the name of what is called."""
         if node is not None and node.type == "identifier":
             return "", self.text(node)
         if node is None or node.type not in {"member_expression", "subscript_expression"}:
@@ -147,21 +134,14 @@ class _Script:
         return self.text(base, _MAX_OWNER) if base is not None else "", name
 
     def value(self, node: _Node, depth: int = 0) -> Any:
-        """Return what a literal expression stands for."""
+        """Return the value of a literal expression."""
         read = _VALUES.get(node.type)
         return UNREADABLE if read is None or depth > _MAX_NESTING else read(self, node, depth + 1)
-
-    def string(self, node: _Node, _depth: int) -> str:
-        return _unescaped(self.text(node)[1:-1])
 
     def variable(self, node: _Node, _depth: int = 0) -> Any:
         return self.values.get(self.text(node), UNREADABLE)
 
-    def array(self, node: _Node, depth: int) -> list[Any]:
-        return [self.value(child, depth) for child in _children(node)]
-
     def inner(self, node: _Node, depth: int) -> Any:
-        """Return the value of what stands in parentheses or is awaited."""
         return self.value(node.named_children[0], depth) if node.named_children else UNREADABLE
 
     def joined_call(self, node: _Node, depth: int) -> Any:
@@ -211,7 +191,7 @@ class _Script:
             text = source[position : child.start_byte - start]
             parts.append(_unescaped(text.decode("utf-8", "replace")))
             inner = self.inner(child, depth)
-            # A long text put in again and again would fill the memory.
+            # Inserting a long text repeatedly would fill the memory.
             room = sum(map(len, parts[-_MAX_PARTS:])) < _MAX_VALUE
             parts.append(inner if isinstance(inner, str) and room else "{}")
             position = child.end_byte - start
@@ -219,22 +199,22 @@ class _Script:
         return "".join(parts)
 
     def text(self, node: _Node, limit: int | None = None) -> str:
-        """Return the text of a node, or so many bytes of it."""
+        """Return the text of a node, or its first bytes."""
         end = node.end_byte if limit is None else min(node.end_byte, node.start_byte + limit)
         return self.data[node.start_byte : end].decode("utf-8", "replace")
 
 
 _Value: TypeAlias = Callable[[_Script, _Node, int], Any]
-#: What literal expressions stand for, by type.
+#: Values of literal expressions, by type.
 _VALUES: dict[str, _Value] = {
-    "string": _Script.string,
+    "string": lambda script, node, _: _unescaped(script.text(node)[1:-1]),
     "template_string": _Script.template,
     "identifier": _Script.variable,
     "true": lambda *_: True,
     "false": lambda *_: False,
     "null": lambda *_: None,
     "number": lambda script, node, _: script.text(node),
-    "array": _Script.array,
+    "array": lambda script, node, depth: [script.value(n, depth) for n in _children(node)],
     "object": _Script.members,
     "parenthesized_expression": _Script.inner,
     "await_expression": _Script.inner,

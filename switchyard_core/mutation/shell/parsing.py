@@ -16,57 +16,43 @@ from switchyard_core.mutation.shell.session import TOO_MUCH, Budget, Session
 
 __all__ = ["Parsed", "Script", "parse", "parse_bash", "parse_code"]
 
-#: Bytes that are read of a text at a time, and of one of which not even the start could be parsed.
+#: Bytes read at a time, and the bytes that are parsed when nothing else can be.
 _CHUNK = 16384
 _START = 256
-#: Bytes of a text that is parsed without counting, and how many of them count for a hundred
-#: operations.
+#: Bytes of a short text, whose work is not counted, and its bytes per hundred operations.
 _SHORT = 128
 _COUNTED = 16
-#: Hundreds of the parser's operations that parsing may take, by language, and the steps that such
-#: a hundred is.
+#: Hundreds of parser operations that a text may take, by language, and the steps of one hundred.
 _MOST_WORK = {"bash": 400, "javascript": 120}
 _WORK = 6
-#: Errors among many operators may cost the square of them: such squares to a step.
+#: The cost of errors grows with the square of the operators: such squares per step.
 _OPERATORS_PER_STEP = 40
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
-#: The grammar takes the keyword in front of a group for a program.
+#: The grammar reads the keyword before a group as a program.
 _TIMED_GROUP = re.compile(
     r"(?:^|(?<=[;&|\n(]))[ \t]*\btime[ \t]+(?:-p[ \t]+)?(?=[({])", re.MULTILINE
 )
-#: What is shown to the grammar as a blank: it takes the sign in front of a group for one in front
-#: of a program, and an escaped word on a line of its own for an argument of the line before.
+#: Replaced by blanks: the grammar reads the sign before a group as one before a program, and an
+#: escaped word on its own line as an argument of the line before.
 _BLANK = re.compile(rb"(?<![^\s;&|(])!(?=[ \t]+\{\s)|(?<=\n)([ \t]*)\\(?=[A-Za-z_])")
-#: It takes an escaped sign in a test for a redirection.
+#: It reads an escaped sign in a test as a redirection.
 _ESCAPED = re.compile(rb"(?<=[ \t])\\[<>](?=[ \t])")
 
 
 class Parsed(NamedTuple):
-    """A syntax tree and what it took.
+    """A syntax tree and what it took."""
 
-    Args:
-        tree: Of the text or of its start.
-        whole: Whether it is of all of the text.
-        work: Hundreds of the parser's operations; one takes some 10 microseconds.
-    """
-
-    tree: tree_sitter.Tree
-    whole: bool
-    work: int
+    tree: tree_sitter.Tree  # of the text or of its start
+    whole: bool  # whether it is of all of the text
+    work: int  # hundreds of the parser's operations; one takes some 10 microseconds
 
 
 class Script(NamedTuple):
-    """A parsed bash script.
+    """A parsed bash script."""
 
-    Args:
-        root: Of the tree.
-        source: What the tree's places are places in.
-        heredocs: By the place of the quoted word that stands for it.
-    """
-
-    root: tree_sitter.Node
-    source: str
-    heredocs: Mapping[int, Heredoc]
+    root: tree_sitter.Node  # of the tree
+    source: str  # the text of the tree's offsets
+    heredocs: Mapping[int, Heredoc]  # by the offset of the quoted word in its place
 
 
 def parse_bash(text: str, session: Session) -> Script:
@@ -107,16 +93,11 @@ def parse(language: str, data: bytes, budget: Budget) -> Parsed:
 
 
 def parse_code(language: str, data: bytes, most: int) -> Parsed:
-    """Parse a text, or as much of it as a certain amount of work allows.
+    """Parse a text, or as much of it as ``most`` hundreds of operations allow.
 
-    Work is counted, not timed, so that a text has the same tree on any machine. Of a short text
-    it is told by the length: counting would cost as much as parsing it.
-
-    Args:
-        language: ``bash`` or ``javascript``.
-        data: The text; a broken one still yields its parts.
-        most: Hundreds of operations that the parser may take, and half as many once more for
-            the start of a text that needs more.
+    Work is counted, not timed, so that a text has the same tree on any machine. A short text is
+    charged by its length: counting would cost as much as parsing it. The start of a text that needs
+    more work is parsed with half as much again.
     """
     if len(data) <= _SHORT:
         short = tree_sitter.Parser(_grammar(language)).parse(data)
@@ -131,7 +112,7 @@ def parse_code(language: str, data: bytes, most: int) -> Parsed:
 
 
 def _attempt(language: str, data: bytes, most: int) -> tuple[tree_sitter.Tree | None, int, int]:
-    """Return the tree if the work suffices, the work, and the place where half of it was done."""
+    """Return the tree if the work suffices, the work, and the place at half of it."""
     work = half = 0
 
     def chunk(offset: int, _point: object) -> bytes:

@@ -16,12 +16,12 @@ from switchyard_core.mutation.tables import load_table
 
 __all__ = ["read_powershell"]
 
-#: Steps that it takes to look at a command.
+#: Steps for one command.
 _COMMAND = 4
-#: Characters that are copied, and parentheses that are matched, in a step.
+#: Characters copied, and parentheses matched, in a step.
 _COPIED = 500
 _MATCHED = 4
-#: Opening parentheses that are read; nobody writes that many by hand.
+#: Opening parentheses that are read; no hand-written text has as many.
 _MOST_GROUPS = 1000
 _PARENTHESIS = re.compile(r"[()]")
 _TOKEN = re.compile(
@@ -40,7 +40,7 @@ _HERE = re.compile(r"@(['\"])\r?\n(.*?)\r?\n\1@", re.DOTALL)
 _ASSIGNED = re.compile(r"(\$[\w:]+)\+?=(.+)$", re.DOTALL)
 _CMDLET = re.compile(r"[a-z]+-[a-z]\w*")
 _PARAMETER = re.compile(r"-[A-Za-z]")
-#: What begins with no name of a command: texts, variables, groups, numbers.
+#: Beginnings of values, not commands: texts, variables, groups, numbers.
 _VALUE = re.compile(r"['\"$(\-@\[\d]")
 _SWITCH_OF_CMD = re.compile(r"/[A-Za-z]")
 #: Parameters that name what a cmdlet copies from.
@@ -59,7 +59,6 @@ def read_powershell(text: str, session: Session, _stdin: Input) -> None:
 
 
 def _run_net(text: str, session: Session) -> None:
-    """Record the calls of .NET that write."""
     for pattern, cap in _net():
         for match in pattern.finditer(text):
             path = match.groupdict().get("path") or ""
@@ -74,13 +73,7 @@ def _net() -> tuple[tuple[re.Pattern[str], str | None], ...]:
 
 
 def _commands(text: str, session: Session, depth: int = 0) -> Iterator[tuple[list[str], list[str]]]:
-    """Yield the commands of a text: their words, and the paths that they are redirected to.
-
-    Args:
-        text: The text.
-        session: Pays for every word and sign.
-        depth: How many parentheses are around it.
-    """
+    """Yield the commands of a text: their words, and the paths of their redirections."""
     words: list[str] = []
     redirects: list[str] = []
     pending = joined = False
@@ -115,7 +108,6 @@ def _commands(text: str, session: Session, depth: int = 0) -> Iterator[tuple[lis
 def _inner_commands(
     token: str, session: Session, depth: int
 ) -> Iterator[tuple[list[str], list[str]]]:
-    """Yield the commands in the parentheses of a word."""
     if depth > MAX_DEPTH:
         session.add("unknown", "powershell", TOO_DEEP)
         return
@@ -132,7 +124,7 @@ def _inner_commands(
 
 
 class _Shell:
-    """Runs the commands of one text, with the variables that it sets."""
+    """Runs the commands of one text, with their variables."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -140,7 +132,6 @@ class _Shell:
         self.table = load_table("powershell")
 
     def run(self, text: str) -> None:
-        """Run every command of a text."""
         for spoken, redirects in _commands(text, self.session):
             words = spoken
             self.session.spend(_COMMAND + len(words) // 2)
@@ -155,7 +146,7 @@ class _Shell:
                 self._run_words(words)
 
     def _assigned(self, words: list[str]) -> str:
-        """Return the value that an assignment gives, where it is a text or a temporary file."""
+        """Return the value of an assignment if it is a text or a temporary file."""
         value = " ".join(words).casefold()
         if any(word in value for word in self.table["keywords"]["scratch"]):
             return "$env:TEMP/new"
@@ -197,7 +188,6 @@ class _Shell:
             self.session.enter(unquoted(words[-1]))
 
     def invoke_expression(self, words: list[str]) -> None:
-        """Run the text that is given, if it is there to be read."""
         text = words[-1] if words else ""
         if text[:1] in {"'", '"'}:
             self.session.inner().read(unquoted(text), "powershell")
@@ -210,7 +200,7 @@ class _Shell:
         arguments = [*given.values("-argumentlist"), *given.values("-args"), *given.positional[1:]]
         for path in given.values("-redirectstandardoutput"):
             self.session.write(unquoted(path), "start-process")
-        # A program of unknown effect stays unknown; one of the table does what its words say.
+        # The table decides by the words; another program is unknown.
         listed = [word for text in arguments for word in _listed(text)]
         run_program([*map(unquoted, programs), *listed], self.session.inner())
         if not programs:
@@ -234,7 +224,6 @@ class _Shell:
                 self.session.write(self._resolved(part), name, cap=cap)
 
     def _resolved(self, path: str) -> str:
-        """Return the path that a word stands for."""
         seen: set[str] = set()
         while True:
             path = unquoted(path)
@@ -260,19 +249,11 @@ _RUNNING: Mapping[str, Callable[[_Shell, list[str]], None]] = MappingProxyType(
 
 
 class _Parameters(NamedTuple):
-    """What a cmdlet is given.
-
-    Args:
-        named: Values by the parameter as written, in lower case.
-        positional: Values without a name.
-    """
-
-    named: dict[str, list[str]]
-    positional: list[str]
+    named: dict[str, list[str]]  # values by the parameter as written, in lower case
+    positional: list[str]  # values without a name
 
     @classmethod
     def of(cls, words: list[str]) -> _Parameters:
-        """Take the words behind a cmdlet apart."""
         given = cls({}, [])
         key: str | None = None
         for word in words:
@@ -302,7 +283,6 @@ class _Parameters(NamedTuple):
         ]
 
     def paths(self, entry: Mapping[str, Any]) -> list[str]:
-        """Return the words for the paths that a cmdlet of the table writes."""
         paths = self.values(*entry.get("parameters", ()))
         if entry.get("all"):
             paths += self.positional
@@ -317,13 +297,12 @@ class _Parameters(NamedTuple):
         return paths
 
     def of_directory(self) -> bool:
-        """Tell whether a new item is a directory."""
         kinds = [*self.named.get("-itemtype", ()), *self.named.get("-type", ())]
         return any("directory" in kind.casefold() for kind in kinds)
 
 
 def _is_switch(key: str) -> bool:
-    """Tell whether a parameter, perhaps cut short, takes no value."""
+    """Return whether a parameter, possibly abbreviated, takes no value."""
     table = load_table("powershell")["keywords"]
     if key in table["switches"]:
         return True
@@ -343,7 +322,6 @@ def _verb(cmdlet: str) -> str:
 
 
 def _is_cmd_program(name: str) -> bool:
-    """Tell whether a program is one of Windows that the table of cmd.exe lists."""
     table = load_table("cmd")
     name = name.removesuffix(".exe")
     return any(name in table[key] for key in ("read_only", "file_write_other", "writes"))

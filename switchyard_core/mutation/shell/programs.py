@@ -1,4 +1,4 @@
-"""Says what one program does with its words: the dispatcher over the command table."""
+"""The effects of one program: the dispatcher over the command table."""
 
 from __future__ import annotations
 
@@ -19,32 +19,23 @@ __all__ = ["run_program"]
 _ASSIGNMENT = re.compile(r"^[A-Za-z_]\w*=")
 _HELP = {"--help", "--version", "-help", "-version"}
 _SHORT_HELP = {"-h", "-V", "-v", "-?", "help", "version"}
-#: A flag among words that are joined.
+#: A flag among words that are joined with NUL.
 _DRY_RUN = re.compile(r"(?:^|\0)--(?:dry[-_]?run|simulate|just-print|what-?if)(?:[=\0]|$)")
 _SCRIPT_NAME = re.compile(
     r"[\\/]|\.(?:sh|bash|zsh|py|js|mjs|cjs|ts|rb|pl|php|ps1|bat|cmd)$", re.IGNORECASE
 )
 #: Directories of installed programs.
 _INSTALLED = {"bin", "sbin", ".bin", "scripts", "libexec", "usr"}
-#: Steps that it takes to look a program up and take its words apart; its words come on top.
+#: Steps to look up a program, without its words.
 _PROGRAM = 6
-#: Command words that are followed from runner to runner.
+#: Words of a command that are read.
 _MAX_WORDS = 5000
-#: Whether an entry decided, and the output if that can be told.
+#: Whether an entry decided, and the output if it is known.
 _Done: TypeAlias = tuple[bool, str | None]
 
 
 def run_program(words: Sequence[str], session: Session, stdin: Input = NO_INPUT) -> str | None:
-    """Record the effects of one program.
-
-    Args:
-        words: Program and arguments.
-        session: Gets the effects.
-        stdin: What the program reads.
-
-    Returns:
-        What it prints, when that can be told, else ``None``.
-    """
+    """Record the effects of one program; return its output if it is known."""
     words = list(words[:_MAX_WORDS])
     while words and "=" in words[0] and _ASSIGNMENT.match(words[0]):
         words.pop(0)
@@ -75,7 +66,6 @@ def run_program(words: Sequence[str], session: Session, stdin: Input = NO_INPUT)
 
 
 def _run_known(path: str, use: Use) -> str | None:
-    """Run a program that is what its name says."""
     if builtin := BUILTINS.get(use.name.removesuffix(".exe")):
         return builtin(use)
     if _DRY_RUN.search("\0".join(use.words)):
@@ -96,27 +86,21 @@ def _run_known(path: str, use: Use) -> str | None:
 
 
 def _stands_for_its_name(path: str, name: str) -> bool:
-    """Tell whether a path is the program of its last part, not some script called so."""
+    """Return whether a path is the program of its last part, not a script of that name."""
     directory = posixpath.basename(posixpath.dirname(path)).casefold()
     return path.startswith("@") or directory in _INSTALLED or command_table().is_local(name)
 
 
 def _only_helps(rest: Sequence[str]) -> bool:
-    """Tell whether a program prints its help or version alone."""
     if rest[0] == "help" or (len(rest) == 1 and rest[0] in _SHORT_HELP):
         return True
-    # Only up to the first few words: behind a wrapper they belong to the inner program.
+    # Only the first words: after a wrapper they belong to the inner program.
     before = (rest[: rest.index("--")] if "--" in rest else rest)[:3]
     return not _HELP.isdisjoint(before) and not any(" " in word for word in before)
 
 
-def _run_listed(program: Program, use: Use) -> _Done:
-    """Run a program whose flags and subcommands decide."""
-    return _apply_first(program, use, program.split(use.words)), None
-
-
 def _apply_first(program: Program, use: Use, arguments: Arguments) -> bool:
-    """Carry the first rule out that decides; return whether one did."""
+    """Apply the first rule that decides; return whether one did."""
     for rule in program.rules_for(arguments.operands):
         operands = rule.applies(arguments)
         if operands is not None and _apply(rule, use, operands, arguments):
@@ -125,7 +109,7 @@ def _apply_first(program: Program, use: Use, arguments: Arguments) -> bool:
 
 
 def _apply(rule: UsageRule, use: Use, operands: list[str], arguments: Arguments) -> bool:
-    """Carry a rule out; return whether it decided."""
+    """Apply a rule; return whether it decided."""
     if rule.run:
         return USES[rule.run](msgspec.structs.replace(use, words=operands, arguments=arguments))
     if not rule.writes:
@@ -176,7 +160,6 @@ def _run_wrapper(program: Program, use: Use) -> _Done:
 
 
 def _wrapped(table: Mapping[str, Any], rest: list[str], arguments: Arguments) -> list[str]:
-    """Return the words of the command inside a wrapper."""
     command = arguments.rest[table.get("skip", 0) :]
     if table.get("dashdash"):
         command = rest[rest.index("--") + 1 :] if "--" in rest else []
@@ -191,18 +174,14 @@ def _wrapped(table: Mapping[str, Any], rest: list[str], arguments: Arguments) ->
 
 
 def _run_interpreter(program: Program, use: Use) -> _Done:
-    """Run a program that runs code, where the command shows it."""
     table = program.table
     arguments = program.split(use.words, stop=table.get("stop", True))
     if _apply_first(program, use, arguments):
         return True, None
     if modules := arguments.value(table.get("module", ())):
         return True, _run_module(modules[0], use)
-    operands, first, file_flags = (
-        arguments.operands,
-        table.get("code_operand"),
-        table.get("file", ()),
-    )
+    operands, first = arguments.operands, table.get("code_operand")
+    file_flags = table.get("file", ())
     code = arguments.value(table.get("code", ()))
     if not code and first is not None and not arguments.has(file_flags):
         code = operands[first : first + 1]
@@ -259,14 +238,13 @@ def _run_module(module: str, use: Use) -> str | None:
 
 
 def _only_checks(stem: str) -> bool:
-    """Tell whether a script that is called so only checks something."""
+    """Return whether the name of a script says that it only checks something."""
     stem = stem.casefold()
     names = command_table().words["reading_scripts"]
     return stem in names or not names.isdisjoint(re.split(r"[-_.]", stem))
 
 
 def _run_unlisted(path: str, name: str, rest: list[str], session: Session) -> None:
-    """Run a program that the table does not list."""
     if _SCRIPT_NAME.search(path):
         content = session.content(path)
         if content is not None:
@@ -281,5 +259,12 @@ def _run_unlisted(path: str, name: str, rest: list[str], session: Session) -> No
 
 
 _KINDS: Mapping[str, Callable[[Program, Use], _Done]] = MappingProxyType(
-    {"program": _run_listed, "wrapper": _run_wrapper, "interpreter": _run_interpreter}
+    {
+        "program": lambda program, use: (
+            _apply_first(program, use, program.split(use.words)),
+            None,
+        ),
+        "wrapper": _run_wrapper,
+        "interpreter": _run_interpreter,
+    }
 )

@@ -1,8 +1,8 @@
 """What is quoted in a bash script, and its heredocs, found in one pass.
 
-The parser's grammar misreads many heredocs: it has the word of one end at a blank alone, and knows
-few operators behind it. So it is shown a script in which each is a redirection from a file.
-It also recovers from some errors in time that grows with the square of the pipes, redirections or
+The parser's grammar misreads many heredocs: their word ends only at a blank, and few operators may
+follow it. So the parser gets a script in which each heredoc is a redirection from a file.
+Its recovery from some errors takes time that grows with the square of the pipes, redirections or
 brackets before them: 100 KB of ``a|a|a|`` take minutes, without the parser's counter moving. What
 is quoted does not count, and is hidden from the parser.
 """
@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 __all__ = ["MOST_OPERATORS", "Heredoc", "Inlined", "bounded", "inline_heredocs", "substitutions"]
 
-#: Operators of a script that are parsed; nobody writes that many outside of quotes by hand.
+#: Operators of a script that are parsed; no hand-written script has as many outside quotes.
 MOST_OPERATORS = 300
-#: Quotes, brackets, heredocs and lines that are looked at one by one.
+#: Quotes, brackets, heredocs and lines that are read one by one.
 _MOST_STEPS = 4000
 _OPERATORS = b"|<>()[]{"
 _OPERATOR = re.compile(rb"[|<>()\[\]{]")
@@ -46,33 +46,22 @@ _EXPANDS = re.compile(r"\$[({]|`")
 
 
 class Heredoc(NamedTuple):
-    """What a heredoc gives its command.
+    """What a heredoc gives its command."""
 
-    Args:
-        body: Its text.
-        expands: Whether the shell carries out the substitutions in it.
-    """
-
-    body: str
-    expands: bool
+    body: str  # its text
+    expands: bool  # whether the shell expands it
 
 
 class Inlined(NamedTuple):
-    """A script in which each heredoc is a redirection from a file with a quoted name.
+    """A script in which each heredoc is a redirection from a file with a quoted name."""
 
-    Args:
-        source: The script.
-        heredocs: By the place of the name.
-        whole: Whether everything in the script is closed and was looked at.
-    """
-
-    source: str
-    heredocs: Mapping[int, Heredoc]
-    whole: bool
+    source: str  # the script
+    heredocs: Mapping[int, Heredoc]  # by the place of the name
+    whole: bool  # whether everything in the script is closed and was read
 
 
 def inline_heredocs(text: str) -> Inlined:
-    """Return a script without heredocs; one that has none comes back as it is."""
+    """Return a script without heredocs."""
     if "<<" not in text or not _START.search(text):
         return Inlined(text, {}, whole=True)
     scan = _Scan(text)
@@ -81,14 +70,9 @@ def inline_heredocs(text: str) -> Inlined:
 
 
 def bounded(code: bytes) -> tuple[bytes, int]:
-    """Return a script of the same layout that has no more than so many operators.
+    """Return a script of the same layout with a bounded number of operators, and that number.
 
-    Args:
-        code: The script, in ASCII.
-
-    Returns:
-        The script or its start, in which operators in quotes may be letters, and how many
-        operators it has.
+    Operators in quotes may become letters; the end may be missing.
     """
     operators = len(code) - len(code.translate(None, _OPERATORS))
     if operators <= MOST_OPERATORS:
@@ -96,7 +80,7 @@ def bounded(code: bytes) -> tuple[bytes, int]:
     scan = _Scan(code.decode("ascii"))
     scan.run()
     shown = bytearray(code)
-    # From the first quote that stays open nothing is certain: all of it counts.
+    # After a quote that is not closed everything counts.
     certain = scan.opened[0] if scan.opened else len(code)
     for start, end in scan.quoted:
         if end <= certain:
@@ -110,8 +94,6 @@ def bounded(code: bytes) -> tuple[bytes, int]:
 
 
 class _Scan:
-    """One pass over a script."""
-
     def __init__(self, text: str) -> None:
         self.text = text
         #: What is open: a string, an expansion, arithmetic, a substitution; and where it begins.
@@ -119,7 +101,7 @@ class _Scan:
         self.opened: list[int] = []
         #: How many heredocs were awaited where each pair of backticks begins.
         self.ticks: list[int] = []
-        #: Beginnings and ends of what the shell takes as it is.
+        #: Ranges that are quoted.
         self.quoted: list[tuple[int, int]] = []
         self.parts: list[str] = []
         #: Heredocs whose bodies begin on the next line: numbers of parts, and their starts.
@@ -128,7 +110,7 @@ class _Scan:
         self.heredocs: dict[int, Heredoc] = {}
 
     def run(self) -> bool:
-        """Go over the script; return whether all of it was looked at and is closed."""
+        """Scan the script; return whether all of it was seen and is closed."""
         position = 0
         for _ in range(_MOST_STEPS):
             mode = self.modes[-1] if self.modes else "("
@@ -160,7 +142,6 @@ class _Scan:
         return False
 
     def _switch(self, kind: str, place: int) -> None:
-        """Open or close what a token at a place opens or closes."""
         mode = self.modes[-1] if self.modes else ""
         if kind == "close":
             if mode in {"(", "((", "{"}:
@@ -169,10 +150,10 @@ class _Scan:
             self._close()
         elif (kind, mode) == ("tick", "`"):
             self._close()
-            # The shell reads what is in backticks on its own: what has not begun is empty.
+            # The shell reads backticks separately: a heredoc that has not begun is empty.
             del self.awaited[self.ticks.pop() :]
         elif kind in {"arithmetic", "double_paren"}:
-            # Each closes with a bracket of its own.
+            # Each closes with its own bracket.
             self._open("((", place)
             self._open("((", place)
         elif kind == "inner":
@@ -207,7 +188,7 @@ class _Scan:
             if found is None and (
                 found := _line(self.text, word, position, tabs=tabs, behind=" ;&|)")
             ):
-                # A shell goes on to the end of the script, which nobody means who writes `E; done`.
+                # A shell would read to the end of the script, but `E; done` is meant as the end.
                 self.parts[-1] = self.parts[-1].removesuffix("\n")
             stop, following = found or (len(self.text), len(self.text))
             body = self.text[position:stop]
@@ -219,12 +200,11 @@ class _Scan:
         return position
 
     def joined(self, *, whole: bool) -> Inlined:
-        """Return the script with its heredocs replaced."""
         heredocs: dict[int, Heredoc] = {}
         length = 0
         for number in range(len(self.parts)):
             if number in self.heredocs:
-                # A digit before it is a descriptor, which a blank would take from it.
+                # A digit before it is a descriptor, which a blank would separate.
                 before = self.parts[number - 1][-1:] if number else ""
                 self.parts[number] = "<'h' " if before.isdigit() else " <'h' "
                 heredocs[length + self.parts[number].index("'")] = self.heredocs[number]
@@ -235,17 +215,10 @@ class _Scan:
 def _line(
     text: str, word: str, position: int, *, tabs: bool, behind: str
 ) -> tuple[int, int] | None:
-    """Find the line that ends a heredoc.
+    """Return where the line that ends a heredoc begins, and where the next one does.
 
-    Args:
-        text: A script.
-        word: What the line begins with.
-        position: Where the first line begins that may be it.
-        tabs: Whether tabs may be before the word.
-        behind: Characters one of which is behind the word, unless the script ends there.
-
-    Returns:
-        Where the line begins, and where what follows it does.
+    The line begins with ``word``, after tabs if ``tabs``; a character of ``behind`` or the end of
+    the script follows it.
     """
     place = text.find(word, position)
     while place >= 0:
@@ -267,7 +240,7 @@ _NESTED = re.compile(
 
 
 def substitutions(body: str) -> Iterator[str]:
-    """Yield the scripts that the shell runs to fill in the body of a heredoc."""
+    """Yield the scripts that the shell runs to expand the body of a heredoc."""
     position = 0
     while match := _SUBSTITUTION.search(body, position):
         position = match.end()
@@ -280,7 +253,6 @@ def substitutions(body: str) -> Iterator[str]:
 
 
 def _closing(body: str, position: int) -> int:
-    """Return the place of the bracket that closes one before a place, or the end."""
     depth = 1
     while match := _NESTED.search(body, position):
         position = match.end()

@@ -1,4 +1,4 @@
-"""What is known while one command is read: its budget, variables, directory, files and effects."""
+"""The state while one command is read: budget, variables, directory, files and effects."""
 
 from __future__ import annotations
 
@@ -15,32 +15,28 @@ __all__ = ["NO_INPUT", "STEPS", "TOO_MUCH", "Budget", "Decided", "Input", "Reade
 
 #: Steps for one command or script; a step takes one or two microseconds.
 STEPS = 10_000
-#: What a verdict says of a call of which only a part was read.
+#: Detail of a verdict on a call that was read in part.
 TOO_MUCH = "too much to be read whole"
 TOO_DEEP = "nested too deeply"
-#: Shells in interpreters in shells that are followed.
+#: Maximum depth of shells and interpreters.
 MAX_DEPTH = 12
 #: Effects that one command may have before further ones are dropped.
 _MAX_READINGS = 2000
-#: Characters of a directory that is followed; no system has longer ones.
+#: Maximum length of a directory, as in operating systems.
 _MAX_PATH = 4096
-#: Steps that it takes to say what a written path is.
+#: Steps to label a written path.
 _WRITE = 6
 #: Characters of a written file that are kept.
 _MAX_FILE = 64 * 1024
 
 
 class Budget(msgspec.Struct, kw_only=True, eq=False, gc=False):
-    """What reading one command may take; counted, so that no label depends on the time.
+    """What reading one command may cost; counted, so that no label depends on time."""
 
-    Args:
-        left: Steps that are left; what takes longer than a step, such as running a program, is
-            several.
-        text: Characters of code and of expanded variables that are left; a variable that is
-            doubled forty times would fill the memory.
-    """
-
+    #: Steps that are left; a longer action, such as running a program, costs several.
     left: int = STEPS
+    #: Characters of code and of expanded variables that are left; doubling a variable forty times
+    #: would fill the memory.
     text: int = 1024 * 1024
 
     @property
@@ -49,32 +45,26 @@ class Budget(msgspec.Struct, kw_only=True, eq=False, gc=False):
         return self.left < 0
 
     def spend(self, steps: int = 1) -> bool:
-        """Take some steps; return whether there were that many left."""
+        """Take steps; return whether the budget allows them."""
         self.left -= steps
         return self.left >= 0
 
     def take(self, characters: int) -> bool:
-        """Take characters; return whether there were that many left."""
+        """Take characters; return whether the budget allows them."""
         self.text -= characters
         return self.text >= 0
 
 
 class Decided(Exception):  # noqa: N818 - an outcome, not an error
-    """The rest need not be read: nothing can outdo an edit, or the budget is spent."""
+    """The rest need not be read: an edit was found, or the budget is spent."""
 
 
 class Input(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What a program reads from standard input.
+    """What a program reads from standard input."""
 
-    Args:
-        text: Its content, when the command shows it.
-        connected: Whether anything is connected at all.
-        file: Name of the file that it comes from, if it is one.
-    """
-
-    text: str | None = None
-    connected: bool = False
-    file: str | None = None
+    text: str | None = None  # its content, when the command shows it
+    connected: bool = False  # whether anything is connected
+    file: str | None = None  # name of the file that it comes from, if it is one
 
 
 #: A program whose standard input is the terminal.
@@ -82,44 +72,29 @@ NO_INPUT = Input()
 
 
 class Session(msgspec.Struct, kw_only=True, eq=False):
-    """The state of a shell while its command is read.
+    """The state of a shell while its command is read."""
 
-    Args:
-        classes: What written paths mean.
-        readers: Reads a text in a dialect or language: see :meth:`read`.
-        word: The program that reads, for verdicts.
-        variables: Values of variables that the command itself sets.
-        functions: Parsed bodies of functions that it defines.
-        files: Content of files that it writes, by path, where the command shows it.
-        directory: Where it went with ``cd``, ``""`` for where it began.
-        readings: Every effect so far.
-        depth: How many shells and interpreters are around it.
-        running: Functions that are running, which are not entered again.
-        budget: Steps that are left, shared by all shells of one command.
-    """
-
-    classes: PathClasses
-    readers: Mapping[str, Reader]
-    word: str = "shell"
+    classes: PathClasses  # what written paths mean
+    readers: Mapping[str, Reader]  # reads a text in a dialect or language: see :meth:`read`
+    word: str = "shell"  # the program that reads, for verdicts
+    #: Values of variables that the command itself sets.
     variables: dict[str, str] = msgspec.field(default_factory=dict)
+    #: Parsed bodies of functions that it defines.
     functions: dict[str, Any] = msgspec.field(default_factory=dict)
+    #: Content of files that it writes, by path, where the command shows it.
     files: dict[str, str] = msgspec.field(default_factory=dict)
-    directory: str = ""
-    readings: list[Reading] = msgspec.field(default_factory=list)
-    depth: int = 0
+    directory: str = ""  # after ``cd``, ``""`` for the initial one
+    readings: list[Reading] = msgspec.field(default_factory=list)  # every effect so far
+    depth: int = 0  # shells and interpreters around it
+    #: Functions that are running, which are not entered again.
     running: set[str] = msgspec.field(default_factory=set)
+    #: Steps that are left, shared by all shells of one command.
     budget: Budget = msgspec.field(default_factory=Budget)
 
     def read(self, text: str, dialect: str, stdin: Input = NO_INPUT) -> str | None:
-        """Record the effects of a text; the way by which dialects and languages reach each other.
+        """Record the effects of a text; dialects and languages call each other by this.
 
-        Args:
-            text: A script, whatever its syntax.
-            dialect: ``bash``, ``powershell`` or ``cmd``, or a language such as ``python``.
-            stdin: What the script's programs read.
-
-        Returns:
-            What the script prints, when that can be told, else ``None``.
+        Returns the output of the script if it is known.
         """
         if self.depth > MAX_DEPTH or not self.budget.take(len(text)):
             self.add("unknown", self.word, TOO_DEEP)
@@ -127,30 +102,19 @@ class Session(msgspec.Struct, kw_only=True, eq=False):
         return self.readers[dialect](text, self, stdin)
 
     def spend(self, steps: int = 1) -> None:
-        """Take some steps from the budget.
-
-        Raises:
-            Decided: It is spent; the rest of the command is not read.
-        """
+        """Take steps from the budget; raise Decided when it is spent."""
         self.budget.left -= steps
         if self.budget.left < 0:
             self.add("unknown", "shell", TOO_MUCH)
             raise Decided
 
     def add(self, label: str, word: str, detail: str = "", *, placed: bool = False) -> None:
-        """Record an effect.
+        """Record an effect; raise Decided for an edit, since nothing outranks it.
 
-        Args:
-            label: What it is; what is not an edit of a file, such as ``git init``, is a scratch
-                write in a scratch directory.
-            word: What has it.
-            detail: For a person.
-            placed: The label already knows the place.
-
-        Raises:
-            Decided: It is an edit.
+        In a scratch directory an effect that is not an edit, such as ``git init``, is a scratch
+        write, unless the label already takes the place into account (``placed``).
         """
-        # An edit by `git apply` stays one: whole workspaces lie under /tmp.
+        # An edit by `git apply` stays an edit: whole workspaces can be under /tmp.
         if not placed and self.directory and label == "file_write_other":
             label = "scratch_write" if self.classes.is_scratch(f"{self.directory}/x") else label
         if label != "read_only" and len(self.readings) < _MAX_READINGS:
@@ -159,18 +123,15 @@ class Session(msgspec.Struct, kw_only=True, eq=False):
             raise Decided
 
     def write(self, path: str, word: str, *, cap: str | None = None) -> None:
-        """Record that a program writes a path.
+        """Record that a program writes a path, ``""`` when it is unknown.
 
-        Args:
-            path: As the command gives it, ``""`` when that cannot be told.
-            word: The program or redirection.
-            cap: The most that the write may count for, ``None`` for no limit.
+        ``cap`` is the strongest label that the write may have.
         """
         label = self.classes.shell_label(self.resolve(path)).label
         if cap is not None and label == "file_edit":
             label = cap
         self.add(label, word, f"{word} writes {path or 'a file'}", placed=bool(path))
-        # Behind the effect: an edit counts even if nothing is left to pay for it.
+        # After the effect: an edit counts even when the budget is spent.
         self.spend(_WRITE)
 
     def resolve(self, path: str) -> str:
@@ -183,11 +144,11 @@ class Session(msgspec.Struct, kw_only=True, eq=False):
         return posixpath.normpath(posixpath.join(self.directory, path))
 
     def remember(self, path: str, text: str) -> None:
-        """Keep the start of what a file was given."""
+        """Keep the start of what was written to a file."""
         self.files[self.resolve(path)] = text[:_MAX_FILE]
 
     def content(self, path: str) -> str | None:
-        """Return what the command itself wrote into a file, if it did."""
+        """Return what the command wrote to a file, if known."""
         return self.files.get(self.resolve(path)) if self.files else None
 
     def enter(self, path: str) -> None:
@@ -197,20 +158,11 @@ class Session(msgspec.Struct, kw_only=True, eq=False):
 
     def inner(self, word: str = "shell") -> Session:
         """Return a session for a shell inside this one; effects are shared, state is not."""
-        return Session(
-            classes=self.classes,
-            readers=self.readers,
-            word=word,
-            variables=self.variables.copy(),
-            functions=self.functions.copy(),
-            files=self.files,
-            directory=self.directory,
-            readings=self.readings,
-            depth=self.depth + 1,
-            running=self.running,
-            budget=self.budget,
+        variables, functions = self.variables.copy(), self.functions.copy()
+        return msgspec.structs.replace(
+            self, word=word, variables=variables, functions=functions, depth=self.depth + 1
         )
 
 
-#: Records the effects of a text in a session and returns what it prints, when that can be told.
+#: Records the effects of a text in a session and returns its output if it is known.
 Reader: TypeAlias = Callable[[str, Session, Input], str | None]

@@ -33,22 +33,18 @@ _FILES = ("programs", "git", "packages", "tools")
 
 
 class Arguments(msgspec.Struct, kw_only=True, eq=False):
-    """The words after a program's name.
+    """The words after a program's name."""
 
-    Args:
-        flags: Every flag that is there, ``-abc`` whole and taken apart; ``--`` when it is there.
-        values: Values by flag, in order.
-        operands: The words that are neither flags nor values.
-        rest: Words from the first operand on, untouched: the command of a wrapper.
-    """
-
+    #: Every flag, ``-abc`` also as ``-a``, ``-b``, ``-c``; and ``--``.
     flags: set[str] = msgspec.field(default_factory=set)
-    values: dict[str, list[str]] = msgspec.field(default_factory=dict)
+    values: dict[str, list[str]] = msgspec.field(default_factory=dict)  # values by flag, in order
+    #: The words that are neither flags nor values.
     operands: list[str] = msgspec.field(default_factory=list)
+    #: Words from the first operand on, untouched: the command of a wrapper.
     rest: list[str] = msgspec.field(default_factory=list)
 
     def has(self, names: Collection[str]) -> bool:
-        """Tell whether any of these flags is there; ``--x*`` means every flag with that start."""
+        """Return whether any of these flags is present; ``--x*`` is a prefix."""
         if not self.flags:
             return False
         if not self.flags.isdisjoint(names):
@@ -71,7 +67,6 @@ class Arguments(msgspec.Struct, kw_only=True, eq=False):
 
 @lru_cache(maxsize=4096)
 def _starts(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return what flags begin with that any of these names stands for."""
     return tuple(name[:-1] for name in names if name.endswith("*"))
 
 
@@ -85,15 +80,15 @@ def split_arguments(
     through: bool = False,
     stop: bool = False,
 ) -> Arguments:
-    """Take words apart.
+    """Split the words after a program's name into flags, values and operands.
 
     Args:
         words: Without the program's name.
         valued: Flags that take a value, in the same word or the next one.
         attached: Short flags whose value, if any, is the rest of their word.
-        long_single: Flags such as ``-check`` have one dash and are never taken apart.
+        long_single: Flags such as ``-check`` have one dash and are not split.
         bundled: The first word is flags even without a dash, as in ``tar xzf``.
-        through: Words behind ``--`` are flags of an inner program and count as well.
+        through: Words after ``--`` are flags of an inner program and count as well.
         stop: Everything from the first operand on is ``rest``, for wrappers.
     """
     result = Arguments()
@@ -135,11 +130,7 @@ def _value_of(
     *,
     long_single: bool,
 ) -> tuple[str, str | None, bool]:
-    """Add the flags of a word.
-
-    Returns:
-        The flag that has a value, the value if there is one, and whether that is the next word.
-    """
+    """Add the flags of a word; return the flag with a value, the value, and if it is the next."""
     if word.startswith("--") or long_single:
         name, equals, value = word.partition("=")
         result.flags.add(name)
@@ -164,9 +155,9 @@ def _value_of(
 
 
 def _is_value(word: str | None) -> bool:
-    """Tell whether a word can be the value of the flag before it.
+    """Return whether a word can be the value of the flag before it.
 
-    What looks like a flag is not: many tools share a letter that takes a value in some of them.
+    A word like a flag cannot: many tools share a letter that takes a value in some of them.
     """
     return word is not None and not _FLAG.match(word)
 
@@ -176,10 +167,6 @@ class UsageRule:
     """One way of using a program and what it does; the first one that applies decides.
 
     The keys are those of the data files, which ``data/programs.toml`` explains.
-
-    Args:
-        firsts: The subcommands of ``sub``, in words, by their first one.
-        globs: Those that begin with a glob.
     """
 
     sub: tuple[str, ...] = ()
@@ -194,11 +181,12 @@ class UsageRule:
     cap: str | None = None
     optional: bool = False
     run: str = ""
+    #: The subcommands of ``sub``, in words, by their first one.
     firsts: dict[str, list[list[str]]] = field(init=False, default_factory=dict)
-    globs: list[list[str]] = field(init=False, default_factory=list)
+    globs: list[list[str]] = field(init=False, default_factory=list)  # those that begin with a glob
 
     def __post_init__(self) -> None:
-        """Take the subcommands apart."""
+        """Split the subcommands into words."""
         for words in map(str.split, self.sub):
             if set("*?[").isdisjoint(words[0]):
                 self.firsts.setdefault(words[0], []).append(words)
@@ -206,7 +194,7 @@ class UsageRule:
                 self.globs.append(words)
 
     def applies(self, arguments: Arguments) -> list[str] | None:
-        """Return the operands behind the subcommand, ``None`` when the rule is not about this."""
+        """Return the operands after the subcommand, ``None`` when the rule does not apply."""
         operands = arguments.operands
         if self.sub:
             taken = self._taken(operands)
@@ -228,7 +216,7 @@ class UsageRule:
         return operands
 
     def _taken(self, operands: list[str]) -> int:
-        """Return how many leading operands are a subcommand, 0 when they are none."""
+        """Return how many leading operands are a subcommand."""
         if not operands:
             return 0
         taken = 0
@@ -257,9 +245,7 @@ def _fits(word: str, glob: str) -> bool:
 def select(which: str, operands: list[str]) -> list[str]:
     """Return the operands that are written paths.
 
-    Args:
-        which: ``all``, ``first``, ``second``, ``last``, ``rest``, ``into`` or ``key:NAME``.
-        operands: Of a program.
+    ``which`` is ``all``, ``first``, ``second``, ``last``, ``rest``, ``into`` or ``key:NAME``.
     """
     kind, _, name = which.partition(":")
     if kind == "key":
@@ -270,7 +256,7 @@ def select(which: str, operands: list[str]) -> list[str]:
 def _into(operands: list[str]) -> list[str]:
     """Return what a copy of the first operands to the last one writes.
 
-    A destination that is spelled as a directory gets files with the names of the sources.
+    A destination that looks like a directory gets files with the names of the sources.
     """
     *sources, last = operands or [""]
     if not sources or not (last.endswith(("/", "\\")) or last in {".", ".."}):
@@ -291,53 +277,38 @@ _SELECT: Mapping[str, Callable[[list[str]], list[str]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """A program of the table.
+    """A program of the table."""
 
-    Args:
-        kind: ``program``, ``wrapper`` or ``interpreter`` (see the data files).
-        splitting: How its words are taken apart; see :func:`split_arguments`.
-        rules: Uses, the first that applies decides.
-        by_first: The rules that may apply when the first operand is a certain word.
-        others: The rules that may apply when it is another one.
-        behind: Subcommands, in words, behind which a wrapper's command is; empty for any.
-        table: The table as written, for the keys of one kind.
-    """
-
-    kind: str
-    splitting: Mapping[str, Any]
-    rules: tuple[UsageRule, ...]
+    kind: str  # ``program``, ``wrapper`` or ``interpreter`` (see the data files)
+    splitting: Mapping[str, Any]  # how its words are split; see :func:`split_arguments`
+    rules: tuple[UsageRule, ...]  # uses, the first that applies decides
+    #: The rules that may apply by first operand.
     by_first: Mapping[str, tuple[UsageRule, ...]]
-    others: tuple[UsageRule, ...]
+    others: tuple[UsageRule, ...]  # the rules that may apply to other operands
+    #: Subcommands, in words, before a wrapper's command; empty for any.
     behind: tuple[list[str], ...]
-    table: Mapping[str, Any]
+    table: Mapping[str, Any]  # the table as written, for the keys of one kind
 
     def split(self, words: Sequence[str], *, stop: bool = False) -> Arguments:
-        """Take the words behind its name apart."""
+        """Split the words after the program's name."""
         return split_arguments(words, stop=stop, **self.splitting)
 
     def rules_for(self, operands: list[str]) -> tuple[UsageRule, ...]:
-        """Return the rules that may apply to a use with these operands, in order."""
+        """Return the rules that may apply to these operands, in order."""
         return self.by_first.get(operands[0], self.others) if operands else self.others
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandTable:
-    """Every program by name.
+    """Every program by name."""
 
-    Args:
-        programs: Programs with rules; a name may have a wrapper and a program.
-        simple: Label of programs that always do the same.
-        reading: Those that read whatever their words are.
-        globs: Matches other spellings such as ``python3.*``, each a group.
-        standing_for: The name that each group of ``globs`` stands for.
-        words: Lists of words by name, such as the script names that only read.
-    """
-
+    #: Programs with rules; a name may have a wrapper and a program.
     programs: Mapping[str, tuple[Program, ...]]
-    simple: Mapping[str, str]
-    reading: frozenset[str]
-    globs: re.Pattern[str]
-    standing_for: Mapping[str, str]
+    simple: Mapping[str, str]  # label of programs that always do the same
+    reading: frozenset[str]  # those that only read
+    globs: re.Pattern[str]  # other spellings such as ``python3.*``, each a group
+    standing_for: Mapping[str, str]  # the name for each group of ``globs``
+    #: Lists of words by name, such as the script names that only read.
     words: Mapping[str, frozenset[str]]
 
     def canonical(self, name: str) -> str:
@@ -348,12 +319,12 @@ class CommandTable:
         return self.standing_for[match.lastgroup or ""] if match else name
 
     def knows(self, name: str) -> bool:
-        """Tell whether the table says anything about a program."""
+        """Return whether the table has a program."""
         name = self.canonical(name)
         return name in self.programs or name in self.simple
 
     def is_local(self, name: str) -> bool:
-        """Tell whether a project may keep a program of this name beside its sources."""
+        """Return whether a project may have a program of this name in its sources."""
         return self.canonical(name) in self.words["local_programs"]
 
     def name_of(self, path: str) -> str:
@@ -370,7 +341,7 @@ def _name_of(path: str) -> str:
     lowered = name.lower()
     for suffix in (".exe", ".cmd", ".bat"):
         stem = lowered.removesuffix(suffix)
-        # `build.bat` is a script of the project, whatever is called `build` elsewhere.
+        # `build.bat` is a script of the project, not the program `build`.
         if stem != lowered and table.knows(stem) and (suffix != ".bat" or table.is_local(stem)):
             return stem
     return name

@@ -51,7 +51,7 @@ def lint(
 def _guarded(
     check: Callable[[Policy], Iterable[Finding]], policy: Policy, name: str, fix: str
 ) -> list[Finding]:
-    """Run a check; what it raises is one finding and never stops the other checks."""
+    """Run a check; an exception becomes one finding."""
     try:
         found = list(check(policy))
     except Exception as error:  # noqa: BLE001 - a rule may raise anything

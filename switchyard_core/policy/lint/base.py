@@ -18,10 +18,9 @@ class Rule:
 
     code: str  # ``SY`` and three digits
     name: str  # named for the bad pattern, in kebab-case; suppressions and its page use it
-    #: yields the findings of one policy. A policy with errors has only the parts that could be
-    #: resolved
+    #: Yields the findings of one policy; a policy with errors has only its valid parts.
     check: Callable[[Policy], Iterator[Finding]]
-    #: codes of errors after which the answer would mislead, so that it is not run
+    #: Codes of errors with which the rule is not run, since it would mislead.
     needs: frozenset[str] = frozenset()
 
     @property

@@ -18,26 +18,25 @@ from switchyard_core.policy.secrets import shown
 
 __all__ = ["RULES"]
 
-#: Errors after which not every rule set or route is known.
+#: Errors with which rule sets or routes are missing.
 _RULE_SET_ERRORS = frozenset(
     {"SY104", "SY105", "SY106", "SY107", "SY301", "SY508"}
     | {f"SY{number}" for number in range(401, 417)}
 )
-# Limits, so that a check of any policy ends soon; no policy that a person wrote reaches them.
+# Limits that keep every check short; no hand-written policy reaches them.
 #: Earlier rules that one rule is compared with.
 _MOST_EARLIER = 100
-#: Orders of rule sets that are looked at.
+#: Orders of rule sets that are compared.
 _MOST_ORDERS = 50
 #: Names that are compared with known ones.
 _MOST_NAMES = 200
 
-#: How alike two names are that differ by a slip of the finger, 0 to 1. Lower values call the
-#: user's own tools misspelt.
+#: Similarity of a misspelt name, 0 to 1. Lower values report the user's own tools.
 _ALIKE = 0.88
-#: In shorter names one other letter makes another word.
+#: In a shorter name one letter makes another word.
 _SHORTEST = 6
 
-#: Members of a tool call, which conditions, targets and commands start from.
+#: Members of a tool call, the root of conditions, targets and commands.
 _CALL = ("type", "id", "name", "namespace", "server", "kind", "arguments")
 #: Where a body of each wire format keeps its tool calls.
 _HISTORY: Mapping[str, tuple[str, ...]] = {
@@ -52,7 +51,6 @@ _Key = tuple[str, int]
 
 
 def _own_rules(policy: Policy) -> Iterator[tuple[Location, RuleModel]]:
-    """Yield the mutation rules that the policy itself writes, with their places."""
     for name in policy.document.tables("mutation_rules"):
         if name in policy.rule_sets:
             for index, rule in enumerate(policy.rule_sets[name].rules):
@@ -71,13 +69,10 @@ def _rule_for_bodies_of_no_route(policy: Policy) -> Iterator[Finding]:
     spoken = {route.wire_format for route in policy.routes.values()} - {None}
     for location, rule in _own_rules(policy) if spoken else ():
         if rule.document == "body" and rule.format not in spoken:
-            yield policy.finding(
-                "SY420",
-                f"this rule is for bodies of {rule.format}, which no route speaks",
-                (*location, "format"),
-                notes=(f"wire formats of routes: {', '.join(sorted(map(str, spoken)))}",),
-                fix="change `format`, or remove the rule",
-            )
+            message = f"this rule is for bodies of {rule.format}, which no route speaks"
+            fix = "change `format`, or remove the rule"
+            notes = (f"wire formats of routes: {', '.join(sorted(map(str, spoken)))}",)
+            yield policy.finding("SY420", message, (*location, "format"), notes=notes, fix=fix)
 
 
 def _path_that_never_matches(policy: Policy) -> Iterator[Finding]:
@@ -86,18 +81,15 @@ def _path_that_never_matches(policy: Policy) -> Iterator[Finding]:
             begin = _FIRST.match(path)
             first = begin and (begin[1] or begin[2])
             if first and first not in members:
-                yield policy.finding(
-                    "SY423",
-                    f"this path can find nothing: there is no `{shown(first)}`",
-                    (*location, *inner),
-                    notes=(f"it may begin with: {', '.join(members)}",),
-                    fix="begin it with one of these",
-                )
+                message = f"this path never matches: there is no `{shown(first)}`"
+                fix = "start with one of these"
+                notes = (f"possible first members: {', '.join(members)}",)
+                yield policy.finding("SY423", message, (*location, *inner), notes=notes, fix=fix)
 
 
 def _paths(rule: RuleModel) -> Iterator[tuple[Location, str, tuple[str, ...]]]:
-    """Yield each path of a rule, with the members that its document can have at the top."""
-    # In a body the calls, which the path must reach, are in the history.
+    """Yield each path of a rule with its document's top-level members."""
+    # In a body the path must reach the history.
     yield ("path",), rule.path, _HISTORY.get(rule.format or "", ("messages",))
     for index, condition in enumerate(rule.where):
         if condition.exists is not False:
@@ -108,7 +100,7 @@ def _paths(rule: RuleModel) -> Iterator[tuple[Location, str, tuple[str, ...]]]:
         yield ("command",), rule.command, _CALL
 
 
-# --- names that nobody has --------------------------------------------------------------------
+# --- unknown names ------------------------------------------------------------------------------
 
 
 def _misspelt_tool(policy: Policy) -> Iterator[Finding]:
@@ -117,16 +109,13 @@ def _misspelt_tool(policy: Policy) -> Iterator[Finding]:
         for place, entry in enumerate(rule.match):
             meant = tools.meant_by(entry)
             if meant is not None:
-                yield policy.finding(
-                    "SY422",
-                    f"no known agent has a tool `{shown(entry)}`",
-                    (*location, "match", place),
-                    fix=f"did you mean `{meant}`?",
-                )
+                message = f"no known agent has a tool `{shown(entry)}`"
+                fix = f"did you mean `{meant}`?"
+                yield policy.finding("SY422", message, (*location, "match", place), fix=fix)
 
 
 class _PackTools:
-    """The tool names of known agents, as the packs that plugins give have them."""
+    """The tool names in the packs of plugins."""
 
     def __init__(self, policy: Policy) -> None:
         own = policy.document.tables("mutation_rules")
@@ -140,12 +129,7 @@ class _PackTools:
         self._compared = 0
 
     def meant_by(self, name: str) -> str | None:
-        """Return the known name that a misspelt one most likely means.
-
-        Returns:
-            ``None`` when the name is known, a pattern, or like no known name, and after so many
-            questions that no person wrote them.
-        """
+        """Return the known name that a misspelt one most likely means."""
         folded = fold_name(name)
         if is_glob(name) or len(folded) < _SHORTEST or folded in self._spelt:
             return None
@@ -156,7 +140,7 @@ class _PackTools:
         return self._spelt[near[0]] if near else None
 
 
-# --- rules that come too late -----------------------------------------------------------------
+# --- shadowed rules ---------------------------------------------------------------------------
 
 
 def _shadowed_rule(policy: Policy) -> Iterator[Finding]:
@@ -165,19 +149,18 @@ def _shadowed_rule(policy: Policy) -> Iterator[Finding]:
         if earlier.rule_set == name:
             place = ("mutation_rules", name, "rules", earlier.index)
             note += f", at {policy.document.where(place)}"
+        message = "an earlier rule decides every call that this rule matches"
+        fix = "move this rule before the earlier one, or remove it"
+        notes = (note,)
         yield policy.finding(
-            "SY421",
-            "an earlier rule decides every call that this rule is about",
-            ("mutation_rules", name, "rules", index),
-            notes=(note,),
-            fix="move this rule before the earlier one, or remove it",
+            "SY421", message, ("mutation_rules", name, "rules", index), notes=notes, fix=fix
         )
 
 
 def _shadowed(policy: Policy) -> dict[_Key, CompiledRule]:
     """Return each own rule that decides nothing on any route, and the rule that it comes after.
 
-    A rule set that no route uses is looked at as if it were used alone.
+    A rule set that no route uses is checked alone.
     """
     own = [name for name in policy.document.tables("mutation_rules") if name in policy.rule_sets]
     used = dict.fromkeys(tuple(route.rule_sets) for route in policy.routes.values())
@@ -189,13 +172,13 @@ def _shadowed(policy: Policy) -> dict[_Key, CompiledRule]:
     found: dict[_Key, CompiledRule | None] = {}
     for order in orders:
         for key, earlier in _late(order, compiled):
-            # A rule that decides something on one route is needed there.
+            # A rule that decides on one route is needed.
             found[key] = earlier if found.get(key, earlier) is not None else None
     return {key: earlier for key, earlier in found.items() if earlier and key[0] in own}
 
 
 def _flattened(policy: Policy, names: Sequence[str]) -> list[str]:
-    """Return rule sets in the order in which they are tried, those that they extend included."""
+    """Return rule sets in the order in which they are tried, with those that they extend."""
     order: dict[str, None] = {}
     waiting = list(reversed(names))
     while waiting:
@@ -209,7 +192,7 @@ def _flattened(policy: Policy, names: Sequence[str]) -> list[str]:
 def _late(
     order: Sequence[str], compiled: Mapping[str, Sequence[CompiledRule]]
 ) -> Iterator[tuple[_Key, CompiledRule | None]]:
-    """Yield each rule of an order, with the first rule before it that leaves it nothing."""
+    """Yield each rule of an order with the first earlier rule that covers it."""
     by_name: dict[Hashable, list[CompiledRule]] = {}
     by_pattern: dict[Hashable, list[CompiledRule]] = {}
     for rule in chain.from_iterable(compiled[name] for name in order):
@@ -233,7 +216,7 @@ def _cover(later: CompiledRule, candidates: Iterable[CompiledRule]) -> CompiledR
 
 
 def _has_all(rule: CompiledRule, later: CompiledRule) -> bool:
-    # Without patterns the sets of names decide, which is quick.
+    # Without patterns, comparing the sets of names is faster.
     if not rule.patterns:
         return not later.patterns and later.literals <= rule.literals
     return all(_has(rule, entry) for entry in later.model.match)
@@ -254,7 +237,7 @@ RULES = (
     ),
     Rule(code="SY421", name="shadowed-rule", check=_shadowed_rule, needs=_RULE_SET_ERRORS),
     Rule(code="SY422", name="misspelt-tool", check=_misspelt_tool),
-    # What is not a path at all is not looked at.
+    # An invalid path is not checked.
     Rule(
         code="SY423",
         name="path-that-never-matches",

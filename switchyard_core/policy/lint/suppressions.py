@@ -21,11 +21,11 @@ from switchyard_core.policy.wording import suggestion
 
 __all__ = ["Suppression", "suppressions", "without_suppressed"]
 
-#: A whole comment, or a string, in which a `#` begins none.
+#: A whole comment, or a string, in which `#` does not begin one.
 _PIECE = re.compile(rf"(?P<comment>#[^\n]*)|(?:{STRING.pattern})", re.DOTALL)
 _MARK = re.compile(r"#\s*switchyard:\s*(?P<rest>.*)")
 _ALLOW = re.compile(r"allow\s+(?P<name>[^\s,]+)\s*(?:--\s*(?P<reason>.*))?")
-#: Names whose nearest one is looked for: a check of any policy ends soon.
+#: Limits the search for nearest names, so that every check is short.
 _MOST_GUESSED = 100
 _FORM = "write `# switchyard: allow <name> -- <reason>`"
 
@@ -83,10 +83,9 @@ def without_suppressed(
     rules: Sequence[Rule | LintRule],
     ran: Collection[str],
 ) -> list[Finding]:
-    """Return findings without the suppressed ones, with what is wrong with suppressions.
+    """Return findings without the suppressed ones, and add findings about suppressions.
 
-    Of a rule that is not among the names of those that ran, nobody knows whether a suppression
-    is needed.
+    ``ran`` names the rules that ran: a suppression of another one may still be needed.
     """
     by_name = {rule.name: rule for rule in reversed(rules)}
     left: dict[tuple[str, str, int], list[Finding]] = {}
@@ -99,10 +98,10 @@ def without_suppressed(
             if rule is None:
                 wrong.append(_refused(file, comment, rules, guess=len(wrong) < _MOST_GUESSED))
             elif not comment.reason:
-                message = f"no reason is given for allowing `{rule.name}`"
+                message = f"the suppression of `{rule.name}` has no reason"
                 wrong.append(_finding(file, comment, "SY191", message, _FORM))
             elif not left.pop((rule.code, file.name, comment.covers), []) and rule.name in ran:
-                message = f"nothing here needs `{rule.name}` to be allowed"
+                message = f"unused suppression of `{rule.name}`"
                 wrong.append(_finding(file, comment, "SY193", message, "remove the comment"))
     return [*chain.from_iterable(left.values()), *wrong]
 
@@ -110,10 +109,9 @@ def without_suppressed(
 def _refused(
     document: Document, comment: Suppression, rules: Sequence[Rule | LintRule], *, guess: bool
 ) -> Finding:
-    """Return the finding for a comment that names no lint rule."""
     if not comment.name:
-        return _finding(document, comment, "SY191", "not a suppression", _FORM)
-    message = f"no lint rule is called `{shown(comment.name)}`"
+        return _finding(document, comment, "SY191", "not a valid suppression", _FORM)
+    message = f"unknown lint rule `{shown(comment.name)}`"
     if not guess:
         return _finding(document, comment, "SY192", message, "`switchyard rule` lists them")
     names = sorted({rule.name for rule in rules})

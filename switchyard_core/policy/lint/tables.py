@@ -22,27 +22,21 @@ _ENDPOINTS = ("/chat/completions", "/responses", "/messages")
 def _credential_in_policy(policy: Policy) -> Iterator[Finding]:
     for location, text in leaves(policy.document.values):
         if isinstance(text, str) and looks_like_credential(text):
-            yield policy.finding(
-                "SY190",
-                "this value looks like a credential",
-                location,
-                fix="name an environment variable with `api_key_env`, and revoke the key",
-            )
+            message = "this value looks like a credential"
+            fix = "name an environment variable with `api_key_env`, and revoke the key"
+            yield policy.finding("SY190", message, location, fix=fix)
 
 
 def _unused_target(policy: Policy) -> Iterator[Finding]:
     if policy.routes.keys() != policy.document.tables("routes").keys():
-        # A route with errors may have been meant to use any of them.
+        # A route with errors may be meant to use any of them.
         return
     used = {target for route in policy.routes.values() for target in route.targets}
     for name in policy.targets:
         if name not in used:
-            yield policy.finding(
-                "SY220",
-                f"no route uses target `{shown(name)}`",
-                ("targets", name),
-                fix="remove it, or name it in a route",
-            )
+            message = f"no route uses target `{shown(name)}`"
+            fix = "remove it, or name it in a route"
+            yield policy.finding("SY220", message, ("targets", name), fix=fix)
 
 
 def _unused_client(policy: Policy) -> Iterator[Finding]:
@@ -51,16 +45,13 @@ def _unused_client(policy: Policy) -> Iterator[Finding]:
     used = {*_texts(policy, "llm_client"), policy.fallback_client}
     for name in policy.clients:
         if name not in used:
-            yield policy.finding(
-                "SY221",
-                f"no target uses client `{shown(name)}`",
-                ("llm_clients", name),
-                fix="remove it, or name it in a target",
-            )
+            message = f"no target uses client `{shown(name)}`"
+            fix = "remove it, or name it in a target"
+            yield policy.finding("SY221", message, ("llm_clients", name), fix=fix)
 
 
 def _texts(policy: Policy, key: str) -> set[str]:
-    """Return the texts that targets have under a key, also those of targets with errors."""
+    """Return the targets' texts under a key, also of targets with errors."""
     targets = policy.document.tables("targets").values()
     values = [target.get(key) for target in targets if isinstance(target, dict)]
     return {value for value in values if isinstance(value, str)}
@@ -69,12 +60,8 @@ def _texts(policy: Policy, key: str) -> set[str]:
 def _key_over_plain_http(policy: Policy) -> Iterator[Finding]:
     for name, client in policy.clients.items():
         if (client.api_key_env or client.forward_auth) and _is_insecure(client.base_url or ""):
-            yield policy.finding(
-                "SY222",
-                "a key is sent over plain http to another host",
-                ("llm_clients", name, "base_url"),
-                fix="use https",
-            )
+            message, fix = "a key is sent over plain http to another host", "use https"
+            yield policy.finding("SY222", message, ("llm_clients", name, "base_url"), fix=fix)
 
 
 def _is_insecure(url: str) -> bool:
@@ -92,24 +79,19 @@ def _price_of_no_target(policy: Policy) -> Iterator[Finding]:
     ids = _texts(policy, "id")
     for model_id in policy.prices:
         if model_id not in ids:
-            yield policy.finding(
-                "SY223",
-                "no target has the id that this price is for",
-                ("prices", model_id),
-                notes=(f"ids of targets: {', '.join(map(shown, sorted(ids))) or 'none'}",),
-                fix="use the `id` of a target",
-            )
+            message, fix = "no target has the id that this price is for", "use the `id` of a target"
+            notes = (f"ids of targets: {', '.join(map(shown, sorted(ids))) or 'none'}",)
+            yield policy.finding("SY223", message, ("prices", model_id), notes=notes, fix=fix)
 
 
 def _overflow_without_window(policy: Policy) -> Iterator[Finding]:
     for name, target in policy.targets.items():
         if target.on_overflow != "send" and target.context_window is None:
-            yield policy.finding(
-                "SY224",
-                f"`on_overflow` has no effect on target `{shown(name)}`, whose window is unknown",
-                ("targets", name, "on_overflow"),
-                fix="add `context_window`, in tokens",
+            message = (
+                f"`on_overflow` has no effect on target `{shown(name)}`, whose window is unknown"
             )
+            fix = "add `context_window`, in tokens"
+            yield policy.finding("SY224", message, ("targets", name, "on_overflow"), fix=fix)
 
 
 def _endpoint_in_url(policy: Policy) -> Iterator[Finding]:
@@ -117,12 +99,9 @@ def _endpoint_in_url(policy: Policy) -> Iterator[Finding]:
         path = (client.base_url or "").lower().rstrip("/")
         endpoint = next((end for end in _ENDPOINTS if path.endswith(end)), None)
         if endpoint is not None:
-            yield policy.finding(
-                "SY225",
-                f"the URL ends in `{endpoint}`, which is added to it for each request",
-                ("llm_clients", name, "base_url"),
-                fix=f"remove `{endpoint}` from its end",
-            )
+            message = f"the URL ends in `{endpoint}`, which is added to it for each request"
+            fix = f"remove `{endpoint}` from its end"
+            yield policy.finding("SY225", message, ("llm_clients", name, "base_url"), fix=fix)
 
 
 def _same_model_on_both_sides(policy: Policy) -> Iterator[Finding]:
@@ -133,18 +112,15 @@ def _same_model_on_both_sides(policy: Policy) -> Iterator[Finding]:
         raw = policy.document.tables("routes")[name]
         for named in references(route.type.options, raw, ("routes", name)):
             target = policy.targets.get(named.name) if named.kind == "target" else None
-            # One of a list may well be named again, as its default.
+            # A target of a list may also be its default.
             if target is None or len(named.location) != 3:
                 continue
             key = str(named.location[-1])
             first = seen.setdefault((target.client.name, target.id), key)
             if first != key:
-                yield policy.finding(
-                    "SY320",
-                    f"`{first}` and `{key}` are the same model",
-                    named.location,
-                    fix="name targets with different models, or use the `passthrough` route type",
-                )
+                message = f"`{first}` and `{key}` are the same model"
+                fix = "name targets with different models, or use the `passthrough` route type"
+                yield policy.finding("SY320", message, named.location, fix=fix)
 
 
 def _route_named_like_a_model(policy: Policy) -> Iterator[Finding]:
@@ -156,7 +132,7 @@ def _route_named_like_a_model(policy: Policy) -> Iterator[Finding]:
                 "SY321",
                 f"the route's id is also the model id of target `{shown(target)}`",
                 ("routes", name, "id"),
-                fix="give the route an id of its own; "
+                fix="give the route its own id; "
                 "keep the model's name in `aliases` if an agent needs it",
             )
 
