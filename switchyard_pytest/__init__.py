@@ -21,12 +21,7 @@ if TYPE_CHECKING:
 
     from switchyard_core.testing import FakeUpstream, Harness
 
-__all__ = [
-    "body_snapshot",
-    "fake_upstream",
-    "model_replay",
-    "switchyard_harness",
-]
+__all__ = ["body_snapshot", "fake_upstream", "model_replay", "switchyard_harness"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -111,8 +111,7 @@ def _mode(config: pytest.Config) -> Any:
         return option
     named = os.environ.get(_VARIABLE, "").strip() or "replay"
     if named not in _MODES:
-        msg = f"{_VARIABLE} is `{named}`, and must be one of {', '.join(_MODES)}"
-        raise pytest.UsageError(msg)
+        raise pytest.UsageError(f"{_VARIABLE} is `{named}`, and must be one of {', '.join(_MODES)}")
     return named
 
 
@@ -134,8 +133,7 @@ def model_replay(request: pytest.FixtureRequest) -> Iterator[Replay]:
 
     watch = request.config.pluginmanager.get_plugin("switchyard_recordings")
     if watch is None:
-        msg = "the plugin of switchyard was not configured"
-        raise pytest.UsageError(msg)
+        raise pytest.UsageError("the plugin of switchyard was not configured")
     folder = _folder(request)
     if watch.mode == "replay" and not recording_files(folder):
         reason = f"no model call is recorded in {folder}: run pytest with --model-replay=record"

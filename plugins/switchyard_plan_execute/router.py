@@ -219,10 +219,7 @@ class PlanExecuteRouter:
         if prompt and text is not None:
             rewrites += (Rewrite(name="append_user_text", parameters={"text": text}),)
         return Decision(
-            target=self._options.efficient_target,
-            phase=EXECUTING,
-            reason=reason,
-            rewrites=rewrites,
+            target=self._options.efficient_target, phase=EXECUTING, reason=reason, rewrites=rewrites
         )
 
     def _conversions(

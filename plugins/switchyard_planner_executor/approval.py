@@ -36,11 +36,7 @@ _MAX_CHARS = 256
 
 #: What must be named with each word about a waiting plan: members in the body, words elsewhere.
 _NAMED: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "approve": ("plan_id", "plan_digest"),
-        "reject": ("plan_id",),
-        "revise": ("plan_id",),
-    }
+    {"approve": ("plan_id", "plan_digest"), "reject": ("plan_id",), "revise": ("plan_id",)}
 )
 
 
@@ -292,8 +288,7 @@ class StoredPlan:
 
 def _store_of(context: RouteContext) -> PlanStore:
     if context.plans is None:
-        msg = "this route type needs a plan store: its options name one"
-        raise RuntimeError(msg)
+        raise RuntimeError("this route type needs a plan store: its options name one")
     return context.plans
 
 

@@ -71,8 +71,7 @@ def _not_reserved(value: Any) -> Any:
         raise OptionError("must not be blank", fix=fix, code="SY108")
     if isinstance(value, str) and _reserved(value):
         fix = '"replan" plans again after a failed step; or remove the key'
-        msg = f"{_reserved(value)}; modes: {', '.join(MODES)}"
-        raise OptionError(msg, fix=fix, code="SY315")
+        raise OptionError(f"{_reserved(value)}; modes: {', '.join(MODES)}", fix=fix, code="SY315")
     return value
 
 

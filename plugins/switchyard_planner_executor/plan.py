@@ -82,15 +82,13 @@ def _is_unicode(text: str) -> str:
         try:
             text.encode("utf-8")
         except UnicodeEncodeError:
-            msg = "must be text in Unicode"
-            raise ValueError(msg) from None
+            raise ValueError("must be text in Unicode") from None
     return text
 
 
 def _is_visible(text: str) -> str:
     if is_blank(text):
-        msg = "must not be blank"
-        raise ValueError(msg)
+        raise ValueError("must not be blank")
     return text
 
 
@@ -310,8 +308,7 @@ def _in_order(plan: Plan, text: str, first: int) -> ReadPlan:
     given = ", ".join(_short(number) for number in numbers[:20]) + ", …" * (len(numbers) > 20)
     if sorted(numbers) != expected:
         must = f"{first} to {expected[-1]}, each once" if len(expected) > 1 else str(first)
-        detail = f"the steps are numbered {given}; they must be {must}"
-        raise PlanError("numbering", text, detail)
+        raise PlanError("numbering", text, f"the steps are numbered {given}; they must be {must}")
     ordered = tuple(sorted(plan.steps, key=lambda step: step.step))
     warning = DecisionWarning(
         code="plan_reordered", detail=f"the steps came in the order {given} and were sorted"
@@ -367,8 +364,7 @@ def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         key = Counter(key for key, _ in pairs).most_common(1)[0][0]
-        msg = f"one object has the key `{key}` twice"
-        raise RepeatedKeyError(msg)
+        raise RepeatedKeyError(f"one object has the key `{key}` twice")
     return found
 
 
@@ -377,18 +373,15 @@ def _integer(digits: str) -> int:
         return int(digits)
     except ValueError:
         # Python's own message advises a change of its settings.
-        msg = f"an integer of {len(digits.lstrip('-'))} digits is too long"
-        raise NotJsonError(msg) from None
+        raise NotJsonError(f"an integer of {len(digits.lstrip('-'))} digits is too long") from None
 
 
 def _finite(text: str) -> float:
     number = float(text)
     if isinf(number):
-        msg = f"{text[:20]} is out of range"
-        raise NotJsonError(msg)
+        raise NotJsonError(f"{text[:20]} is out of range")
     return number
 
 
 def _refuse_constant(word: str) -> NoReturn:
-    msg = f"{word} is not a number in JSON"
-    raise NotJsonError(msg)
+    raise NotJsonError(f"{word} is not a number in JSON")

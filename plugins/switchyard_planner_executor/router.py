@@ -282,5 +282,4 @@ def _unusable(code: str, *, status: int) -> Iterator[None]:
         yield
     except PlanError as error:
         details = {"reason": error.reason, "raw_text": error.raw_text[:RAW_TEXT_CHARS]}
-        message = f"{error}; no step ran"
-        raise refusal(message, code, status=status, details=details) from error
+        raise refusal(f"{error}; no step ran", code, status=status, details=details) from error

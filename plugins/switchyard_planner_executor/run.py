@@ -132,8 +132,7 @@ class PlanRun:
     @property
     def _made(self) -> Plan:
         if self.plan is None:
-            msg = "there is no plan yet: call make_plan or use_plan first"
-            raise RuntimeError(msg)
+            raise RuntimeError("there is no plan yet: call make_plan or use_plan first")
         return self.plan
 
     def _left(self) -> list[PlanStep]:

@@ -58,8 +58,7 @@ def step_text(step: PlanStep, *, query_tool: str | None) -> str:
     if step.query is None:
         return filled("step", step=step.step, action=step.action)
     if query_tool is None:
-        msg = f"step {step.step} has a query, and there is no tool for it"
-        raise ValueError(msg)
+        raise ValueError(f"step {step.step} has a query, and there is no tool for it")
     return filled(
         "step_query", step=step.step, action=step.action, tool=query_tool, query=step.query
     )

@@ -283,8 +283,7 @@ def _returned(hook: str, impl: pluggy.HookImpl) -> list[Any]:
     try:
         return list(function())
     except Exception as error:
-        msg = f"failed in `{hook}`: {type(error).__name__}: {error}"
-        raise PluginError(msg) from error
+        raise PluginError(f"failed in `{hook}`: {type(error).__name__}: {error}") from error
 
 
 def _check_route_type(declared: RouteType) -> None:
@@ -326,8 +325,7 @@ def _check_tool(declared: Tool) -> None:
     try:
         spec_of(declared)
     except ValueError as error:
-        msg = f"{tool} parameters that {error}"
-        raise PluginError(msg) from error
+        raise PluginError(f"{tool} parameters that {error}") from error
     if not callable(declared.function):
         _refuse(f"{tool} a function that cannot be called")
     timeout = declared.timeout_s

@@ -97,8 +97,7 @@ def fields_of(tree: dict[str, Any], fields: Sequence[str]) -> Iterator[tuple[str
 
 
 def _refused(word: str) -> Any:
-    msg = f"`{word}` is not JSON"
-    raise ValueError(msg)
+    raise ValueError(f"`{word}` is not JSON")
 
 
 def object_of(body: bytes) -> dict[str, Any] | None:
@@ -179,8 +178,7 @@ def loaded_chunk(value: Any) -> bytes:
             return base64.b64decode(value[_BASE64], validate=True)
         except binascii.Error as error:
             raise ValueError(str(error)) from error
-    msg = "a body is an object, a string, or base64 in an object"
-    raise ValueError(msg)
+    raise ValueError("a body is an object, a string, or base64 in an object")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

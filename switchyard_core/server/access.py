@@ -48,8 +48,7 @@ class Access:
         origins: Iterable[str] = (),
     ) -> None:
         if key is not None and not sendable(key):
-            msg = "a server key must be printable ASCII, as it is sent in a header"
-            raise ValueError(msg)
+            raise ValueError("a server key must be printable ASCII, as it is sent in a header")
         self._key = key
         self._hosts = frozenset(map(host_name, hosts)) if hosts is not None else None
         self._origins = frozenset(map(origin_name, origins))
@@ -123,11 +122,10 @@ def origin_name(text: str) -> str:
     """
     origin = _plain_origin(text.strip())
     if not _ORIGIN.fullmatch(origin):
-        msg = (
+        raise ValueError(
             f"`{text}` is not an origin: write scheme, host and port, such as "
             "`https://tool.example` or `http://localhost:3000`"
         )
-        raise ValueError(msg)
     return origin
 
 
@@ -228,8 +226,7 @@ class Limits:
         for name in _NAMES:
             value = getattr(self, name)
             if not 0 < value < math.inf:
-                msg = f"the limit `{name}` must be a positive number, not {value:g}"
-                raise ValueError(msg)
+                raise ValueError(f"the limit `{name}` must be a positive number, not {value:g}")
 
     @classmethod
     def from_words(cls, words: Iterable[str]) -> Self:
@@ -247,8 +244,7 @@ class Limits:
             if name not in _NAMES:
                 near = get_close_matches(name, _NAMES, n=1)
                 hint = f"; did you mean `{near[0]}`?" if near else ""
-                msg = f"unknown limit `{name}` (limits: {', '.join(_NAMES)}){hint}"
-                raise ValueError(msg)
+                raise ValueError(f"unknown limit `{name}` (limits: {', '.join(_NAMES)}){hint}")
             default = getattr(cls(), name)
             try:
                 found[name] = type(default)(number)

@@ -244,8 +244,7 @@ else:
                 ValueError: The queue is full; for httptools that is an error in the request.
             """
             if len(self.pipeline) >= _MOST_PIPELINED:
-                msg = "too many pipelined requests"
-                raise ValueError(msg)
+                raise ValueError("too many pipelined requests")
             before = self.cycle
             super().on_headers_complete()
             # The request keeps its list of headers; trailers go into another one.

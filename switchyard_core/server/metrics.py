@@ -78,8 +78,7 @@ class Metrics:
     )
     added_seconds: Histogram = field(
         default_factory=lambda: _by_route(
-            "switchyard_added_seconds",
-            "The server's own part of the time before an answer begins.",
+            "switchyard_added_seconds", "The server's own part of the time before an answer begins."
         )
     )
     active: int = 0

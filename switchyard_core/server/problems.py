@@ -26,10 +26,7 @@ def problem_of(error: BaseException, request_id: str) -> RequestError:
     final = {"x-should-retry": "false"} if getattr(error, "final", False) else {}
     if isinstance(error, UpstreamError):
         return RequestError(
-            message=error.message,
-            code=f"upstream_{error.kind}",
-            status=error.status,
-            headers=final,
+            message=error.message, code=f"upstream_{error.kind}", status=error.status, headers=final
         )
     if isinstance(error, PluginError):
         return RequestError(

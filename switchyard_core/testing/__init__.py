@@ -57,5 +57,4 @@ def __getattr__(name: str) -> object:
         from switchyard_core.testing.snapshots import RequestBodySnapshot  # noqa: PLC0415  # syrupy
 
         return RequestBodySnapshot
-    msg = f"module `{__name__}` has no attribute `{name}`"
-    raise AttributeError(msg)
+    raise AttributeError(f"module `{__name__}` has no attribute `{name}`")

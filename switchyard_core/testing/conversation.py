@@ -35,8 +35,7 @@ def conversation(wire_format: WireFormat) -> ConversationBuilder:
         ['user', 'assistant', 'tool']
     """
     if wire_format not in WIRE_FORMATS:
-        msg = f"unknown wire format `{wire_format}`; known: {', '.join(WIRE_FORMATS)}"
-        raise ValueError(msg)
+        raise ValueError(f"unknown wire format `{wire_format}`; known: {', '.join(WIRE_FORMATS)}")
     return ConversationBuilder(wire_format=wire_format)
 
 
@@ -156,8 +155,7 @@ class ConversationBuilder(Story):
             ValueError: The wire format has no such shape.
         """
         if self.wire_format != "openai_responses":
-            msg = f"{self.wire_format} has no tools inside the history"
-            raise ValueError(msg)
+            raise ValueError(f"{self.wire_format} has no tools inside the history")
         return replace(self, tools_in_history=True)
 
     def build(self, model: str = "switchyard/plan-execute", **fields: Any) -> dict[str, Any]:

@@ -221,11 +221,7 @@ class Harness:
         # Which run a body was sent for; the requests keep the bodies, and so their ids.
         self._runs: dict[int, object] = {}
         self.engine = Switchyard(
-            self.policy,
-            registry,
-            world=world,
-            upstreams=upstreams,
-            ask=self.asked.ask,
+            self.policy, registry, world=world, upstreams=upstreams, ask=self.asked.ask
         )
 
     @cached_property
@@ -259,8 +255,7 @@ class Harness:
         """
         before, run = len(self.upstream.requests), object()
         async with await self.engine.handle(
-            request,
-            sent=lambda _, outgoing: self._runs.update({id(outgoing.body): run}),
+            request, sent=lambda _, outgoing: self._runs.update({id(outgoing.body): run})
         ) as response:
             answer = await response.read()
         # Other requests may run at the same time: what was sent for them is not this one's.
@@ -335,8 +330,7 @@ class Harness:
         name = route or next(iter(self.policy.routes))
         store = self.engine.runtimes[name].store
         if store is None:
-            msg = f"the route `{name}` has no latch store"
-            raise AssertionError(msg)
+            raise AssertionError(f"the route `{name}` has no latch store")
         return await store.count()
 
     async def answer(self, request: Request) -> Answered:
@@ -377,8 +371,7 @@ class Harness:
                 return error
             msg = f"the request was refused ({error.message}), but something was sent"
             raise AssertionError(msg) from error
-        msg = f"the request was not refused: it went to `{routed.decision.target}`"
-        raise AssertionError(msg)
+        raise AssertionError(f"the request was not refused: it went to `{routed.decision.target}`")
 
     async def aclose(self) -> None:
         """Close the connections."""

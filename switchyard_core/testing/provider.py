@@ -172,8 +172,7 @@ def _played(player: Player, outgoing: Outgoing) -> UpstreamResponse:
         outgoing.method, outgoing.path, outgoing.headers, outgoing.body, outgoing.wire_format
     )
     if reply.ending == "drop":
-        message = "the provider closed the connection before it answered"
-        raise UpstreamError(message, kind="closed")
+        raise UpstreamError("the provider closed the connection before it answered", kind="closed")
     cut = reply.ending == "cut"
     return UpstreamResponse(reply.status, reply.headers, _play(reply.chunks, cut=cut))
 
@@ -182,8 +181,7 @@ async def _play(chunks: tuple[bytes, ...], *, cut: bool) -> AsyncIterator[bytes]
     for chunk in chunks:
         yield chunk
     if cut:
-        message = "the connection broke off inside the answer"
-        raise UpstreamError(message, kind="cut")
+        raise UpstreamError("the connection broke off inside the answer", kind="cut")
 
 
 class _Pieces(httpx.AsyncByteStream):

@@ -46,8 +46,7 @@ class RequestBodySnapshot(SingleFileSnapshotExtension):
             ValueError: A filter is given: bodies are compared whole.
         """
         if exclude is not None or include is not None:
-            msg = "a body is compared whole: inject what varies and use no filter"
-            raise ValueError(msg)
+            raise ValueError("a body is compared whole: inject what varies and use no filter")
         if isinstance(data, str):
             raw = data.encode("utf-8", "surrogatepass")
         elif isinstance(data, bytes | bytearray | memoryview):

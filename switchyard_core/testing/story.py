@@ -16,13 +16,7 @@ __all__ = ["Call", "CallShape", "Item", "Said", "Story", "Thought", "Words", "bo
 #: Responses (elsewhere it is a function with one argument ``input``), ``legacy`` only on Chat,
 #: ``mcp`` on Responses and Messages, the other three only on Responses.
 CallShape = Literal[
-    "function",
-    "custom",
-    "legacy",
-    "mcp",
-    "local_shell_call",
-    "shell_call",
-    "apply_patch_call",
+    "function", "custom", "legacy", "mcp", "local_shell_call", "shell_call", "apply_patch_call"
 ]
 #: Messages demands a limit of output tokens; any value serves a test.
 _MAX_TOKENS = 4096

@@ -61,8 +61,7 @@ def validity_problems(
     The SDK's types are asked only when the rules find nothing: they say the same less clearly.
     """
     if wire_format not in WIRE_FORMATS:
-        msg = f"unknown wire format `{wire_format}`; known: {', '.join(WIRE_FORMATS)}"
-        raise ValueError(msg)
+        raise ValueError(f"unknown wire format `{wire_format}`; known: {', '.join(WIRE_FORMATS)}")
     try:
         raw = body.encode() if isinstance(body, str) else body
         tree = loads(raw if isinstance(raw, bytes) else encode(dict(raw)))
@@ -450,10 +449,7 @@ _TYPES: Mapping[WireFormat, tuple[str, str]] = MappingProxyType(
             "openai.types.responses.response_create_params",
             "ResponseCreateParams",
         ),
-        "anthropic_messages": (
-            "anthropic.types.beta.message_create_params",
-            "MessageCreateParams",
-        ),
+        "anthropic_messages": ("anthropic.types.beta.message_create_params", "MessageCreateParams"),
     }
 )
 #: Most problems that are told; a union's branches give one each.

@@ -136,8 +136,7 @@ class Connections:
                 raise
             if lease.over:
                 self.spawn(_close(lease.connection.socket))
-                msg = "closed while connecting"
-                raise httpcore.ConnectError(msg)
+                raise httpcore.ConnectError("closed while connecting")
         return lease
 
     def _rested(self) -> _Connection | None:

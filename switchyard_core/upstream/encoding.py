@@ -46,11 +46,10 @@ class Decoder:
         words = [word.strip().lower().removeprefix("x-") for word in encoding.split(",")]
         names = [word for word in words if word not in _PLAIN]
         if not set(names) <= _WINDOW.keys() or len(names) > _MOST:
-            msg = (
+            raise EncodingError(
                 f"it has `content-encoding: {encoding[:40]}`, and only `gzip` and `deflate` can "
                 "be read"
             )
-            raise EncodingError(msg)
         self._layers = [_Layer(name, limit) for name in reversed(names)]
 
     def feed(self, chunk: bytes) -> bytes:

@@ -245,8 +245,7 @@ def _split_credentials(base_url: str) -> tuple[httpx.URL, bytes | None]:
     except httpx.InvalidURL:
         url = httpx.URL("")
     if url.scheme not in ("http", "https") or not url.host:
-        msg = "the base URL of a client must be an absolute http or https URL"
-        raise ValueError(msg)
+        raise ValueError("the base URL of a client must be an absolute http or https URL")
     if not url.userinfo:
         return url.copy_with(fragment=None), None
     user, _, password = url.userinfo.decode("ascii").partition(":")

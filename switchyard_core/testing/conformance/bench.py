@@ -353,12 +353,7 @@ class Interview:
     """
 
     def __init__(
-        self,
-        trial: Trial,
-        *,
-        setting: int = 0,
-        fail: int | None = None,
-        hold: int | None = None,
+        self, trial: Trial, *, setting: int = 0, fail: int | None = None, hold: int | None = None
     ) -> None:
         self.events: list[AnswerEvent] = []
         self.asked: list[Outgoing] = []
@@ -412,8 +407,7 @@ class Interview:
     async def _ask(self, target: str, call: ModelCall) -> ModelReply:
         if target not in self._bench.targets:
             self.strangers.append(target)
-            msg = f"asked the target `{target}`, which the route does not declare"
-            raise PluginError(msg)
+            raise PluginError(f"asked the target `{target}`, which the route does not declare")
         outgoing = self._bench.harness.asked.outgoing(self._trial.request, target, call)
         number = len(self.asked)
         self.asked.append(outgoing)

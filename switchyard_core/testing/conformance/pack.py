@@ -6,13 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from switchyard_core.declarations import WireFormat
-from switchyard_core.mutation import (
-    LABELS,
-    MutationRules,
-    Verdict,
-    check_rule_set,
-    compile_rules,
-)
+from switchyard_core.mutation import LABELS, MutationRules, Verdict, check_rule_set, compile_rules
 from switchyard_core.testing.conformance.bench import PerFormat, require
 from switchyard_core.testing.conversation import conversation
 from switchyard_core.testing.harness import registry_of

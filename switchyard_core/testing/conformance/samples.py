@@ -156,11 +156,10 @@ def require_unknown_fields(
     for place, raw, now in places:
         if raw is not None and now != raw:
             told = "is lost" if now is None else f"became {now.decode(errors='replace')}"
-            msg = (
+            raise AssertionError(
                 f"{who}: {place} {told}: change the caller's body by `set`, `insert` and "
                 "`delete` of the `ObjectText` that a rewrite is given, and do not build a new one"
             )
-            raise AssertionError(msg)
 
 
 def require_key_order(request: Request, body: bytes, who: str) -> None:
@@ -180,11 +179,10 @@ def require_key_order(request: Request, body: bytes, who: str) -> None:
         kept = [key for key in one.keys() if other and key in other]  # noqa: SIM118  # no mapping
         found = [key for key in other.keys() if key in one] if other else []  # noqa: SIM118
         if kept != found:
-            msg = (
+            raise AssertionError(
                 f"{who}: the keys of {place} are in another order: {found}, sent as "
                 f"{kept}; change a member in its place (`set`), do not delete and add it"
             )
-            raise AssertionError(msg)
 
 
 def _items(body: ObjectText, request: Request) -> Iterator[ObjectText]:

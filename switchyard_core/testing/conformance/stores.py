@@ -62,8 +62,7 @@ class LatchStoreConformance:
             capacity: Most identities.
         """
         del capacity
-        msg = "say which store is tested: override `make`"
-        raise AssertionError(msg)
+        raise AssertionError("say which store is tested: override `make`")
 
     def _given(self, capacity: int) -> LatchStore:
         return self.make(capacity)
