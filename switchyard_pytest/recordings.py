@@ -45,9 +45,6 @@ class Unused:
     """Collects which recordings the tests of a session used, and lists the others at its end.
 
     Nothing is listed when tests were left out, because these may use them.
-
-    Args:
-        config: The session's.
     """
 
     def __init__(self, config: pytest.Config) -> None:

@@ -28,9 +28,6 @@ class PassthroughRouter:
     """Sends a request to the target that its model id names, by name or by the provider's id.
 
     A name wins over an id, and of two targets with one id the first.
-
-    Args:
-        options: The route's options.
     """
 
     def __init__(self, options: PassthroughOptions) -> None:

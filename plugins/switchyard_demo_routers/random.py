@@ -37,9 +37,6 @@ class RandomRouter:
 
     Nothing is remembered: a session's draw is a function of its id (and the seed), so it holds
     after a restart and in every worker.
-
-    Args:
-        options: The route's options.
     """
 
     def __init__(self, options: RandomOptions) -> None:

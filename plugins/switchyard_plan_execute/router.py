@@ -41,9 +41,6 @@ class PlanExecuteRouter:
     """Sends a session to the capable target until its first edit, then to the efficient one.
 
     The decision depends on the request and on the latch alone; no model is asked.
-
-    Args:
-        options: The route's options.
     """
 
     def __init__(self, options: PlanExecuteOptions) -> None:
@@ -52,11 +49,7 @@ class PlanExecuteRouter:
         self._planning_prompt = options.planning_prompt or _built_in_prompt()
 
     async def route(self, request: Request, context: RouteContext) -> Decision:
-        """Return the decision for one request.
-
-        Raises:
-            RefusedError: The history is missing and the policy rejects that.
-        """
+        """Return the decision for one request."""
         warnings = self._missing_history(request)
         latched = context.session.record is not None
         if context.housekeeping:

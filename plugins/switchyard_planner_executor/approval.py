@@ -45,22 +45,14 @@ _NAMED: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Intent:
-    """What a request wants of the plans.
+    """What a request wants of the plans."""
 
-    Args:
-        verb: ``make`` a plan; ``run`` the caller's own; ``approve``, ``reject`` or ``revise``
-            one that waits.
-        plan_id: Which one waits.
-        digest: What an approval saw; ``None`` for a user's text, which names none.
-        value: The caller's own plan as parsed JSON, not checked yet.
-        hold: Whether the plan is to wait for approval, whatever the policy says.
-    """
-
+    #: `make` a plan; `run` the caller's own; `approve`, `reject` or `revise` one that waits
     verb: str
-    plan_id: str = ""
-    digest: str | None = None
-    value: Any = None
-    hold: bool = False
+    plan_id: str = ""  # Which one waits
+    digest: str | None = None  # What an approval saw; `None` for a user's text, which names none
+    value: Any = None  # The caller's own plan as parsed JSON, not checked yet
+    hold: bool = False  # Whether the plan is to wait for approval, whatever the policy says
 
 
 def read_intent(request: Request, *, by_text: bool) -> Intent:
@@ -68,11 +60,7 @@ def read_intent(request: Request, *, by_text: bool) -> Intent:
 
     The header, the member ``switchyard`` of the body, in OpenAI's formats
     ``metadata.switchyard_plan``, and with ``by_text`` a last user message that is exactly
-    ``approve <plan_id>``.
-
-    Raises:
-        RequestError: ``approval_malformed`` (400): it is said in a way that can be read as
-            something else; nothing was asked or run.
+    ``approve <plan_id>``. What could be read as something else is refused.
     """
     if HEADER in request.headers:
         return _from_words(request.headers.joined(HEADER) or "", f"the header `{HEADER}`", None)
@@ -212,11 +200,7 @@ class StoredPlan:
 
     @classmethod
     async def reserve(cls, context: RouteContext, plan_id: str, pending: PendingPlan) -> StoredPlan:
-        """Take a place in the store, before any model is asked.
-
-        Raises:
-            PlanCapacityError: There is none.
-        """
+        """Take a place in the store before any model is asked, or raise PlanCapacityError."""
         created_s = context.clock()
         record = PlanRecord(plan_id=plan_id, owner=_owner_of(context), created_s=created_s)
         await _store_of(context).add(record)
@@ -224,12 +208,9 @@ class StoredPlan:
 
     @classmethod
     async def find(cls, context: RouteContext, plan_id: str) -> StoredPlan:
-        """Return a plan that waits and belongs to this session.
+        """Return a waiting plan of this session, or refuse: unknown, expired, not pending.
 
-        A plan made without a session belongs to whoever names its id and digest.
-
-        Raises:
-            RequestError: 404 ``plan_unknown``, 410 ``plan_expired``, 422 ``plan_not_pending``.
+        A plan made without a session belongs to anyone who names its id and digest.
         """
         store = _store_of(context)
         record = await store.get(plan_id)
@@ -247,11 +228,7 @@ class StoredPlan:
         return cls(context, record, PendingPlan.from_bytes(record.data))
 
     async def claim(self, state: PlanState) -> None:
-        """Move on from waiting; of many at the same time one wins.
-
-        Raises:
-            RequestError: 422 ``plan_not_pending``: another request was faster.
-        """
+        """Move on from waiting; of many at the same time one wins, the others are refused (422)."""
         # What a plan was made from is not needed any more once it is rejected.
         data = b"" if state == "rejected" else self.record.data
         claimed = self.record.with_(state=state, data=data)
@@ -263,9 +240,6 @@ class StoredPlan:
         """Let the plan wait for an approval that names ``digest``; its time begins now.
 
         ``changes`` are fields of ``pending``.
-
-        Raises:
-            PlanCapacityError: Its place was taken meanwhile, and there is none.
         """
         self.pending = replace(self.pending, **changes)
         data = self.pending.to_bytes()

@@ -24,28 +24,19 @@ class Caller:
     """What the caller says beside the task; it goes to the executor and never to the planner.
 
     A word to stop at could cut the plan, and a plan is to be made alike whoever asks.
-
-    Args:
-        sampling: By the neutral names of ``ModelCall.sampling``; ``stop`` is a tuple of texts.
-        max_output_tokens: The caller's limit of an answer, ``None`` without one.
-        instructions: The caller's instructions, ``""`` for none or if the policy drops them.
-        warnings: What of the request reaches no model.
     """
 
+    #: By the neutral names of `ModelCall.sampling`; `stop` is a tuple of texts
     sampling: Mapping[str, Any] = field(default_factory=dict)
-    max_output_tokens: int | None = None
-    instructions: str = ""
-    warnings: tuple[DecisionWarning, ...] = ()
+    max_output_tokens: int | None = None  # The caller's limit of an answer, `None` without one
+    instructions: str = ""  # The caller's instructions, `""` for none or if the policy drops them
+    warnings: tuple[DecisionWarning, ...] = ()  # What of the request reaches no model
 
 
 def read_caller(
     request: Request, options: PlannerExecutorOptions, executor_format: WireFormat
 ) -> Caller:
-    """Return what the caller says beside the task.
-
-    Raises:
-        RequestError: 400 ``invalid_type``: a setting has a wrong type.
-    """
+    """Return what the caller says beside the task."""
     keeps = options.caller_instructions == "executor"
     sampling: dict[str, Any] = {}
     for name, key in _tables()["settings"][request.wire_format].items():
@@ -104,11 +95,7 @@ def refusal(
 
 
 def refuse_unserved(request: Request, options: PlannerExecutorOptions) -> None:
-    """Refuse a request that asks for what such a route cannot give.
-
-    Raises:
-        RequestError: 400, before any model was asked; ``param`` says what to leave out.
-    """
+    """Refuse (400) what such a route cannot give; ``param`` says what to leave out."""
     for row in _tables()[request.wire_format]:
         if _APPLIES[row["when"]](_at(request, row["path"])):
             advice = "leave it out" if row["when"] != "several" else "leave it out or set it to 1"
@@ -124,11 +111,7 @@ def refuse_unserved(request: Request, options: PlannerExecutorOptions) -> None:
 
 
 def require_user_text(request: Request) -> None:
-    """Refuse a request that has nothing to plan; one about a waiting plan may have no text.
-
-    Raises:
-        RequestError: 400 ``no_user_text``.
-    """
+    """Refuse a request that has nothing to plan; one about a waiting plan may have no text."""
     if not request.user_message.text.strip():
         key = request.history_key
         raise refusal(
@@ -169,11 +152,7 @@ _APPLIES: Mapping[str, Callable[[Any], bool]] = MappingProxyType(
 
 
 def member(request: Request, key: str) -> Any:
-    """Return the value of a top-level member, ``None`` when it is absent or null.
-
-    Raises:
-        RequestError: 400 ``invalid_json``: the value cannot be read.
-    """
+    """Return the value of a top-level member, ``None`` when it is absent or null."""
     try:
         return request.fields.value(key)
     except ValueError as error:  # a number of thousands of digits is JSON, and Python refuses it

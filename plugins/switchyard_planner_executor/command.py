@@ -207,11 +207,7 @@ class _Session:
 
 
 def _agreed() -> bool:
-    """Return whether the user at the terminal wants the plan to run.
-
-    Raises:
-        KeyboardInterrupt: The user stopped the command.
-    """
+    """Return whether the user at the terminal wants the plan to run."""
     # The event loop's own handler would only take note of Ctrl-C and keep waiting for the line.
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:

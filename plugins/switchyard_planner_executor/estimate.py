@@ -113,11 +113,7 @@ def estimate(
 
     Three cases: no step calls a tool, and answers are short; each step with a query calls one
     once; every step uses all its rounds, and answers and results are long. The highest case is
-    not a bound: models may answer at greater length. A route without tools has no rounds. No
-    steps take nothing.
-
-    Raises:
-        ValueError: There is not one text per step.
+    not a bound: models may answer at greater length.
     """
     offered = (json.dumps([t.name, t.description, t.parameters], default=dict) for t in tools)
     always = _tokens([instructions, *offered])

@@ -210,18 +210,10 @@ def read_plan(
     first: int = 1,
     searchable: bool = True,
 ) -> ReadPlan:
-    """Read the plan that a model answered with.
+    """Read the plan that a model answered with; ``first`` is the number of its first step.
 
-    Args:
-        reply: The answer.
-        max_steps: Maximum number of steps.
-        lenient: Remove one code fence that encloses the whole answer.
-        first: Number of the first step, more than 1 in a plan for the rest.
-        searchable: Whether there is a tool for steps with a query.
-
-    Raises:
-        PlanError: It is not a plan. Nothing is guessed, cut or repaired, except the order of
-            steps whose numbers are complete.
+    Nothing is guessed, cut or repaired, except the order of steps whose numbers are complete, and
+    with ``lenient`` one code fence that encloses the whole answer.
     """
     text = reply.text
     if reply.refusal or reply.stop in _FILTERED:
@@ -245,11 +237,7 @@ def read_plan(
 def read_plan_value(
     value: Any, *, max_steps: int, first: int = 1, searchable: bool = True
 ) -> ReadPlan:
-    """Read a plan that somebody gives, as parsed JSON or a :class:`Plan`.
-
-    Raises:
-        PlanError: It is not a plan; the checks are those for a model's, from ``schema`` on.
-    """
+    """Read a plan given as parsed JSON or a :class:`Plan`, with the checks from ``schema`` on."""
     if isinstance(value, Plan):
         value = value.model_dump(mode="json")
     try:
@@ -333,12 +321,7 @@ class RepeatedKeyError(NotJsonError):
 
 
 def strict_json(text: str | bytes) -> Any:
-    """Return the value of a JSON text.
-
-    Raises:
-        NotJsonError: It is not JSON, has NaN or a number out of range, or is nested too deeply.
-        RepeatedKeyError: An object has a key twice.
-    """
+    """Return the value of a JSON text; NotJsonError also for NaN, huge numbers and deep nesting."""
     try:
         if isinstance(text, bytes):
             text = text.decode("utf-8")

@@ -102,13 +102,7 @@ def _ended_early(reason: str) -> str:
 
 
 class Narrator:
-    """Turns the events of one run into those of an answer.
-
-    Args:
-        run: The run; its ``status`` when the plan is told is the phase of the answer.
-        warnings: What the caller should know besides what the run says.
-        quiet: Whether the text is the last step's alone.
-    """
+    """Turns the events of one run into those of an answer."""
 
     def __init__(
         self, run: PlanRun, warnings: tuple[DecisionWarning, ...] = (), *, quiet: bool = False

@@ -39,11 +39,7 @@ RAW_TEXT_CHARS = 4000
 
 
 class PlannerExecutorRouter:
-    """Plans with one target, then runs the plan step by step on another.
-
-    Args:
-        options: The route's options.
-    """
+    """Plans with one target, then runs the plan step by step on another."""
 
     def __init__(self, options: PlannerExecutorOptions) -> None:
         self._options = options
@@ -64,11 +60,7 @@ class PlannerExecutorRouter:
         )
 
     async def answer(self, request: Request, context: RouteContext) -> AsyncGenerator[AnswerEvent]:
-        """Yield the plan, then the result of each step.
-
-        Raises:
-            RequestError: The request, the plan or the approval is refused; nothing ran.
-        """
+        """Yield the plan, then the result of each step."""
         options = self._options
         refuse_unserved(request, options)
         intent = read_intent(request, by_text=options.approval_by_text)

@@ -38,17 +38,9 @@ __all__ = ["PlanRun"]
 class PlanRun:
     """One plan, from the request to the last result.
 
-    Of the context, ``ask``, ``tools``, ``targets``, ``clock`` and ``new_id`` are used.
-
-    Attributes:
-        records: What became of the steps that ran, in order.
-        status: ``planned``, ``running``, ``completed``, ``failed`` or ``rejected``.
-        reason: Why it failed, one word; ``""`` otherwise.
-        spent: What was spent here, without what was spent before the plan waited.
-        approved: Whether somebody approved the plan.
-
-    Raises:
-        UnknownModeError: There is no such mode.
+    Of the context, ``ask``, ``tools``, ``targets``, ``clock`` and ``new_id`` are used. ``status``
+    is ``planned``, ``running``, ``completed``, ``failed`` or ``rejected``, ``reason`` one word for
+    why it failed; ``spent`` excludes what was spent before the plan waited.
     """
 
     def __init__(
@@ -144,13 +136,7 @@ class PlanRun:
     async def make_plan(
         self, request: str | UserMessage, history: Conversation | None = None
     ) -> Plan:
-        """Ask the planner for a plan and keep it; it sees the request, and the history if given.
-
-        Raises:
-            PlanError: The reply is not a plan.
-            AskError: The planner's provider gave no answer.
-            RequestError: The planner took too long.
-        """
+        """Ask the planner for a plan and keep it; it sees the request, and the history if given."""
         user = UserMessage(text=request) if isinstance(request, str) else request
         return self.use_plan(await self._planner.plan(user, history))
 

@@ -30,11 +30,7 @@ def _template(name: str) -> Template:
 
 
 def filled(name: str, /, **values: object) -> str:
-    """Return a text of ``prompts/`` with its placeholders filled; one inside of a value stays.
-
-    Raises:
-        KeyError: A placeholder has no value.
-    """
+    """Return a text of ``prompts/`` with its placeholders filled; one inside of a value stays."""
     return _template(name).substitute({key: str(value) for key, value in values.items()})
 
 
@@ -50,11 +46,7 @@ def executor_instructions(options: PlannerExecutorOptions) -> str:
 
 
 def step_text(step: PlanStep, *, query_tool: str | None) -> str:
-    """Return the message of one step: its number and action, and with a query how to look it up.
-
-    Raises:
-        ValueError: The step has a query, and there is no tool for it.
-    """
+    """Return the message of one step: its number and action, and with a query how to look it up."""
     if step.query is None:
         return filled("step", step=step.step, action=step.action)
     if query_tool is None:

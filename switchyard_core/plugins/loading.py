@@ -97,19 +97,13 @@ class PluginInfo:
 
 @dataclass(slots=True)
 class Candidate:
-    """A plugin while the registry is being built.
+    """A plugin while the registry is being built."""
 
-    Args:
-        info: What is known of it.
-        load: Gives the plugin; may raise whatever an import raises.
-        hooks: Names of its hooks with the implementations.
-        gives: What it declares.
-    """
-
-    info: PluginInfo
-    load: Callable[[], object]
+    info: PluginInfo  # What is known of it
+    load: Callable[[], object]  # Gives the plugin; may raise whatever an import raises
+    #: Names of its hooks with the implementations
     hooks: tuple[tuple[str, pluggy.HookImpl], ...] = ()
-    gives: list[Contribution] = field(default_factory=list)
+    gives: list[Contribution] = field(default_factory=list)  # What it declares
 
     def fail(self, code: str, reason: str) -> None:
         """Record that the plugin is broken; the reason continues a sentence about it."""
@@ -243,11 +237,7 @@ class Contribution:
 
 
 def collect(hooks: Sequence[tuple[str, pluggy.HookImpl]], *, own: bool) -> list[Contribution]:
-    """Call a plugin's declaring hooks and check what they return.
-
-    Raises:
-        PluginError: The plugin broke its contract; the text continues "plugin `x` ...".
-    """
+    """Call a plugin's declaring hooks; a PluginError's text continues "plugin `x` ..." here."""
     found: list[Contribution] = []
     for hook, impl in hooks:
         if hook not in _READERS:
@@ -385,11 +375,7 @@ _READERS: Mapping[str, tuple[Kind, type, Callable[[Any], None]]] = MappingProxyT
 
 
 def router_problem(router: object, kind: Literal["routes", "answers"]) -> str:
-    """Return what is wrong with the methods of a router, ``""`` when nothing is.
-
-    Returns:
-        The end of a sentence that begins with the router.
-    """
+    """Return the end of a sentence about what a router's methods lack, ``""`` when nothing."""
     method = getattr(router, "route", None)
     if not callable(method):
         return "has no method `route`"

@@ -67,11 +67,7 @@ def listed(name: str) -> Mapping[Any, None]:
 
 
 def credential_in_body(body: bytes) -> str | None:
-    """Return where a whole body seems to hold a credential, ``None`` when it does not.
-
-    Returns:
-        A path such as ``tools[0].headers.Authorization``, or ``the body``.
-    """
+    """Return where a body seems to hold a credential, as in ``tools[0].headers.x``, or ``None``."""
     tree = object_of(body)
     if tree is None:
         return "the body" if _holds_credential(body.decode("utf-8", "replace")) else None

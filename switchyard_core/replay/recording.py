@@ -65,14 +65,8 @@ def key_of(method: str, path: str, body: bytes, fields: Sequence[str]) -> str:
     """Return the key of a call, 16 hexadecimal digits.
 
     It is the beginning of the SHA-256 of method, path and the listed fields of the body as
-    canonical JSON: neither the order of keys nor white space counts. A body that is not a
-    JSON object counts byte by byte.
-
-    Args:
-        method: HTTP method, upper case.
-        path: Path without query.
-        body: The body as sent.
-        fields: Names of the fields that count; ``a.b`` is the key ``b`` of the object ``a``.
+    canonical JSON (``a.b`` is the key ``b`` of the object ``a``): neither the order of keys nor
+    white space counts. A body that is not a JSON object counts byte by byte.
     """
     call: dict[str, Any] = {"method": method, "path": path}
     tree = object_of(body)
@@ -141,11 +135,7 @@ def dumped_body(body: bytes) -> tuple[bytes, str]:
 
 
 def loaded_body(value: Any, layout: str) -> bytes:
-    """Return a body of a file; the inverse of :func:`dumped_body`.
-
-    Raises:
-        ValueError: The value is not one.
-    """
+    """Return a body of a file; the inverse of :func:`dumped_body`."""
     if is_shown_as_object(value):
         arguments = _LAYOUTS[layout.removesuffix(_LINE) or "compact"]
         text = json.dumps(value, ensure_ascii=False, **arguments)
@@ -166,11 +156,7 @@ def dumped_chunk(chunk: bytes) -> bytes:
 
 
 def loaded_chunk(value: Any) -> bytes:
-    """Return a piece of a body; the inverse of :func:`dumped_chunk`.
-
-    Raises:
-        ValueError: The value is not one.
-    """
+    """Return a piece of a body; the inverse of :func:`dumped_chunk`."""
     if isinstance(value, str):
         return value.encode("utf-8", "surrogatepass")
     if isinstance(value, dict) and set(value) == {_BASE64} and isinstance(value[_BASE64], str):
@@ -183,19 +169,13 @@ def loaded_chunk(value: Any) -> bytes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """One answer of a provider.
-
-    Args:
-        status: HTTP status.
-        headers: Those that are kept; lower-case names and values.
-        chunks: The body without content encoding, in the pieces in which it is served.
-        stream: Whether the file has the pieces one by one.
-    """
+    """One answer of a provider."""
 
     status: int
-    headers: tuple[tuple[str, str], ...]
+    headers: tuple[tuple[str, str], ...]  # Those that are kept; lower-case names and values
+    #: The body without content encoding, in the pieces in which it is served
     chunks: tuple[bytes, ...]
-    stream: bool
+    stream: bool  # Whether the file has the pieces one by one
 
     def dumped(self) -> bytes:
         """Return the answer as JSON text for a file."""

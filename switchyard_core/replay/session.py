@@ -225,12 +225,7 @@ class ReplayUpstream:
         self._inner: Upstream | None = None
 
     async def send(self, outgoing: Outgoing) -> UpstreamResponse:
-        """Answer a call from its recording, or send and record it.
-
-        Raises:
-            ReplayError: There is no recording, or none can be made.
-            UpstreamError: The provider gave no answer.
-        """
+        """Answer a call from its recording, or send and record it."""
         return await self._replay.send(outgoing, lambda: self._send(outgoing), self._key_fields)
 
     async def _send(self, outgoing: Outgoing) -> UpstreamResponse:

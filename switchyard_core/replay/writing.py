@@ -40,18 +40,12 @@ _LENGTH = struct.Struct(">I")
 
 @dataclass(slots=True)
 class Ledger:
-    """What happened to recordings in one run.
+    """What happened to recordings in one run."""
 
-    Args:
-        refresh: Whether the first answer to a call replaces those from before the run.
-        calls: How often each call came, by key.
-        written: Keys of the calls that were recorded.
-        used: Files that calls were answered from or recorded to.
-    """
-
-    refresh: bool
-    calls: Counter[str] = field(default_factory=Counter)
-    written: set[str] = field(default_factory=set)
+    refresh: bool  # Whether the first answer to a call replaces those from before the run
+    calls: Counter[str] = field(default_factory=Counter)  # How often each call came, by key
+    written: set[str] = field(default_factory=set)  # Keys of the calls that were recorded
+    #: Files that calls were answered from or recorded to
     used: set[Path] = field(default_factory=set)
 
 
@@ -125,11 +119,7 @@ class Writer:
     key: str
 
     def check_request(self) -> None:
-        """Refuse a request with a credential in it.
-
-        Raises:
-            RecordingError: It seems to hold one; the message names the field.
-        """
+        """Refuse a request that seems to hold a credential; the message names the field."""
         found = credential_in_body(self.call.body)
         if found is not None:
             raise self._refused("request", found)
@@ -150,11 +140,7 @@ class Writer:
     def keep(
         self, status: int, headers: Sequence[tuple[str, str]], chunks: Sequence[bytes]
     ) -> None:
-        """Record an answer that was read to its end, unless it is too long.
-
-        Raises:
-            RecordingError: It seems to hold a credential, or cannot be written.
-        """
+        """Record an answer that was read to its end, unless it is too long."""
         try:
             self._write(status, headers, chunks)
         except TooLongError as error:
@@ -219,10 +205,6 @@ async def whole(answer: UpstreamResponse, writer: Writer) -> UpstreamResponse:
 
     It is held back, because an answer that cannot be recorded is an error for the caller; but
     only while there is room to keep it.
-
-    Raises:
-        UpstreamError: The provider broke off.
-        RecordingError: It cannot be recorded.
     """
     spool = Spool(ANSWER_BYTES)
 
@@ -284,13 +266,7 @@ class Tee:
         return self
 
     async def __anext__(self) -> bytes:
-        """Return the next chunk.
-
-        Raises:
-            StopAsyncIteration: The stream ended and was recorded.
-            RecordingError: It ended and cannot be recorded.
-            UpstreamError: The provider broke off.
-        """
+        """Return the next chunk."""
         try:
             chunk = await anext(self._answer.chunks)
         except StopAsyncIteration:

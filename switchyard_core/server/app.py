@@ -117,13 +117,10 @@ class SwitchyardApp:
         return self._version.engine
 
     async def replace(self, engine: Switchyard) -> None:
-        """Serve requests that come from now on with another engine.
+        """Serve requests from now on with a successor of the engine.
 
-        Those that are running end with the one they began with; connections that only that one
+        Running requests finish with the engine they began with; connections that only that engine
         needs are closed after the last of them.
-
-        Args:
-            engine: A :meth:`~switchyard_core.switchyard.Switchyard.successor` of the present one.
         """
         before, self._version = self._version, _Version(engine, models_of(engine.policy))
         self._ending.append(before)
@@ -311,11 +308,7 @@ class SwitchyardApp:
 
 
 def _check_size(exchange: Exchange, limits: Limits) -> None:
-    """Refuse a request whose headers are too many or too large.
-
-    Raises:
-        RequestError: 431.
-    """
+    """Refuse a request (431) whose headers are too many or too large."""
     items = exchange.headers.items_
     size = sum(len(name) + len(value) for name, value in items)
     if len(items) > limits.headers:

@@ -103,17 +103,7 @@ class Exchange:
         return not self._all_read and (not empty or "transfer-encoding" in self.headers)
 
     async def read(self, limit: int, timeout_s: float) -> bytes:
-        """Return the whole body.
-
-        Args:
-            limit: Maximum size in bytes.
-            timeout_s: Seconds in which the next part must arrive.
-
-        Raises:
-            BodyTooLargeError: It is longer than ``limit``, or says that it will be.
-            ClientGoneError: The client left before its end.
-            RequestError: 408, it makes no progress.
-        """
+        """Return the whole body; raises if it is too long, too slow (408), or the client leaves."""
         announced = self.headers.get("content-length", "")
         if announced.isdecimal() and int(announced) > limit:
             raise _too_large(limit)
@@ -158,11 +148,7 @@ class Exchange:
 
     @contextlib.asynccontextmanager
     async def watched(self) -> AsyncIterator[None]:
-        """Cancel the block as soon as the client disconnects; enter it after the body was read.
-
-        Raises:
-            ClientGoneError: The client disconnected.
-        """
+        """Cancel the block as soon as the client disconnects; enter it after the body was read."""
         task = asyncio.current_task()
         gone = False
 
@@ -219,15 +205,7 @@ class Exchange:
         headers: Iterable[tuple[str, str]] = (),
         drain: bool = False,
     ) -> None:
-        """Send a whole answer of our own.
-
-        Args:
-            status: HTTP status.
-            body: The body; for ``HEAD`` only its headers are sent.
-            content_type: Its type.
-            headers: Further headers.
-            drain: The request's body was not read: close the connection after the answer.
-        """
+        """Send a whole answer of our own; ``drain`` if the request's body was not read."""
         pairs = [
             ("content-type", content_type),
             ("content-length", str(len(body))),

@@ -82,14 +82,8 @@ _KEYS = ("input_format", "request", "headers")
 async def answer_decision(engine: Switchyard, body: bytes) -> bytes:
     """Return the explanation as JSON; of a router that asks a model, what it would ask.
 
-    Args:
-        engine: What decides.
-        body: ``{"input_format": <wire format>, "request": <body>, "headers": {name: value}}``;
-            ``headers`` may be left out. The request's own bytes are kept.
-
-    Raises:
-        RequestError: The body is not that, or the request in it would be refused.
-        PluginError: The router broke its contract.
+    The body is ``{"input_format": <wire format>, "request": <body>, "headers": {name: value}}``,
+    ``headers`` optional; the request's own bytes are kept.
     """
     try:
         fields = ObjectText(body, unique=True)

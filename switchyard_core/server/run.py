@@ -35,11 +35,7 @@ _LOG = logging.getLogger("switchyard")
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """Return a listening socket; port 0 takes a free one.
-
-    Raises:
-        OSError: The address cannot be used, because it is taken or not of this machine.
-    """
+    """Return a listening socket; port 0 takes a free one."""
     family, kind, protocol, _, address = socket.getaddrinfo(
         host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )[0]
@@ -69,15 +65,7 @@ def run(
     drain_s: int = DRAIN_S,
     reloader: Reloader | None = None,
 ) -> None:
-    """Serve until SIGTERM or SIGINT, then finish what is running and return.
-
-    Args:
-        app: The application.
-        listener: A listening socket; it is closed at the end.
-        ready: Called once when requests are served.
-        drain_s: Most seconds that running requests get after the signal.
-        reloader: Reloads the policy, on SIGHUP or on its own; ``None`` leaves SIGHUP alone.
-    """
+    """Serve until SIGTERM or SIGINT, then finish what runs, for at most ``drain_s``, and return."""
     _allow_descriptors(app.limits)
     config = configured(app, app.limits)
     logger = logging.getLogger("uvicorn.error")

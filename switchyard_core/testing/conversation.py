@@ -26,9 +26,6 @@ __all__ = ["ConversationBuilder", "conversation"]
 def conversation(wire_format: WireFormat) -> ConversationBuilder:
     """Return the beginning of a conversation in one wire format.
 
-    Raises:
-        ValueError: The wire format is unknown.
-
     Example:
         >>> story = conversation("openai_chat").user("fix it").reads("read", path="a.py")
         >>> [message["role"] for message in story.build()["messages"]]
@@ -46,12 +43,9 @@ class ConversationBuilder(Story):
     A tool call ends the assistant's turn and its result follows at once, unless the call was
     given with others to :meth:`parallel`. What the assistant says or thinks belongs to the
     call that comes next.
-
-    Args:
-        thoughts: What the assistant said since its last call.
     """
 
-    thoughts: tuple[Said | Thought, ...] = ()
+    thoughts: tuple[Said | Thought, ...] = ()  # What the assistant said since its last call
 
     def system(self, text: str, *, cached: bool = False) -> Self:
         """Add instructions; ``cached`` puts a cache mark on them (Messages)."""
@@ -149,25 +143,13 @@ class ConversationBuilder(Story):
         return replace(self, offered=(*self.offered, *tools))
 
     def lite(self) -> Self:
-        """Offer the tools in the first item of the history (Responses).
-
-        Raises:
-            ValueError: The wire format has no such shape.
-        """
+        """Offer the tools in the first item of the history (Responses)."""
         if self.wire_format != "openai_responses":
             raise ValueError(f"{self.wire_format} has no tools inside the history")
         return replace(self, tools_in_history=True)
 
     def build(self, model: str = "switchyard/plan-execute", **fields: Any) -> dict[str, Any]:
-        """Return the body as a tree: a new one each time.
-
-        Args:
-            model: Model id that is asked for.
-            fields: Further top-level fields, such as ``stream=True``; they come last and win.
-
-        Raises:
-            ValueError: The story has a call that the wire format cannot express.
-        """
+        """Return the body as a new tree; ``fields`` such as ``stream=True`` come last and win."""
         return {"model": model, **body_of(self._told()), **fields}
 
     def body(self, model: str = "switchyard/plan-execute", **fields: Any) -> bytes:
@@ -183,15 +165,7 @@ class ConversationBuilder(Story):
         final: bool = False,
         **fields: Any,
     ) -> Request:
-        """Return the body as a request.
-
-        Args:
-            model: Model id that is asked for.
-            headers: The client's headers.
-            session: Session id, sent as ``x-switchyard-session-id``.
-            final: Whether the request is marked as the session's last.
-            fields: Further top-level fields of the body.
-        """
+        """Return the body as a request of a session; ``final`` marks the session's last."""
         pairs = list(headers.items() if isinstance(headers, Mapping) else headers)
         if session is not None:
             pairs.append(("x-switchyard-session-id", session))

@@ -81,17 +81,11 @@ def _name(plugin: object) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Sent:
-    """What became of one request, and what was sent for it.
+    """What became of one request, and what was sent for it."""
 
-    Args:
-        status: HTTP status of the answer.
-        answer: Body of the answer.
-        sent: Everything that was sent, one more per further try.
-    """
-
-    status: int
-    answer: bytes
-    sent: tuple[Outgoing, ...]
+    status: int  # HTTP status of the answer
+    answer: bytes  # Body of the answer
+    sent: tuple[Outgoing, ...]  # Everything that was sent, one more per further try
 
     @property
     def outgoing(self) -> Outgoing:
@@ -107,38 +101,23 @@ class _Sent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Routed(_Sent):
-    """What became of one request, with the decision that led to it.
+    """What became of one request, with the decision that led to it."""
 
-    Args:
-        decision: The decision that was carried out last.
-        reports: What each rewrite changed in the body that was sent last.
-    """
-
-    decision: Decision
-    reports: tuple[RewriteReport, ...]
+    decision: Decision  # The decision that was carried out last
+    reports: tuple[RewriteReport, ...]  # What each rewrite changed in the body that was sent last
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Served(_Sent):
-    """What a caller sees of one request, the same through the library and over HTTP.
+    """What a caller sees of one request, the same through the library and over HTTP."""
 
-    Args:
-        target: Name of the target, ``""`` for a refused request.
-        phase: The router's word, if it has one.
-        reason: Code of the decision's reason.
-        warnings: Codes of the decision's warnings.
-        code: Code of the error of a refused request.
-        message: Its text.
-        headers: Of the answer over HTTP, in lower case; of an error in both doors.
-    """
-
-    target: str = ""
-    phase: str = ""
-    reason: str = ""
-    warnings: tuple[str, ...] = ()
-    code: str = ""
-    message: str = ""
-    headers: Mapping[str, str]
+    target: str = ""  # Name of the target, `""` for a refused request
+    phase: str = ""  # The router's word, if it has one
+    reason: str = ""  # Code of the decision's reason
+    warnings: tuple[str, ...] = ()  # Codes of the decision's warnings
+    code: str = ""  # Code of the error of a refused request
+    message: str = ""  # Its text
+    headers: Mapping[str, str]  # Of the answer over HTTP, in lower case; of an error in both doors
 
 
 class Harness:
@@ -239,20 +218,11 @@ class Harness:
         return await self.engine.decide(request, dry_run=dry_run)
 
     async def explain(self, request: Request) -> Explanation:
-        """Return why a request goes where it goes and what is done to it; changes nothing.
-
-        Raises:
-            RequestError: The request is refused.
-        """
+        """Return why a request goes where it goes and what is done to it; changes nothing."""
         return await explain(self.engine, request)
 
     async def run(self, request: Request) -> Routed:
-        """Decide, rewrite, send and read the answer to its end.
-
-        Raises:
-            RequestError: The request is refused; nothing was sent.
-            UpstreamError: The last reply is one, or breaks off.
-        """
+        """Decide, rewrite, send and read the answer to its end; raises what the engine raises."""
         before, run = len(self.upstream.requests), object()
         async with await self.engine.handle(
             request, sent=lambda _, outgoing: self._runs.update({id(outgoing.body): run})
@@ -269,11 +239,7 @@ class Harness:
         )
 
     async def ask(self, request: Request) -> Served:
-        """Send a request through the harness's door and return what its caller sees.
-
-        Raises:
-            UpstreamError: Through the library, when there is no answer.
-        """
+        """Send a request through the harness's door and return what its caller sees."""
         before = len(self.upstream.requests)
         seen = await (self._over_http if self.door == "http" else self._by_library)(request)
         return Served(**{"sent": tuple(self.upstream.requests[before:])} | seen)
@@ -322,11 +288,7 @@ class Harness:
         return seen
 
     async def latched(self, route: str = "") -> int:
-        """Return how many identities are latched on a route; the policy's first one when empty.
-
-        Raises:
-            AssertionError: The route has no latch store.
-        """
+        """Return how many identities are latched on a route; the policy's first one when empty."""
         name = route or next(iter(self.policy.routes))
         store = self.engine.runtimes[name].store
         if store is None:
@@ -334,14 +296,7 @@ class Harness:
         return await store.count()
 
     async def answer(self, request: Request) -> Answered:
-        """Let an answering router answer, and return what it said and what it asked.
-
-        Raises:
-            RequestError: The request is refused, or its route does not answer by itself.
-            UpstreamError: A model gave no answer, and the router did not mind.
-            PluginError: The router broke its contract.
-            AssertionError: It asks a target for which there is no reply.
-        """
+        """Let an answering router answer, and return what it said and what it asked."""
         before = len(self.asked.calls)
         try:
             events = [event async for event in self.engine.answer(request)]
@@ -358,11 +313,7 @@ class Harness:
         )
 
     async def refused(self, request: Request) -> RequestError:
-        """Return the error with which a request is refused.
-
-        Raises:
-            AssertionError: It is not refused, or something was sent.
-        """
+        """Return the error of a request that must be refused, before anything was sent."""
         before = len(self.upstream.requests)
         try:
             routed = await self.run(request)

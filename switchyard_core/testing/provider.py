@@ -25,23 +25,17 @@ _Message = MutableMapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FakeReply:
-    """An answer to play.
+    """An answer to play."""
 
-    Args:
-        status: HTTP status.
-        text: What a model says: a whole valid answer of the request's wire format is played.
-        body: Otherwise the body: bytes, or a tree that is written as JSON.
-        chunks: The body in pieces, in place of ``body``.
-        headers: Names in lower case and values.
-        cut: Whether the connection breaks after the last piece.
-    """
-
-    status: int = 200
+    status: int = 200  # HTTP status
+    #: What a model says: a whole valid answer of the request's wire format is played
     text: str | None = None
+    #: Otherwise the body: bytes, or a tree that is written as JSON
     body: bytes | Mapping[str, Any] = b"{}"
-    chunks: tuple[bytes, ...] = ()
+    chunks: tuple[bytes, ...] = ()  # The body in pieces, in place of `body`
+    #: Names in lower case and values
     headers: tuple[tuple[str, str], ...] = (("content-type", "application/json"),)
-    cut: bool = False
+    cut: bool = False  # Whether the connection breaks after the last piece
 
     def pieces(self) -> tuple[bytes, ...]:
         """Return the body in the pieces in which it arrives."""
@@ -83,11 +77,7 @@ class FakeUpstream:
         self._player = _saying("ok") if script is None else _player(script)
 
     async def send(self, outgoing: Outgoing) -> UpstreamResponse:
-        """Keep a request and play the next reply.
-
-        Raises:
-            UpstreamError: The next reply is one.
-        """
+        """Keep a request and play the next reply."""
         self.requests.append(outgoing)
         reply = await self._before(outgoing) if self._before is not None else None
         if reply is None and self.replies:

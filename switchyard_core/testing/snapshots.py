@@ -40,10 +40,7 @@ class RequestBodySnapshot(SingleFileSnapshotExtension):
     ) -> str:
         """Return the body as indented text that ends with a newline.
 
-        A matcher has no effect: volatile values are injected, not masked.
-
-        Raises:
-            ValueError: A filter is given: bodies are compared whole.
+        A filter is an error, and a matcher has no effect: inject what varies instead of masking it.
         """
         if exclude is not None or include is not None:
             raise ValueError("a body is compared whole: inject what varies and use no filter")

@@ -24,31 +24,19 @@ _MAX_TOKENS = 4096
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """A tool call of the assistant, and what came of it.
+    """A tool call of the assistant, and what came of it."""
 
-    Args:
-        name: Tool name; not used by the built-in shapes.
-        arguments: Arguments of a function; a string is sent as it is (broken JSON, for
-            example), and for ``custom`` it is the free text. For the built-in shapes the
-            ``action`` or ``operation``.
-        result: Text of the result, ``None`` for a default.
-        fails: Whether the result says that the call failed.
-        answered: Whether there is a result at all.
-        namespace: Namespace of the tool, on Responses.
-        server: MCP server of the tool.
-        shape: Its form on the wire.
-        id: Call id; made up from the number of the call when empty.
-    """
-
-    name: str
+    name: str  # Tool name; not used by the built-in shapes
+    #: Arguments of a function; a string is sent as it is (broken JSON, for example), and for
+    #: `custom` it is the free text. For the built-in shapes the `action` or `operation`
     arguments: Mapping[str, Any] | str = field(default_factory=dict)
-    result: str | None = None
-    fails: bool = False
-    answered: bool = True
-    namespace: str | None = None
-    server: str = ""
-    shape: CallShape = "function"
-    id: str = ""
+    result: str | None = None  # Text of the result, `None` for a default
+    fails: bool = False  # Whether the result says that the call failed
+    answered: bool = True  # Whether there is a result at all
+    namespace: str | None = None  # Namespace of the tool, on Responses
+    server: str = ""  # MCP server of the tool
+    shape: CallShape = "function"  # Its form on the wire
+    id: str = ""  # Call id; made up from the number of the call when empty
 
     @property
     def output(self) -> str:
@@ -108,18 +96,13 @@ class Item:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Story:
-    """A whole conversation.
+    """A whole conversation."""
 
-    Args:
-        wire_format: Wire format of the body.
-        steps: In order; a tuple is what the assistant made at once, whose results follow it.
-        offered: Names of tools that are offered though nobody calls them.
-        tools_in_history: Whether the tools are in the first item of the history (Responses).
-    """
-
-    wire_format: WireFormat
+    wire_format: WireFormat  # Wire format of the body
+    #: In order; a tuple is what the assistant made at once, whose results follow it
     steps: tuple[Words | Item | tuple[Said | Thought | Call, ...], ...] = ()
-    offered: tuple[str, ...] = ()
+    offered: tuple[str, ...] = ()  # Names of tools that are offered though nobody calls them
+    #: Whether the tools are in the first item of the history (Responses)
     tools_in_history: bool = False
 
     @property
@@ -139,11 +122,7 @@ class Story:
 
 
 def body_of(story: Story) -> dict[str, Any]:
-    """Return the body of a story without its model: history, instructions, tools.
-
-    Raises:
-        ValueError: The story has a call that its wire format cannot express.
-    """
+    """Return the body of a story without its model; ValueError if the format lacks a call."""
     return _WRITERS[story.wire_format](story)
 
 

@@ -76,10 +76,7 @@ async def _in_thread(
     """Run a function in its own thread, with this task's context variables.
 
     Not in the loop's pool: a few threads that hang would hold up every later call, and the end
-    of the process.
-
-    Returns:
-        What it returned, or what it raised: a future and a coroutine refuse some errors.
+    of the process. Returns what it raised, too: a future and a coroutine refuse some errors.
     """
     loop = asyncio.get_running_loop()
     done: asyncio.Future[Any] = loop.create_future()

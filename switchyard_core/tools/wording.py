@@ -24,11 +24,8 @@ _REFERENCE = "#/$defs/"
 def spec_of(tool: Tool) -> ToolSpec:
     """Return a tool as models are told of it; equal for equal tools.
 
-    The schema holds no references and no generated titles: some providers follow no ``$ref``.
-
-    Raises:
-        ValueError: No such schema can be made of the parameters, or they accept unknown keys;
-            the text continues a sentence that begins with the parameters.
+    The schema has no references and no generated titles: some providers follow no ``$ref``. A
+    ValueError continues a sentence that begins with the parameters.
     """
     try:
         schema = tool.parameters.model_json_schema()

@@ -85,13 +85,8 @@ class Connections:
     async def ask(self, request: httpcore.Request) -> tuple[Lease, httpcore.Response]:
         """Send a request and return the answer's head, and the lease that its reader must end.
 
-        A provider may close a connection that rests at any moment, so a call that meets such a
-        one is sent again, once, on a new one.
-
-        Raises:
-            httpcore.TimeoutException: Nothing came in time.
-            httpcore.NetworkError: No connection, or it was closed before the answer.
-            httpcore.ProtocolError: The request or the answer is not HTTP.
+        A provider may close an idle connection at any moment, so a call on one that was closed is
+        sent again, once, on a new one. Raises httpcore's timeout, network and protocol errors.
         """
         lease = await self._lease(new=False)
         try:
@@ -245,9 +240,6 @@ class Lease:
 
         It may be called at any time, any number of times, and from any task. A caller that is
         cancelled meanwhile leaves the work to a task that is not.
-
-        Args:
-            whole: Whether the answer was read to its end.
         """
         if self._end is None:
             # The first call says how it ended.

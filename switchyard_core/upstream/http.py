@@ -290,9 +290,6 @@ class Retries:
         A connection that failed or was closed and an answer of :func:`is_retryable` are tried
         again; a timeout is not. An answer that asks for a longer wait than
         :data:`LONGEST_WAIT_S` is returned at once, so that the caller can keep it.
-
-        Raises:
-            UpstreamError: What the last try raised.
         """
         tries = 0
         while True:
@@ -324,13 +321,7 @@ def is_retryable(response: UpstreamResponse) -> bool:
 
 
 def retry_after_s(response: UpstreamResponse, now: float) -> float | None:
-    """Return the seconds that a provider asks to wait, ``None`` when it does not say.
-
-    Args:
-        response: Its ``retry-after-ms`` (milliseconds) or ``retry-after`` (seconds or an
-            HTTP date) is read; a value that is neither counts as absent.
-        now: Seconds since the epoch, for dates.
-    """
+    """Return the seconds to wait by ``retry-after-ms`` or ``retry-after``, ``None`` for neither."""
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         value = response.header(name)
         if value is None:

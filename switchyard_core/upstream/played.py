@@ -63,18 +63,10 @@ _WIDEST = 80
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What is wrong at a place of a file.
+    """What is wrong at a place of a file."""
 
-    Args:
-        path: Keys and indices from the root.
-        message: What is wrong, one sentence, lower case, no final stop.
-        fix: What to do.
-        code: Code of the finding.
-        notes: Further lines.
-    """
-
-    path: tuple[str | int, ...]
-    message: str
+    path: tuple[str | int, ...]  # Keys and indices from the root
+    message: str  # What is wrong, one sentence, lower case, no final stop
     fix: str
     code: str
     notes: tuple[str, ...] = ()
@@ -91,12 +83,7 @@ class UnreadableError(ValueError):
 
 
 def read_played(path: str | os.PathLike[str]) -> str:
-    """Return the text of a file; it does not wait for anything but an ordinary file.
-
-    Raises:
-        UnreadableError: There is no such file, or it is a folder, a pipe or a device, or it is
-            not UTF-8.
-    """
+    """Return the text of a file; it does not wait for anything but an ordinary file."""
     try:
         data = _read(Path(path))
     except (OSError, ValueError) as error:
@@ -127,12 +114,7 @@ def _check_ordinary(mode: int) -> None:
 
 
 def parsed(text: str, depth: int = MAX_DEPTH) -> Any:
-    """Return a JSON text as a tree.
-
-    Raises:
-        UnreadableError: It is not JSON, is nested more deeply, or holds a word or a number that
-            others do not read.
-    """
+    """Return a JSON text as a tree."""
     try:
         tree = json.loads(text, parse_constant=_refused)
     except RecursionError:

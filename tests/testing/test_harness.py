@@ -238,13 +238,9 @@ async def test_latched_of_a_route_without_a_store_says_so():
 
 async def test_clock_of_routers_can_be_moved():
     ready = harness("openai_chat", now=5.0)
-    context = await ready.engine.runtimes["main"].context(
-        conversation("openai_chat").user("a").request(),
-        housekeeping=False,
-        random=ready.random,
-        clock=ready.engine._clock,
-        ask=None,
-    )
+    runtime = ready.engine.runtimes["main"]
+    routed = runtime.routed(conversation("openai_chat").user("a").request(), "")
+    context = await runtime.context(routed, None, ready.engine.world)
 
     assert context.clock() == 5.0
     ready.now += 60

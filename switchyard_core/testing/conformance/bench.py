@@ -77,11 +77,7 @@ class PerFormat:
 
 
 def require(condition: object, message: str) -> None:
-    """Fail with a message unless a condition holds.
-
-    Raises:
-        AssertionError: It does not.
-    """
+    """Fail with a message unless a condition holds."""
     if not condition:
         raise AssertionError(message)
 
@@ -144,17 +140,7 @@ class _Suite(Protocol):
 
 
 class Bench:
-    """One route of a policy, with an engine of its own.
-
-    Args:
-        suite: The test class.
-        harness: The policy.
-        route: Name of the route.
-        wire_format: Wire format of the requests.
-
-    Attributes:
-        asked: Targets that ``route`` and ``next`` asked.
-    """
+    """One route of a policy with its own engine; ``asked`` are the targets that ``route`` asked."""
 
     def __init__(
         self, suite: _Suite, harness: Harness, route: str, wire_format: WireFormat
@@ -190,12 +176,7 @@ class Bench:
 
 
 class Trial:
-    """One request to one route.
-
-    Args:
-        bench: The route.
-        request: The request.
-    """
+    """One request to one route."""
 
     def __init__(self, bench: Bench, request: Request) -> None:
         self.bench = bench
@@ -230,12 +211,7 @@ class Trial:
     async def route(
         self, *, housekeeping: bool | None = None, watch: Watch | None = None
     ) -> Outcome:
-        """Ask the router alone, with the same context each time; nothing is latched.
-
-        Args:
-            housekeeping: Whether it is a side call; ``None`` finds out as the engine does.
-            watch: Watches the router's own code.
-        """
+        """Ask the router alone, with the same context each time; nothing is latched."""
         if housekeeping is None:
             marks = self.bench.harness.policy.housekeeping
             housekeeping = bool(housekeeping_mark(self.request, marks))
@@ -335,21 +311,8 @@ async def _refused_or(deciding: Awaitable[Any]) -> Any:
 class Interview:
     """Asks an answering router for one answer, and answers its questions with the suite's replies.
 
-    Args:
-        trial: Route and request.
-        setting: Another number gives another clock and other randomness; ids are new ones anyway.
-        fail: Number of the call, from 0, that fails as if the provider were overloaded.
-        hold: Number of the call that is never answered; ``held`` is set when it has begun.
-
-    Attributes:
-        events: What the router said.
-        asked: What was sent for its calls, in order; nothing for undeclared targets.
-        strangers: Undeclared targets that it asked.
-        refusal: Why it refused, or which error of a model it let through.
-        open: How many calls have begun and not ended.
-
-    Raises:
-        AssertionError: The route does not answer by itself.
+    ``fail`` and ``hold`` are the numbers of a call that fails, or is never answered; another
+    ``setting`` gives another clock and other randomness.
     """
 
     def __init__(

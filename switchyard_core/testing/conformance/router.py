@@ -96,11 +96,7 @@ class RouteSuite(PerFormat):
         return samples.sample_requests(wire_format, model)
 
     def reply(self, target: str, call: ModelCall) -> ModelReply:
-        """Return what a model answers, for routers that ask one.
-
-        Raises:
-            AssertionError: Nobody has said what it answers.
-        """
+        """Return what a model answers, for routers that ask one."""
         del call
         msg = f"the router asks `{target}`: say what it answers by overriding `reply`"
         raise AssertionError(msg)
@@ -125,12 +121,7 @@ class RouteSuite(PerFormat):
         return WIRE_FORMATS if served is None else (served,)
 
     def bench(self, wire_format: WireFormat, targets: WireFormat | None = None) -> Bench:
-        """Return the route on an engine of its own, for checks of one's own.
-
-        Args:
-            wire_format: Of the requests.
-            targets: Of the targets, that of the requests when absent.
-        """
+        """Return the route on a new engine; by default targets speak the requests' wire format."""
         text, source = self.policy_text(targets or wire_format), str(self.policy)
         fixed = source and "\n" not in source and text == Path(source).read_text("utf-8")
         # A file that is taken as it is may name others beside it.
@@ -385,11 +376,7 @@ class RouterConformance(RouteSuite):
 async def require_unseen(
     watched: Watched, names: Callable[[Any], str], advice: str, *, who: str = "the router"
 ) -> Watch:
-    """Require that a router's own code calls no built-in of a kind; return the watch.
-
-    Raises:
-        AssertionError: Names the calls with their places.
-    """
+    """Require that a router's own code calls no built-in of a kind; return the watch."""
     # The engine, which is part of an answer, measures how long tools take.
     watch = Watch(names, spared=("switchyard_core",) if who == "the answer" else ())
     await watched(watch)
@@ -398,11 +385,7 @@ async def require_unseen(
 
 
 async def require_free_loop(watched: Watched, *, who: str = "the router") -> None:
-    """Require that a router neither waits nor computes for long without an ``await``.
-
-    Raises:
-        AssertionError: Names the calls with their places, or says how long it took.
-    """
+    """Require that a router neither waits nor computes for long without an ``await``."""
     advice = (
         "no other request is served meanwhile; use an asynchronous client, `asyncio.sleep` or "
         "`asyncio.to_thread`"

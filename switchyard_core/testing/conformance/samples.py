@@ -34,12 +34,7 @@ _HUGE_TURNS, _HUGE_CALLS, _HUGE_RESULT = 20, 50, 2000
 
 
 def sample_requests(wire_format: WireFormat, model: str) -> dict[str, Request]:
-    """Return valid requests of many kinds, by name; all are new ones.
-
-    Args:
-        wire_format: Their wire format.
-        model: Model id that they ask for.
-    """
+    """Return new, valid requests of many kinds, by name."""
     start = conversation(wire_format).system("You are a coding agent.").user("fix the bug")
     looked = start.says("I will look.").reads("read_file", path="src/app.py")
     edited = looked.edits("edit_file", **_EDIT)
@@ -134,17 +129,7 @@ def odd_request(request: Request) -> Request:
 def require_unknown_fields(
     request: Request, body: bytes, who: str, removes: Collection[str] = ()
 ) -> None:
-    """Fail unless every field of an :func:`odd_request` is in a body, with the very same bytes.
-
-    Args:
-        request: What the caller sent.
-        body: What is sent on.
-        who: Who changed the body, for the message.
-        removes: Types of history items that may be gone.
-
-    Raises:
-        AssertionError: Names the field.
-    """
+    """Fail unless a body has every field of an :func:`odd_request`, with the very same bytes."""
     before, after = ObjectText(request.body), ObjectText(body)
     places = [(f"`{key}` of the body", before.raw(key), after.raw(key)) for key in _ODD_FIELDS]
     found = {item.raw("x-item") for item in _items(after, request)}
@@ -163,11 +148,7 @@ def require_unknown_fields(
 
 
 def require_key_order(request: Request, body: bytes, who: str) -> None:
-    """Fail unless the keys of an :func:`odd_request` that are left have the caller's order.
-
-    Raises:
-        AssertionError: Names the object and both orders.
-    """
+    """Fail unless the keys of an :func:`odd_request` that are left have the caller's order."""
     before, after = ObjectText(request.body), ObjectText(body)
     twins = {item.raw("x-item"): item for item in _items(after, request)}
     pairs: list[tuple[str, ObjectText, ObjectText | None]] = [("the body", before, after)]

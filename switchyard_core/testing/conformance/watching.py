@@ -78,14 +78,7 @@ class Watch:
     """Notes calls of built-ins while it is entered, under whatever name they were imported.
 
     Patching names would miss ``from time import time``, and ``datetime`` cannot be patched.
-
-    Args:
-        name: Returns what to call a built-in in a message, ``""`` if it may be called.
-        spared: Packages whose own calls do not matter, beside asyncio, logging and threading.
-
-    Attributes:
-        seen: Every forbidden call with its place: where the standard library was called.
-        longest_s: Seconds of the longest time for which it was entered.
+    ``name`` says what to call a forbidden built-in; calls by ``spared`` packages do not matter.
     """
 
     def __init__(self, name: Callable[[Any], str], spared: Collection[str] = ()) -> None:
