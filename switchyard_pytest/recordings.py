@@ -15,7 +15,7 @@ import pytest
 if TYPE_CHECKING:
     from switchyard_core.replay import Replay
 
-__all__ = ["Unused", "add_options", "configure", "model_replay"]
+__all__ = ["Unused", "model_replay", "pytest_addoption", "pytest_configure"]
 
 _MODES = ("replay", "record", "refresh", "off")
 _VARIABLE = "SWITCHYARD_REPLAY"
@@ -25,7 +25,7 @@ _MARK = (
 )
 
 
-def add_options(parser: pytest.Parser) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options of the fixture."""
     group = parser.getgroup("switchyard", "recorded model calls (fixture `model_replay`)")
     group.addoption(
@@ -112,7 +112,7 @@ def _mode(config: pytest.Config) -> Any:
     return named
 
 
-def configure(config: pytest.Config) -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Register the marker, and what watches the session."""
     config.addinivalue_line("markers", _MARK)
     config.pluginmanager.register(Unused(config), "switchyard_recordings")

@@ -119,7 +119,6 @@ class Remembered(BaseModel):
 
 
 def _remembered_in(record: LatchRecord | None) -> Remembered | None:
-    """Return what a record holds, ``None`` when there is none or it cannot be read."""
     try:
         return None if record is None else Remembered.model_validate_json(record.data)
     except ValidationError:

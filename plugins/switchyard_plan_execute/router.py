@@ -85,8 +85,7 @@ class PlanExecuteRouter:
         )
         session = context.session
         if session.identity is not None and session.record is not None:
-            record = replace(session.record, drop_opaque=True)
-            effects += (UpdateRecord(session.identity, record),)
+            effects += (UpdateRecord(session.identity, replace(session.record, drop_opaque=True)),)
         warning = DecisionWarning(
             code="reasoning_dropped",
             detail=f"the provider refused the planner's reasoning ({failure.status}); "
@@ -128,7 +127,6 @@ class PlanExecuteRouter:
         )
 
     def _handoff(self, request: Request, context: RouteContext, first: FirstMutation) -> Decision:
-        """Return the decision for an identity that is not latched and has edited."""
         session, carries = context.session, not request.conversation.ends_with_open_call
         effects: tuple[Effect, ...] = self._release(context)
         reason = Reason(code="mutation_in_history", detail=_story(first), facts=_facts(first))

@@ -121,7 +121,6 @@ def _from_body(raw: bytes) -> Intent:
 
 
 def _about_plan(word: str, names: list[tuple[Any, str, str | None]]) -> Intent:
-    """Return an intent about a waiting plan from its names, each with where it is."""
     for text, where, param in names:
         if not isinstance(text, str) or not text.strip() or len(text) > _MAX_CHARS:
             raise _malformed(f"{where} must be a text of 1 to {_MAX_CHARS} characters", param)
@@ -201,8 +200,7 @@ class StoredPlan:
     @classmethod
     async def reserve(cls, context: RouteContext, plan_id: str, pending: PendingPlan) -> StoredPlan:
         """Take a place in the store before any model is asked, or raise PlanCapacityError."""
-        created_s = context.clock()
-        record = PlanRecord(plan_id=plan_id, owner=_owner_of(context), created_s=created_s)
+        record = PlanRecord(plan_id=plan_id, owner=_owner_of(context), created_s=context.clock())
         await _store_of(context).add(record)
         return cls(context, record, pending)
 
@@ -242,9 +240,8 @@ class StoredPlan:
         ``changes`` are fields of ``pending``.
         """
         self.pending = replace(self.pending, **changes)
-        data = self.pending.to_bytes()
         waiting = self.record.with_(
-            state="planned", digest=digest, created_s=self._clock(), data=data
+            state="planned", digest=digest, created_s=self._clock(), data=self.pending.to_bytes()
         )
         if not await self._store.swap(self.record, waiting):
             # The planner took longer than plans are kept, and the place went to another plan.

@@ -71,7 +71,6 @@ def _unused(request: Request, *, keeps_instructions: bool) -> Iterator[DecisionW
 
 
 def _unplaced(wire_format: WireFormat, sampling: Mapping[str, Any]) -> Iterator[DecisionWarning]:
-    """Yield a warning for settings that the executor's format has no place for."""
     names = left_out_sampling(wire_format, sampling)
     if names:
         detail = f"the executor's wire format has no place for: {', '.join(names)}"

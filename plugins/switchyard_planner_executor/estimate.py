@@ -149,7 +149,6 @@ def _cases(options: PlannerExecutorOptions, *, offers_tools: bool) -> tuple[_Cas
     longest = _ceiling(options.max_tool_output_chars, CHARS_PER_TOKEN)
     result = _ceiling(longest, EXPECTED_SHARE)
     answer = options.estimate_output_tokens
-    limit = max(answer, options.executor_max_tokens)
     return (
         _Case((0, 0), TOOL_CALL_TOKENS, result, _ceiling(answer, SPREAD)),
         _Case((0, int(offers_tools)), TOOL_CALL_TOKENS, result, answer),
@@ -157,7 +156,7 @@ def _cases(options: PlannerExecutorOptions, *, offers_tools: bool) -> tuple[_Cas
             (most, most),
             TOOL_CALL_TOKENS * SPREAD,
             min(result * SPREAD, longest),
-            min(answer * SPREAD, limit),
+            min(answer * SPREAD, max(answer, options.executor_max_tokens)),
         ),
     )
 

@@ -248,7 +248,6 @@ def read_plan_value(
 
 
 def _unfenced(text: str) -> str:
-    """Return the text without a fence that encloses all of it."""
     lines = text.strip().splitlines()
     word = lines[0].removeprefix(_FENCE)
     opened = lines[0].startswith(_FENCE) and (not word or word.isalnum())

@@ -103,16 +103,15 @@ class Planner:
                 reply = await self._ask_target(options.planner_target, call)
         except TimeoutError:
             raise RequestError(
-                message=f"the planner `{options.planner_target}` gave no plan within "
+                f"the planner `{options.planner_target}` gave no plan within "
                 f"{options.planner_timeout_s:g} s",
-                code="planner_timeout",
-                status=504,
+                "planner_timeout",
+                504,
             ) from None
         self._spent.planner += reply.usage
         return reply
 
     def _again(self, call: ModelCall, error: PlanError, first: int) -> ModelCall:
-        """Return the call that sends a fault back to the planner."""
         request = call.text if not call.items else "The conversation above."
         text = filled("retry", request=request, detail=error.detail, first=first)
         if not call.items:

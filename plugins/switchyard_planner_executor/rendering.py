@@ -83,7 +83,6 @@ def _escaped(text: str) -> str:
 
 
 def _plan_lines(plan: Mapping[str, Any], *, gap: str) -> list[str]:
-    """Return a plan as lines: its goal, then every action with its query."""
     lines = [f"Plan: {one_line(plan['goal'])}"]
     for step in plan["steps"]:
         query = f"{gap}(search: {one_line(step['query'])})" if step["query"] is not None else ""
@@ -146,7 +145,6 @@ class Narrator:
             yield from self._finish(event)
 
     def _warn(self) -> Iterator[AnswerEvent]:
-        """Announce the warnings that were not announced yet."""
         warnings = (*self._warnings, *self._run.warnings)
         if len(warnings) > self._told_warnings:
             yield Announced(warnings=warnings[self._told_warnings :])
@@ -249,7 +247,6 @@ class Narrator:
 
 
 def _plan_text(event: PlanCreated | Replanned) -> str:
-    """Return a plan for people: goal, every action with its query, what it would take."""
     lines = _plan_lines(event.plan.model_dump(), gap=" ")
     return "\n".join([lines[0], "", *lines[1:], "", event.estimate.as_line()])
 

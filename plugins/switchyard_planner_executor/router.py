@@ -145,7 +145,6 @@ class PlannerExecutorRouter:
     async def _decide(
         self, run: PlanRun, request: Request, context: RouteContext, intent: Intent
     ) -> StoredPlan:
-        """Approve, reject or revise a plan that waits."""
         stored = await StoredPlan.find(context, intent.plan_id)
         run.restore(stored.pending.state)
         if intent.verb == "reject":
@@ -256,7 +255,6 @@ def _changed(what: str) -> RequestError:
 
 
 def _check_cost(run: PlanRun) -> None:
-    """Refuse a plan that may cost more than the policy allows."""
     high = run.forbidden_usd
     if high is not None:
         raise refusal(

@@ -204,7 +204,6 @@ class PlanRun:
         return ()
 
     async def _after_failure(self, record: StepRecord, ends: float) -> Sequence[RunEvent]:
-        """Decide how a run continues after a failed step, and return what happened."""
         if record.code == "run_timeout":
             return self._fail("run_timeout")
         if self.mode != "replan":

@@ -58,13 +58,12 @@ def step_text(step: PlanStep, *, query_tool: str | None) -> str:
 
 def blocked_tool() -> ToolSpec:
     """Return the tool that the executor is offered where the rest can be planned again."""
-    reason = {"type": "string", "description": filled("blocked_reason")}
     return ToolSpec(
         name=BLOCKED_TOOL,
         description=" ".join(filled("blocked_tool").split()),
         parameters={
             "type": "object",
-            "properties": {"reason": reason},
+            "properties": {"reason": {"type": "string", "description": filled("blocked_reason")}},
             "required": ["reason"],
             "additionalProperties": False,
         },

@@ -117,7 +117,6 @@ def _first(tree: Any) -> str | None:
 
 
 def _found(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[str | int, ...]]:
-    """Yield the paths of fields that seem to hold credentials."""
     if len(path) > MAX_DEPTH:
         return
     if isinstance(value, dict):

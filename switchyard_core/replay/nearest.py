@@ -89,7 +89,6 @@ def _conversation(body: bytes) -> list[Any]:
 
 
 def _shared(ours: list[Any], theirs: list[Any]) -> int:
-    """Return how many items two conversations have in common from their beginning."""
     count = 0
     for mine, other in zip(ours, theirs, strict=False):
         if mine != other:
@@ -110,6 +109,5 @@ def _lines(body: bytes, fields: Sequence[str]) -> list[str]:
     for line in text.splitlines():
         # A prompt is one line of JSON: broken where its own lines end, and where it is too long.
         for part in line.replace("\\n", "\\n\n").split("\n"):
-            pieces = [part[at : at + WIDEST] for at in range(0, len(part), WIDEST)]
-            lines += pieces
+            lines += [part[at : at + WIDEST] for at in range(0, len(part), WIDEST)]
     return lines

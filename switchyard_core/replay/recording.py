@@ -265,8 +265,6 @@ class Recording:
 
 
 class _Reader:
-    """Takes a file's tree apart and notes what is wrong with it."""
-
     def __init__(self) -> None:
         self.problems: list[Problem] = []
 

@@ -107,8 +107,7 @@ class Replay:
             return True
         if self.mode != "record" or self._folder is None:
             return False
-        fields = self._fields(key_fields)
-        key = key_of(outgoing.method, outgoing.path, outgoing.body, fields)
+        key = key_of(outgoing.method, outgoing.path, outgoing.body, self._fields(key_fields))
         recording = self._folder.get(key)
         return recording is not None and self._ledger.calls[key] < len(recording.answers)
 

@@ -262,11 +262,9 @@ class Tee:
         self._watch = StreamWatch(format_of(found[0])) if found is not None and plain else None
 
     def __aiter__(self) -> Tee:
-        """Return the tee itself."""
         return self
 
     async def __anext__(self) -> bytes:
-        """Return the next chunk."""
         try:
             chunk = await anext(self._answer.chunks)
         except StopAsyncIteration:

@@ -130,10 +130,9 @@ def key_headers(headers: Headers, key: str) -> tuple[str, ...]:
             found.append(name)
     if not found:
         raise RequestError(
-            message="an API key is required: send it as `authorization: Bearer ...` or as "
-            "`x-api-key`",
-            code="invalid_api_key",
-            status=401,
+            "an API key is required: send it as `authorization: Bearer ...` or as `x-api-key`",
+            "invalid_api_key",
+            401,
             headers={"www-authenticate": "Bearer"},
         )
     return tuple(found)
@@ -163,7 +162,7 @@ def _plain_origin(origin: str) -> str:
 
 
 def _forbidden(message: str, code: str) -> RequestError:
-    return RequestError(message=message, code=code, status=403)
+    return RequestError(message, code, 403)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -58,8 +58,7 @@ class BodyLog:
 
     def _write(self, name: str, body: bytes) -> None:
         # Created with its mode, so that nobody else can open it in between.
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
-        descriptor = os.open(self._folder / name, flags, 0o600)
+        descriptor = os.open(self._folder / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             file.write(body)
 
@@ -185,7 +184,6 @@ class LogEntry:
         return self.decision.route if self.decision is not None else self.facts.route
 
     def _count_tokens(self, metrics: Metrics) -> list[tuple[str, object]]:
-        """Count the tokens of each target; return their sum for the line."""
         by_target = self.tokens
         if by_target is None:
             found = self.answer.tokens() if self.answer is not None else None

@@ -166,12 +166,10 @@ class _Connection(asyncio.Protocol):
 
     @property
     def _busy(self) -> bool:
-        """Whether a request is being read or answered."""
         return self.cycle is not None and not self.cycle.response_complete
 
     @property
     def _answers(self) -> bool:
-        """Whether a request was read to its end and is being answered."""
         return self._busy and not self.cycle.more_body
 
     def _await_head(self) -> None:

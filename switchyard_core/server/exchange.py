@@ -38,26 +38,6 @@ class ClientGoneError(SwitchyardError):
 class Exchange:
     """One request and its answer."""
 
-    __slots__ = (
-        "_all_read",
-        "_done",
-        "_receive",
-        "_scope",
-        "_send",
-        "_stalled",
-        "allowed_origin",
-        "bytes_in",
-        "bytes_out",
-        "headers",
-        "method",
-        "path",
-        "plain",
-        "query",
-        "request_id",
-        "started",
-        "status",
-    )
-
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._scope = scope
         self._receive = receive
@@ -130,9 +110,9 @@ class Exchange:
         except TimeoutError:
             self._stalled = True
             raise RequestError(
-                message=f"the rest of the body did not arrive: no progress for {timeout_s:g} s",
-                code="request_timeout",
-                status=408,
+                f"the rest of the body did not arrive: no progress for {timeout_s:g} s",
+                "request_timeout",
+                408,
             ) from None
 
     async def _drain(self) -> None:
@@ -240,8 +220,7 @@ def header_value(text: str) -> bytes:
 
 def _too_large(limit: int) -> BodyTooLargeError:
     return BodyTooLargeError(
-        message=f"the body is larger than the {limit} bytes that this server accepts "
-        "(`--max-body`)",
-        code="body_too_large",
-        status=413,
+        f"the body is larger than the {limit} bytes that this server accepts (`--max-body`)",
+        "body_too_large",
+        413,
     )

@@ -165,7 +165,7 @@ async def gauges_of(engine: Switchyard, active: int) -> list[Metric]:
     )
     for client, state, count in engine.upstreams.connections():
         connections.add_metric((client, state), count)
-    latches, latch_capacity, unidentified, plans, plan_capacity = (
+    by_route = tuple(
         GaugeMetricFamily(f"switchyard_{name}", text, labels=("route",))
         for name, text in (
             ("latches", "Sessions that are latched."),
@@ -175,6 +175,7 @@ async def gauges_of(engine: Switchyard, active: int) -> list[Metric]:
             ("plan_capacity", "Plans that can be stored."),
         )
     )
+    latches, latch_capacity, unidentified, plans, plan_capacity = by_route
     tools = CounterMetricFamily(
         "switchyard_tool_calls",
         "Calls of tools that models asked for, by result.",
@@ -190,14 +191,5 @@ async def gauges_of(engine: Switchyard, active: int) -> list[Metric]:
             plan_capacity.add_metric((name,), runtime.plans.capacity)
         for (tool, word), count in sorted(runtime.tool_calls.items()):
             tools.add_metric((name, tool, word), count)
-    found = (
-        running,
-        connections,
-        latches,
-        latch_capacity,
-        unidentified,
-        plans,
-        plan_capacity,
-        tools,
-    )
+    found = (running, connections, *by_route, tools)
     return sorted((each for each in found if each.samples), key=lambda metric: metric.name)

@@ -88,7 +88,7 @@ async def answer_decision(engine: Switchyard, body: bytes) -> bytes:
     try:
         fields = ObjectText(body, unique=True)
     except (JsonTextError, UnicodeDecodeError) as error:
-        raise BodyError(message=f"cannot read the body: {error}", code="invalid_json") from None
+        raise BodyError(f"cannot read the body: {error}", "invalid_json") from None
     unknown = [key for key in fields.keys() if key not in _KEYS]  # noqa: SIM118  # no mapping
     if unknown:
         raise _wrong(unknown[0], f"is not a known key (keys: {', '.join(_KEYS)})")
@@ -121,4 +121,4 @@ def _headers(raw: bytes | None) -> Mapping[str, str]:
 
 
 def _wrong(key: str, what: str) -> BodyError:
-    return BodyError(message=f"`{key[:100]}` {what}", code="invalid_type", param=key[:100])
+    return BodyError(f"`{key[:100]}` {what}", "invalid_type", param=key[:100])

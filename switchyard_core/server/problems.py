@@ -25,26 +25,22 @@ def problem_of(error: BaseException, request_id: str) -> RequestError:
         return error
     final = {"x-should-retry": "false"} if getattr(error, "final", False) else {}
     if isinstance(error, UpstreamError):
-        return RequestError(
-            message=error.message, code=f"upstream_{error.kind}", status=error.status, headers=final
-        )
+        return RequestError(error.message, f"upstream_{error.kind}", error.status, headers=final)
     if isinstance(error, PluginError):
         return RequestError(
-            message=f"{_plugin(error)} failed; the log of switchyard has the details under "
-            f"{request_id}",
-            code="plugin_error",
-            status=500,
+            f"{_plugin(error)} failed; the log of switchyard has the details under {request_id}",
+            "plugin_error",
+            500,
             headers=final,
         )
     return RequestError(
-        message=f"internal error of switchyard; its log has the details under {request_id}",
-        code="internal_error",
-        status=500,
+        f"internal error of switchyard; its log has the details under {request_id}",
+        "internal_error",
+        500,
     )
 
 
 def _plugin(error: PluginError) -> str:
-    """Return the words for the plugin that an error names."""
     if not error.plugin:
         return "a plugin"
     source = f" of {error.distribution} {error.version}".rstrip() if error.distribution else ""

@@ -128,17 +128,17 @@ def check_passable(exchange: Exchange) -> None:
     """Refuse another method (405), and a path that could leave the base URL (404)."""
     if exchange.method not in METHODS:
         raise RequestError(
-            message=f"`{exchange.method[:20]}` is not passed on to a provider",
-            code="method_not_allowed",
-            status=405,
+            f"`{exchange.method[:20]}` is not passed on to a provider",
+            "method_not_allowed",
+            405,
             headers={"allow": ", ".join(METHODS)},
         )
     if not _stays_below(exchange.raw_path):
         raise RequestError(
-            message="the path could leave the provider's base URL: it has dot segments, two "
+            "the path could leave the provider's base URL: it has dot segments, two "
             "slashes at its start, control characters, or no slash at its start",
-            code="not_found",
-            status=404,
+            "not_found",
+            404,
         )
 
 

@@ -80,11 +80,10 @@ def run(
 
 def configured(app: Any, limits: Limits, parser: Parser = "auto") -> uvicorn.Config:
     """Return how uvicorn serves an application."""
-    protocol = Connections(limits).protocol(parser)
     return uvicorn.Config(
         app,
         # uvicorn only calls it; its annotation asks for a class.
-        http=cast("type[asyncio.Protocol]", protocol),
+        http=cast("type[asyncio.Protocol]", Connections(limits).protocol(parser)),
         # Out of reach, as h11 would answer 400: the connection checks the limit after each read.
         h11_max_incomplete_event_size=limits.header_bytes + _TWO_READS,
         log_config=None,

@@ -83,7 +83,6 @@ def _work(
     started: Semaphore,
     drain_s: int,
 ) -> None:
-    """Serve in this process."""
     app, reloader = build()
     # Each scrape reaches one process or another: their counters must not be taken for one.
     app.metrics.worker = str(os.getpid())

@@ -68,13 +68,9 @@ class ConversationBuilder(Story):
         return replace(self, thoughts=(*self.thoughts, Said(text)))
 
     def reasoning(self, text: str = "", *, encrypted: str | None = None) -> Self:
-        """Let the assistant think.
+        """Let the assistant think; ``encrypted`` is the opaque form.
 
-        Args:
-            text: What can be read of it; on Messages an empty one with ``encrypted`` is a
-                redacted block.
-            encrypted: Its opaque form: ``encrypted_content``, ``signature``, or a
-                ``reasoning_details`` entry.
+        On Messages an empty text with ``encrypted`` is a redacted block.
         """
         return replace(self, thoughts=(*self.thoughts, Thought(text, encrypted)))
 
@@ -91,13 +87,9 @@ class ConversationBuilder(Story):
     def runs(
         self, command: str, *, tool: str = "bash", shape: CallShape = "function", **more: Any
     ) -> Self:
-        """Let the assistant run a shell command.
+        """Let the assistant run a shell command; ``more`` are other fields of :class:`Call`.
 
-        Args:
-            command: The command line.
-            tool: Name of the tool of a function call; its argument is ``command``.
-            shape: ``local_shell_call`` or ``shell_call`` for the built-in tools of Responses.
-            more: ``result``, which is empty by default, and other fields of :class:`Call`.
+        ``shape`` can be ``local_shell_call`` or ``shell_call`` for built-in tools of Responses.
         """
         arguments: Mapping[str, Any] = {"command": command}
         if shape == "local_shell_call":
@@ -115,14 +107,7 @@ class ConversationBuilder(Story):
         custom: bool = False,
         **more: Any,
     ) -> Self:
-        """Let the assistant call a tool in any shape.
-
-        Args:
-            tool: Tool name.
-            arguments: Its arguments; see :class:`Call`.
-            custom: Short for ``shape="custom"``.
-            more: The other fields of :class:`Call`.
-        """
+        """Let the assistant call a tool in any shape; ``custom`` is the shape of that name."""
         if custom:
             more["shape"] = "custom"
         given = {} if arguments is None else arguments
@@ -171,8 +156,7 @@ class ConversationBuilder(Story):
             pairs.append(("x-switchyard-session-id", session))
         if final:
             pairs.append(("x-switchyard-session-final", "true"))
-        body = self.body(model, **fields)
-        return Request(wire_format=self.wire_format, body=body, headers=pairs)
+        return Request(wire_format=self.wire_format, body=self.body(model, **fields), headers=pairs)
 
     def _with(self, step: Words | Item) -> Self:
         told = self._told()

@@ -54,9 +54,6 @@ def registry_of(plugins: Iterable[object] = (), *, installed: bool = False) -> P
             as its entry point is loaded by it, so messages name distribution and version.
         installed: Load everything that is installed as well. A broken plugin among those is
             an error only for a policy that needs it.
-
-    Raises:
-        PluginError: A given plugin is broken, or two give the same name.
     """
     # By identity: a plugin object need not be hashable.
     given = list({id(each): each for each in (builtins, *plugins)}.values())
@@ -81,8 +78,6 @@ def _name(plugin: object) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Sent:
-    """What became of one request, and what was sent for it."""
-
     status: int  # HTTP status of the answer
     answer: bytes  # Body of the answer
     sent: tuple[Outgoing, ...]  # Everything that was sent, one more per further try
@@ -138,17 +133,8 @@ class Harness:
             is raised. Or a function of target and call. ``None`` makes the calls to the provider.
         door: How :meth:`ask` sends requests: to the engine, or to the server in process.
 
-    Attributes:
-        asked: The calls that routers asked for; see :class:`.Questions`.
-        engine: What decides, rewrites and calls.
-        now: What the clock says; set it to let time pass.
-        policy: The loaded policy.
-        random: The routers' randomness; seed it again to repeat a draw.
-        upstream: The provider.
-
-    Raises:
-        PolicyError: The policy has errors; all of them are in it.
-        PluginError: A given plugin is broken.
+    Set ``now`` to let time pass, and seed ``random`` again to repeat a draw; ``asked`` has the
+    calls that routers asked for.
 
     Example:
         >>> harness = Harness(policy_text)                            # doctest: +SKIP
@@ -329,11 +315,9 @@ class Harness:
         await self.engine.aclose()
 
     async def __aenter__(self) -> Self:
-        """Return the harness itself."""
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
-        """Close the connections."""
         await self.aclose()
 
 

@@ -55,13 +55,7 @@ class FakeUpstream:
         before: Awaited with each request before it is answered, to hold it back. A reply or an
             error that it returns is played in place of the next one.
 
-    Attributes:
-        requests: Everything that was sent, in order.
-        replies: Those that are left.
-        closed: Whether the connections were closed.
-
-    Raises:
-        ValueError: The script has errors; all of them are in it.
+    ``requests`` is everything that was sent, ``replies`` those that are left.
     """
 
     def __init__(

@@ -52,14 +52,7 @@ class Call:
 
 
 def call(name: str, /, *, fails: bool = False, answered: bool = True, **arguments: Any) -> Call:
-    """Return a function call for :meth:`~.ConversationBuilder.parallel`.
-
-    Args:
-        name: Tool name.
-        fails: Whether its result says that it failed.
-        answered: Whether there is a result.
-        arguments: Arguments of the tool.
-    """
+    """Return a function call for :meth:`~.ConversationBuilder.parallel`."""
     return Call(name=name, arguments=arguments, fails=fails, answered=answered)
 
 

@@ -27,18 +27,13 @@ _Placed = tuple[str, dict[str, Any]]
 def assert_valid_for(
     wire_format: WireFormat, body: bytes | str | Mapping[str, Any], *, sdk: bool | None = None
 ) -> None:
-    """Fail unless a provider of a wire format would accept a body.
+    """Fail unless a provider of a wire format would accept a body; name every problem.
 
     Args:
         wire_format: Wire format of the body.
         body: The body: bytes, text, or a tree.
         sdk: Whether the request types of the official SDK must accept it too; ``None`` asks
             them when the SDK (``openai``, ``anthropic``) is installed.
-
-    Raises:
-        AssertionError: Names every problem with its wire path.
-        ImportError: ``sdk`` is true and the SDK is not installed.
-        ValueError: The wire format is unknown.
 
     Example:
         >>> assert_valid_for("openai_chat", {"model": "m", "messages": []})
@@ -517,5 +512,4 @@ def _read(value: Any) -> None:
 
 
 def _wire_path(location: tuple[int | str, ...]) -> str:
-    """Return a wire path: without the names of the types that a union tried."""
     return ".".join(str(part) for part in location if not re.search(r"[A-Z\[]", str(part)))

@@ -204,7 +204,6 @@ class Toolbox:
         )
 
     async def _call(self, tool: Tool, arguments: BaseModel) -> Result:
-        """Return what a tool says, or that it took too long."""
         begun = asyncio.Event()
 
         async def working() -> Result:
@@ -267,7 +266,6 @@ def _goes_on(tool: Tool) -> bool:
 
 
 def _arguments(tool: Tool, text: str) -> BaseModel | Result:
-    """Return a call's arguments, or what is wrong with them."""
     try:
         # Some providers send nothing for a call without arguments.
         return tool.parameters.model_validate_json(text if text.strip() else "{}")

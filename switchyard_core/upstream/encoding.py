@@ -67,8 +67,6 @@ def decoded(encoding: str, chunks: Sequence[bytes], limit: int) -> tuple[bytes, 
 
 
 class _Layer:
-    """One of the encodings of a body."""
-
     def __init__(self, name: str, limit: int) -> None:
         self._name = name
         self._limit = self._left = limit

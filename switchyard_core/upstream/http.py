@@ -45,8 +45,6 @@ _CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 _FAILURES = (httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError)
 # Methods whose requests need not say that they have no body.
 _WITHOUT_BODY = frozenset({"DELETE", "GET", "HEAD"})
-_NO_CONTENT = 204
-_NOT_MODIFIED = 304
 
 
 class HttpUpstream:
@@ -131,10 +129,7 @@ class HttpUpstream:
             await response.aclose()
             if error.status == 504:
                 raise UpstreamError(error.message, kind="timeout", status=504) from error
-            if _is_no_http(error.__cause__):
-                raise self._no_http() from error
-            message = f"{self._place} closed the connection before it answered"
-            raise UpstreamError(message, kind="closed") from error
+            raise (self._no_http() if _is_no_http(error.__cause__) else self._gone()) from error
         except BaseException:
             await response.aclose()
             raise
@@ -181,13 +176,11 @@ class HttpUpstream:
                     yield chunk
             await lease.end(whole=True)
         except httpcore.TimeoutException as error:
-            message = (
-                f"{self._place} sent nothing for {self._timeout_s:g} s in the middle of an answer"
-            )
-            raise UpstreamError(message, kind="cut", status=504) from error
+            what = f"sent nothing for {self._timeout_s:g} s in the middle of an answer"
+            raise UpstreamError(f"{self._place} {what}", kind="cut", status=504) from error
         except _FAILURES as error:
-            message = f"{self._place} broke off in the middle of an answer"
-            raise UpstreamError(message, kind="cut") from error
+            what = "broke off in the middle of an answer"
+            raise UpstreamError(f"{self._place} {what}", kind="cut") from error
         finally:
             await lease.end()
 
@@ -200,14 +193,17 @@ class HttpUpstream:
         if isinstance(error, (httpcore.LocalProtocolError, httpx.InvalidURL)):
             message = f"the request to {self._place} has a path or header that HTTP does not allow"
             return UpstreamError(message, kind="protocol")
-        if _is_no_http(error):
-            return self._no_http()
-        message = f"{self._place} closed the connection before it answered"
-        return UpstreamError(message, kind="closed")
+        return self._no_http() if _is_no_http(error) else self._gone()
 
     def _no_http(self) -> UpstreamError:
-        message = f"{self._place} answered with something that is not HTTP"
-        return UpstreamError(message, kind="protocol")
+        return UpstreamError(
+            f"{self._place} answered with something that is not HTTP", kind="protocol"
+        )
+
+    def _gone(self) -> UpstreamError:
+        return UpstreamError(
+            f"{self._place} closed the connection before it answered", kind="closed"
+        )
 
 
 def _is_no_http(error: BaseException | None) -> bool:
@@ -225,8 +221,8 @@ def _is_usable(answer: httpcore.Response, lease: Lease) -> bool:
     chunked = any(name.lower() == b"transfer-encoding" for name, _ in answer.headers)
     if not 200 <= answer.status < 600 or (lengths and chunked):
         return False
-    if answer.status in (_NO_CONTENT, _NOT_MODIFIED):
-        body = chunked or (answer.status == _NO_CONTENT and lengths - {b"0"})
+    if answer.status in (204, 304):
+        body = chunked or (answer.status == 204 and lengths - {b"0"})
         if body or lease.unread:
             return False
     return not any(_CONTROL.search(name + value) for name, value in answer.headers)

@@ -42,17 +42,9 @@ MOST_FINDINGS = 200
 _BODILESS = frozenset({204, 304})
 #: Headers that say how a body is sent; who sends it sets them.
 _FRAMING = frozenset(
-    {
-        "connection",
-        "content-encoding",
-        "keep-alive",
-        "proxy-connection",
-        "te",
-        "trailer",
-        "transfer-encoding",
-        "upgrade",
-    }
-)
+    {"connection", "content-encoding", "keep-alive", "proxy-connection", "te", "trailer",
+     "transfer-encoding", "upgrade"}
+)  # fmt: skip
 # As HTTP has it: visible characters, spaces between them, and what is Latin-1 beyond ASCII.
 _HEADER_VALUE = re.compile(r"(?:[!-~\x80-\xff](?:[\t -~\x80-\xff]*[!-~\x80-\xff])?)?")
 _BRACKET = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[\]{}]', re.DOTALL)
@@ -157,7 +149,6 @@ def is_deeper(tree: Any, depth: int = MAX_DEPTH) -> bool:
 
 
 def _deep_place(text: str, depth: int) -> int:
-    """Return where a text goes deeper than some levels."""
     level = 0
     for match in _BRACKET.finditer(text):
         if match[0] in "{[":
@@ -170,7 +161,6 @@ def _deep_place(text: str, depth: int) -> int:
 
 
 def _place(before: str) -> tuple[int, int]:
-    """Return line and column, from 1, behind a text."""
     return before.count("\n") + 1, len(before) - before.rfind("\n")
 
 

@@ -210,7 +210,6 @@ def _watched(trial: Trial) -> Watched:
 
 
 def _text_of(told: Interview) -> str:
-    """Return the text of an answer, which fails when its events are illegal."""
     try:
         return Answered(model="m", events=tuple(told.events)).text
     except ValueError as error:

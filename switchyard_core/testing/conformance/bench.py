@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import aclosing, contextmanager
 from dataclasses import fields
 from functools import partial, update_wrapper
 from itertools import count
 from random import Random
-from typing import Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from switchyard_core.answering import AnswerEvent, Ask, AskError, ModelCall, ModelReply
 from switchyard_core.decision import Decision, Failure
@@ -27,6 +27,11 @@ from switchyard_core.testing.harness import NOW, Harness
 from switchyard_core.upstream.base import Outgoing
 from switchyard_core.wire import format_of
 from switchyard_core.world import World
+
+if TYPE_CHECKING:
+    import pytest
+
+    from switchyard_core.testing.conformance.router import RouteSuite
 
 __all__ = [
     "Bench",
@@ -53,12 +58,6 @@ _Test = Callable[[Any, WireFormat], None]
 _DOWN = Failure(kind="status", status=503, code="overloaded", body=b"")
 
 
-class _Metafunc(Protocol):
-    fixturenames: Sequence[str]
-
-    def parametrize(self, name: str, values: Sequence[str], /) -> None: ...
-
-
 class PerFormat:
     """Tests that take a ``wire_format`` run once for each that their subject knows."""
 
@@ -66,7 +65,7 @@ class PerFormat:
         """Return the wire formats of the tests; all unless a suite knows better."""
         return WIRE_FORMATS
 
-    def pytest_generate_tests(self, metafunc: _Metafunc) -> None:
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """Run the tests once per wire format; pytest calls this."""
         if "wire_format" in metafunc.fixturenames:
             try:
@@ -133,17 +132,11 @@ def describe(outcome: Outcome) -> str:
     return f"Decision({', '.join(parts)})"
 
 
-class _Suite(Protocol):
-    def bench(self, wire_format: WireFormat) -> Bench: ...
-    def reply(self, target: str, call: ModelCall) -> ModelReply: ...
-    def requests(self, wire_format: WireFormat, model: str) -> Mapping[str, Request]: ...
-
-
 class Bench:
     """One route of a policy with its own engine; ``asked`` are the targets that ``route`` asked."""
 
     def __init__(
-        self, suite: _Suite, harness: Harness, route: str, wire_format: WireFormat
+        self, suite: RouteSuite, harness: Harness, route: str, wire_format: WireFormat
     ) -> None:
         self.suite = suite
         self.harness = harness

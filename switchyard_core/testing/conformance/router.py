@@ -210,8 +210,7 @@ class RouteSuite(PerFormat):
     @each_trial("usual")
     async def test_router_takes_time_from_its_context(self, trial: Trial) -> None:
         """Only ``context.clock`` may tell the time, so that a decision can be replayed."""
-        advice = "ask `context.clock()`, which tests set"
-        await require_unseen(_watched(trial), reads_clock, advice)
+        await require_unseen(_watched(trial), reads_clock, "ask `context.clock()`, which tests set")
 
     @each_trial("usual")
     async def test_router_does_not_block_the_event_loop(self, trial: Trial) -> None:
@@ -407,13 +406,11 @@ def _require_declared(trial: Trial, outcome: Outcome | None) -> None:
 
 
 def _misspelt(name: str) -> str:
-    """Return a name with its last two letters swapped, or one letter more."""
     swapped = name[:-2] + name[-1] + name[-2]
     return swapped if swapped != name else f"{name}x"
 
 
 def _models(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
-    """Yield a model and all models inside it."""
     seen: set[type[BaseModel]] = set()
     waiting: list[Any] = [model]
     while waiting:
@@ -443,7 +440,6 @@ _PROGRAM = f"import sys; from {__name__} import _print_decisions; _print_decisio
 
 
 def _decided_in_process(file: str, suite: str, seed: str) -> dict[str, str]:
-    """Return what another process decides: by wire format and request."""
     done = subprocess.run(  # noqa: S603  # our own interpreter and module
         [sys.executable, "-c", _PROGRAM, file, suite],
         env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)},

@@ -56,11 +56,7 @@ class LatchStoreConformance:
     """
 
     def make(self, capacity: int) -> LatchStore:
-        """Return a new, empty store.
-
-        Args:
-            capacity: Most identities.
-        """
+        """Return a new, empty store for at most so many identities."""
         del capacity
         raise AssertionError("say which store is tested: override `make`")
 
@@ -184,13 +180,7 @@ class PlanStoreConformance:
     """
 
     def make(self, capacity: int, ttl_s: float, clock: Callable[[], float]) -> PlanStore:
-        """Return a new, empty store.
-
-        Args:
-            capacity: Most plans.
-            ttl_s: Seconds after which a plan that does not run expires.
-            clock: Seconds since the epoch; the tests move it.
-        """
+        """Return a new, empty store; the tests move its clock, in seconds since the epoch."""
         del capacity, ttl_s, clock
         msg = "say which store is tested: override `make`"
         raise AssertionError(msg)

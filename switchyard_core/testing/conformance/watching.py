@@ -91,7 +91,6 @@ class Watch:
         self._begun = 0.0
 
     def __enter__(self) -> Self:
-        """Begin to watch this thread."""
         # Whoever is told of collections, as hypothesis is, may look at the clock for it.
         self._collects = gc.isenabled()
         gc.disable()
@@ -101,7 +100,6 @@ class Watch:
         return self
 
     def __exit__(self, *exc_info: object) -> None:
-        """Watch no longer."""
         sys.setprofile(self._outer)
         self.longest_s = max(self.longest_s, time.perf_counter() - self._begun)
         if self._collects:
