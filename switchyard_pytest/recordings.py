@@ -42,10 +42,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 class Unused:
-    """Collects which recordings the tests of a session used, and lists the others at its end.
-
-    Nothing is listed when tests were left out, because these may use them.
-    """
+    """Lists the recordings that no test of a session used, unless some tests were left out."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.mode = _mode(config)

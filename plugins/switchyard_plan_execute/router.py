@@ -38,10 +38,7 @@ _PARAMETER_WORDS = (b"reasoning.", b"reasoning_effort", b"unsupported_", b"unsup
 
 
 class PlanExecuteRouter:
-    """Sends a session to the capable target until its first edit, then to the efficient one.
-
-    The decision depends on the request and on the latch alone; no model is asked.
-    """
+    """Sends a session to the capable target until its first edit, then to the efficient one."""
 
     def __init__(self, options: PlanExecuteOptions) -> None:
         self._options = options

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from types import MappingProxyType
 from typing import Any
 
 from switchyard_core import Request, RequestError, RouteContext
@@ -35,9 +34,11 @@ _HOW = (
 _MAX_CHARS = 256
 
 #: What must be named with each word about a waiting plan: members in the body, words elsewhere.
-_NAMED: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {"approve": ("plan_id", "plan_digest"), "reject": ("plan_id",), "revise": ("plan_id",)}
-)
+_NAMED: Mapping[str, tuple[str, ...]] = {
+    "approve": ("plan_id", "plan_digest"),
+    "reject": ("plan_id",),
+    "revise": ("plan_id",),
+}
 
 
 # --- what a request says -------------------------------------------------------------------------
@@ -186,10 +187,7 @@ class PendingPlan:
 
 
 class StoredPlan:
-    """A plan in the route's store: made, waiting or running.
-
-    ``pending`` is what its record holds while it waits.
-    """
+    """A plan in the route's store; ``pending`` is what its record holds while it waits."""
 
     def __init__(self, context: RouteContext, record: PlanRecord, pending: PendingPlan) -> None:
         self.record = record
@@ -206,10 +204,7 @@ class StoredPlan:
 
     @classmethod
     async def find(cls, context: RouteContext, plan_id: str) -> StoredPlan:
-        """Return a waiting plan of this session, or refuse: unknown, expired, not pending.
-
-        A plan made without a session belongs to anyone who names its id and digest.
-        """
+        """Return a waiting plan of this session, or one made without a session; or refuse."""
         store = _store_of(context)
         record = await store.get(plan_id)
         if record is None or record.owner not in (None, _owner_of(context)):
@@ -235,10 +230,7 @@ class StoredPlan:
         self.record = claimed
 
     async def keep(self, digest: str, **changes: Any) -> None:
-        """Let the plan wait for an approval that names ``digest``; its time begins now.
-
-        ``changes`` are fields of ``pending``.
-        """
+        """Let the plan wait for approval of ``digest``; ``changes`` are fields of ``pending``."""
         self.pending = replace(self.pending, **changes)
         waiting = self.record.with_(
             state="planned", digest=digest, created_s=self._clock(), data=self.pending.to_bytes()

@@ -21,10 +21,7 @@ __all__ = ["Caller", "member", "read_caller", "refusal", "refuse_unserved", "req
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
-    """What the caller says beside the task; it goes to the executor and never to the planner.
-
-    A word to stop at could cut the plan, and a plan is to be made alike whoever asks.
-    """
+    """What the caller says beside the task; it goes to the executor and never to the planner."""
 
     #: By the neutral names of `ModelCall.sampling`; `stop` is a tuple of texts
     sampling: Mapping[str, Any] = field(default_factory=dict)
@@ -136,15 +133,13 @@ def _is_structured(value: Any) -> bool:
 
 
 #: By the word `when` of caller.toml.
-_APPLIES: Mapping[str, Callable[[Any], bool]] = MappingProxyType(
-    {
-        "set": lambda value: value is not None,
-        "filled": lambda value: value not in (None, [], {}, ""),
-        "true": lambda value: value is True,
-        "several": _is_several,
-        "structured": _is_structured,
-    }
-)
+_APPLIES: Mapping[str, Callable[[Any], bool]] = {
+    "set": lambda value: value is not None,
+    "filled": lambda value: value not in (None, [], {}, ""),
+    "true": lambda value: value is True,
+    "several": _is_several,
+    "structured": _is_structured,
+}
 
 
 # --- members of the body -------------------------------------------------------------------------
@@ -193,6 +188,4 @@ def _texts(value: Any, key: str) -> tuple[str, ...]:
 
 
 #: How a setting is read, by its neutral name; any other is a number.
-_READ: Mapping[str, Callable[[Any, str], Any]] = MappingProxyType(
-    {"stop": _texts, "seed": _whole, "top_k": _whole}
-)
+_READ: Mapping[str, Callable[[Any, str], Any]] = {"stop": _texts, "seed": _whole, "top_k": _whole}

@@ -40,10 +40,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """What the executor's calls may take, over all calls; the plan itself exists already.
-
-    ``cost_usd`` is in US dollars, ``None`` without a ``price``; ``assumptions`` are sentences.
-    """
+    """What the executor's calls may take; ``cost_usd`` is ``None`` without a ``price``."""
 
     calls: Range
     input_tokens: Range

@@ -80,10 +80,7 @@ class Executor:
         self._warnings = warnings
 
     async def step(self, record: StepRecord, run_ends: float) -> AsyncGenerator[RunEvent]:
-        """Carry out one step and yield what happens; the record says how it ended.
-
-        ``run_ends`` is the time of the event loop at which the run's time is over.
-        """
+        """Carry out one step until ``run_ends``, in loop time; yield events, fill in the record."""
         step = record.step
         start = self._context.clock()
         yield StepStarted(step=step.step, action=step.action, query=step.query)

@@ -42,11 +42,7 @@ class UnknownModeError(SwitchyardError, ValueError):
 
 
 def get_mode(name: str | None) -> str:
-    """Return a mode by its name; ``None`` and ``""`` give the default.
-
-    Raises:
-        UnknownModeError: There is no such mode.
-    """
+    """Return a mode by its name; ``None`` and ``""`` give the default."""
     if name in (None, ""):
         return MODES[0]
     if name in MODES:

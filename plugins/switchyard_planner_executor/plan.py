@@ -136,21 +136,14 @@ class Plan(BaseModel):
         return sum(step.query is not None for step in self.steps)
 
     def digest(self, **bound: object) -> str:
-        """Return the digest that an approval names: 64 hexadecimal digits.
-
-        It binds the plan and what would run it, ``bound``, by SHA-256 of canonical JSON.
-        """
+        """Return the digest of the plan and what would run it, ``bound``: 64 hexadecimal digits."""
         values = {**bound, "plan": self.model_dump(mode="json")}
         text = json.dumps(values, sort_keys=True, separators=(",", ":"))
         return sha256(text.encode("ascii")).hexdigest()
 
 
 def plan_schema() -> dict[str, Any]:
-    """Return the JSON schema of a plan in the form that all three wire formats accept.
-
-    Structured output needs every property required and no others allowed. Defaults, limits and
-    references are each refused by some provider, so there are none.
-    """
+    """Return the JSON schema of a plan in the form that all three wire formats accept."""
     step = _object(
         PlanStep,
         step={"type": "integer"},

@@ -19,12 +19,7 @@ __all__ = ["Planner"]
 
 
 class Planner:
-    """Makes plans with one target.
-
-    Each method returns a plan, or raises :class:`PlanError` when the reply is not a plan,
-    ``RequestError`` when the planner took too long, and ``AskError`` when its provider gave no
-    answer. Its tokens are added to ``spent``.
-    """
+    """Makes plans with one target, each a plan or an error; adds the tokens to ``spent``."""
 
     def __init__(
         self, options: PlannerExecutorOptions, context: RouteContext, spent: Spent

@@ -11,7 +11,6 @@ import json
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
-from types import MappingProxyType
 from typing import Any, TextIO
 
 from switchyard_core import DecisionWarning
@@ -56,13 +55,18 @@ _REASONS = {
 }
 
 #: What a step is after an event of the log.
-_STATES: Mapping[str, str] = MappingProxyType(
-    {"step_started": "stopped", "step_finished": "completed", "step_failed": "failed"}
-)
+_STATES: Mapping[str, str] = {
+    "step_started": "stopped",
+    "step_finished": "completed",
+    "step_failed": "failed",
+}
 #: The same for people.
-_WORDS: Mapping[str, str] = MappingProxyType(
-    {"stopped": "stopped", "completed": "done", "failed": "failed", "not_run": "not run"}
-)
+_WORDS: Mapping[str, str] = {
+    "stopped": "stopped",
+    "completed": "done",
+    "failed": "failed",
+    "not_run": "not run",
+}
 
 
 def one_line(text: str) -> str:
@@ -269,10 +273,7 @@ def _how_to_continue(event: ApprovalRequired, *, begun: bool) -> str:
 
 
 class Printer:
-    """Prints one run for people: request, plan, estimate, then each step as it ends, then totals.
-
-    Everything is flushed at once, so that the plan is seen before it runs.
-    """
+    """Prints a run for people as it happens, flushed, so that the plan is seen before it runs."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
@@ -398,6 +399,8 @@ class _JsonLinesPrinter(_JsonPrinter):
 
 
 #: How to print, by the value of ``--output``.
-PRINTERS: Mapping[str, Callable[[TextIO], Printer]] = MappingProxyType(
-    {"text": Printer, "json": _JsonPrinter, "jsonl": _JsonLinesPrinter}
-)
+PRINTERS: Mapping[str, Callable[[TextIO], Printer]] = {
+    "text": Printer,
+    "json": _JsonPrinter,
+    "jsonl": _JsonLinesPrinter,
+}

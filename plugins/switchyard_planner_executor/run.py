@@ -275,11 +275,7 @@ class PlanRun:
         self._replans = state["replans"]
 
     def runs_as_shown(self, state: Mapping[str, Any]) -> bool:
-        """Return whether the run would continue with the model that it was shown with.
-
-        A reload can put another model behind the same name: at another price, and in another
-        wire format, in which the conversation so far could not be sent.
-        """
+        """Return whether the executor is the one the run was shown with; a reload can change it."""
         return bool(state["executor_model"] == self._executor_model())
 
     def _executor_model(self) -> list[str]:

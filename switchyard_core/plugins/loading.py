@@ -124,10 +124,7 @@ class Candidate:
 
 
 def from_entry_points(points: Iterable[EntryPoint]) -> list[Candidate]:
-    """Return one candidate per distinct entry point.
-
-    Two metadata folders of one distribution give the same entry point twice.
-    """
+    """Return one candidate per distinct entry point; two metadata folders may name the same."""
     found: dict[tuple[str, str, str], Candidate] = {}
     for point in points:
         name = point.dist.name if point.dist is not None else ""
@@ -361,17 +358,15 @@ def _rule_set(pack: MutationPack) -> RuleSetModel:
         raise PluginError(msg) from error
 
 
-_READERS: Mapping[str, tuple[Kind, type, Callable[[Any], None]]] = MappingProxyType(
-    {
-        "switchyard_route_types": ("route_type", RouteType, _check_route_type),
-        "switchyard_mutation_packs": ("mutation_pack", MutationPack, _check_pack),
-        "switchyard_latch_stores": ("latch_store", LatchStoreType, _check_store),
-        "switchyard_plan_stores": ("plan_store", PlanStoreType, _check_store),
-        "switchyard_tools": ("tool", Tool, _check_tool),
-        "switchyard_rewrites": ("rewrite", RewriteType, _check_rewrite),
-        "switchyard_lint_rules": ("lint_rule", LintRule, _check_lint_rule),
-    }
-)
+_READERS: Mapping[str, tuple[Kind, type, Callable[[Any], None]]] = {
+    "switchyard_route_types": ("route_type", RouteType, _check_route_type),
+    "switchyard_mutation_packs": ("mutation_pack", MutationPack, _check_pack),
+    "switchyard_latch_stores": ("latch_store", LatchStoreType, _check_store),
+    "switchyard_plan_stores": ("plan_store", PlanStoreType, _check_store),
+    "switchyard_tools": ("tool", Tool, _check_tool),
+    "switchyard_rewrites": ("rewrite", RewriteType, _check_rewrite),
+    "switchyard_lint_rules": ("lint_rule", LintRule, _check_lint_rule),
+}
 
 
 def router_problem(router: object, kind: Literal["routes", "answers"]) -> str:
@@ -394,10 +389,7 @@ def router_problem(router: object, kind: Literal["routes", "answers"]) -> str:
 
 
 def latching_effect(router: object) -> str:
-    """Return the name of an effect that a router's own methods make and that needs a latch store.
-
-    ``""`` when none is seen: one that a function outside of the class makes is not.
-    """
+    """Return an effect that a router's own methods make and that needs a latch store, or ``""``."""
     for kind in type(router).__mro__:
         for method in filter(inspect.isfunction, vars(kind).values()):
             for name in method.__code__.co_names:

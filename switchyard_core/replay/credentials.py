@@ -75,10 +75,7 @@ def credential_in_body(body: bytes) -> str | None:
 
 
 def credential_in_stream(body: bytes) -> str | None:
-    """Return where a stream of events seems to hold a credential, ``None`` when it does not.
-
-    Each event is looked at, and the texts that their pieces make together.
-    """
+    """Return where a stream seems to hold a credential, in one event or in their joined texts."""
     pieces: dict[tuple[str, ...], list[str]] = {}
     number = 0
     for line in body.decode("utf-8", "replace").splitlines():

@@ -26,11 +26,7 @@ _WINDOW = 400
 def nearest(
     recordings: Iterable[Recording], method: str, path: str, body: bytes, fields: Sequence[str]
 ) -> Recording | None:
-    """Return the recording that is most like a call, ``None`` when none has its path.
-
-    The one whose conversation begins with the most equal items counts as nearest, then the one
-    with the fewest differing lines.
-    """
+    """Return the recording with most equal first items, then fewest different lines, if any."""
     items = _conversation(body)
     found = [each for each in recordings if (each.method, each.path) == (method, path)]
     if not found:
@@ -48,11 +44,7 @@ def nearest(
 
 
 def difference(recording: Recording, body: bytes, fields: Sequence[str]) -> list[str]:
-    """Return how a call differs from a recording, as a short unified diff without heads.
-
-    Only fields that count are compared. Long texts are broken into lines; a line that seems to
-    hold a credential is hidden.
-    """
+    """Return a short unified diff of the fields that count; lines with a credential are hidden."""
     before, after = _lines(recording.body, fields), _lines(body, fields)
     # A history may have 100 000 lines, and comparing takes the square of that: what is equal at
     # the beginning is skipped, and what comes long after the first difference is not looked at.

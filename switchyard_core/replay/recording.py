@@ -95,11 +95,7 @@ def _refused(word: str) -> Any:
 
 
 def object_of(body: bytes) -> dict[str, Any] | None:
-    """Return a body as a tree, ``None`` when it is not a JSON object in UTF-8.
-
-    One that is nested deeper than what is played is not taken for one either: how deep
-    Python can read depends on who asks, and a key must not.
-    """
+    """Return a body as a tree, ``None`` if it is not a JSON object, or nested too deeply."""
     try:
         # As text: of bytes `json` guesses the encoding, and nobody here speaks UTF-16.
         tree = json.loads(body.decode("utf-8"), parse_constant=_refused)
@@ -144,10 +140,7 @@ def loaded_body(value: Any, layout: str) -> bytes:
 
 
 def dumped_chunk(chunk: bytes) -> bytes:
-    """Return a piece of a body as JSON text: a string, or base64 when it is not UTF-8.
-
-    The latter is also what becomes of a piece that begins or ends inside a character.
-    """
+    """Return a piece of a body as JSON text: a string, or base64 when it is not UTF-8."""
     try:
         value: Any = chunk.decode("utf-8")
     except UnicodeDecodeError:

@@ -62,10 +62,7 @@ class Spool:
         self.lost = ""
 
     def add(self, chunk: bytes) -> bool:
-        """Keep one more chunk; return whether there was room for it.
-
-        After the first one without room no other is kept; those before it still are.
-        """
+        """Keep one more chunk; return whether there was room. After one without, none is kept."""
         self._size += _LENGTH.size + len(chunk)
         if not self.lost and self._size > self._limit:
             self.lost = f"the answer is longer than {self._limit} bytes"
@@ -201,11 +198,7 @@ def is_stream(answer: UpstreamResponse) -> bool:
 
 
 async def whole(answer: UpstreamResponse, writer: Writer) -> UpstreamResponse:
-    """Read an answer to its end, record it, and return it as it came.
-
-    It is held back, because an answer that cannot be recorded is an error for the caller; but
-    only while there is room to keep it.
-    """
+    """Read an answer to its end, record and return it; hold it back only while there is room."""
     spool = Spool(ANSWER_BYTES)
 
     async def close() -> None:

@@ -167,11 +167,7 @@ def _forbidden(message: str, code: str) -> RequestError:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Limits on requests and connections; ``docs/server.md`` lists all limits of the server.
-
-    The last three only apply to ``switchyard serve``: where the application is mounted, the host
-    handles connections.
-    """
+    """Limits on requests; the last three, on connections, apply only to ``switchyard serve``."""
 
     headers: int = 100  # Maximum number of headers in a request; more get 431
     header_bytes: int = 64 * 1024  # Maximum size of the request line and headers; more get 431

@@ -117,11 +117,7 @@ class SwitchyardApp:
         return self._version.engine
 
     async def replace(self, engine: Switchyard) -> None:
-        """Serve requests from now on with a successor of the engine.
-
-        Running requests finish with the engine they began with; connections that only that engine
-        needs are closed after the last of them.
-        """
+        """Serve new requests with a successor; running ones finish with the engine they have."""
         before, self._version = self._version, _Version(engine, models_of(engine.policy))
         self._ending.append(before)
         await self._retire(before)

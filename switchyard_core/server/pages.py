@@ -52,10 +52,7 @@ def _model(model: str, route: Route) -> dict[str, Any]:
 
 
 def model_list(models: dict[str, dict[str, Any]], query: str) -> dict[str, Any]:
-    """Return a page of the list: ``limit``, ``after_id`` and ``before_id`` of a query are read.
-
-    Anthropic's clients send them; without a usable ``limit`` the page has all models.
-    """
+    """Return the page of the list that a query's ``limit``, ``after_id``, ``before_id`` ask for."""
     options = {name: values[-1] for name, values in parse_qs(query).items()}
     page = list(models)
     if options.get("after_id") in models:

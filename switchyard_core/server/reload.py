@@ -82,10 +82,7 @@ class Reloader:
         return self._seen != self._read and self._seen == before
 
     async def reload(self) -> bool:
-        """Read the policy; return whether it serves now.
-
-        Findings are reported as ``switchyard check`` reports them.
-        """
+        """Read the policy, report its findings, and return whether it serves now."""
         self._read = self._seen = _stamps(self._files)
         before = self._app.engine
         try:

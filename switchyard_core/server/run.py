@@ -98,11 +98,7 @@ def configured(app: Any, limits: Limits, parser: Parser = "auto") -> uvicorn.Con
 
 
 def _allow_descriptors(limits: Limits) -> None:
-    """Allow the process as many open files as its connections need, or warn that it cannot.
-
-    Many systems allow 256 or 1024 by default: without files left, neither a caller nor a
-    provider could be connected.
-    """
+    """Allow the process as many open files as its connections need, or warn that it cannot."""
     try:
         import resource  # noqa: PLC0415  # not on Windows
     except ImportError:
@@ -156,7 +152,7 @@ class _Server(uvicorn.Server):
         self._ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Finish what is running, for a while."""
+        """Finish what is running, for at most the drain time."""
         if self._reloading is not None:
             self._reloading.cancel()
         timer = asyncio.get_running_loop().call_later(self._drain_s, self._break_off)
@@ -182,11 +178,7 @@ class _Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Take the signals that end the server, and only those.
-
-        uvicorn raises them once more after its shutdown, so that a drained server would end
-        as killed; here the end is a normal one.
-        """
+        """Take the signals that end the server; uvicorn would raise them again at its end."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return

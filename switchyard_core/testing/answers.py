@@ -109,10 +109,7 @@ class Questions:
 
 
 def complete_reply(reply: CannedReply, outgoing: Outgoing) -> ModelReply:
-    """Return a reply with the items that the target's provider would have given it.
-
-    A router that sends its conversation back needs them. What the reply says itself stays.
-    """
+    """Return a reply completed with the items that the target's provider would have given it."""
     if isinstance(reply, AskError):
         raise reply
     if isinstance(reply, str):

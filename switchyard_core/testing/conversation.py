@@ -68,10 +68,7 @@ class ConversationBuilder(Story):
         return replace(self, thoughts=(*self.thoughts, Said(text)))
 
     def reasoning(self, text: str = "", *, encrypted: str | None = None) -> Self:
-        """Let the assistant think; ``encrypted`` is the opaque form.
-
-        On Messages an empty text with ``encrypted`` is a redacted block.
-        """
+        """Let the assistant think; with ``encrypted`` only, Messages gets a redacted block."""
         return replace(self, thoughts=(*self.thoughts, Thought(text, encrypted)))
 
     def reads(self, tool: str, /, *, result: str = "contents", **arguments: Any) -> Self:
@@ -87,10 +84,7 @@ class ConversationBuilder(Story):
     def runs(
         self, command: str, *, tool: str = "bash", shape: CallShape = "function", **more: Any
     ) -> Self:
-        """Let the assistant run a shell command; ``more`` are other fields of :class:`Call`.
-
-        ``shape`` can be ``local_shell_call`` or ``shell_call`` for built-in tools of Responses.
-        """
+        """Let the assistant run a shell command; ``more`` are other fields of :class:`Call`."""
         arguments: Mapping[str, Any] = {"command": command}
         if shape == "local_shell_call":
             arguments = {"type": "exec", "command": ["bash", "-lc", command], "env": {}}

@@ -40,8 +40,6 @@ __all__ = ["NOW", "Harness", "Routed", "Served", "registry_of"]
 NOW = 1_700_000_000.0
 #: What a policy check says of a route type that nobody gives.
 _UNKNOWN_TYPE = "SY301"
-#: What the server's headers say of a decision.
-_WORDS = ("target", "phase", "reason", "warning")
 
 
 def registry_of(plugins: Iterable[object] = (), *, installed: bool = False) -> PluginRegistry:
@@ -227,27 +225,31 @@ class Harness:
     async def ask(self, request: Request) -> Served:
         """Send a request through the harness's door and return what its caller sees."""
         before = len(self.upstream.requests)
-        seen = await (self._over_http if self.door == "http" else self._by_library)(request)
-        return Served(**{"sent": tuple(self.upstream.requests[before:])} | seen)
-
-    async def _by_library(self, request: Request) -> dict[str, Any]:
+        if self.door == "http":
+            seen = await self._over_http(request)
+            return Served(sent=tuple(self.upstream.requests[before:]), **seen)
         try:
             routed = await self.run(request)
         except RequestError as error:
-            body = format_of(request.wire_format).error_body(error, "")
-            told = {"code": error.code, "message": error.message, "headers": error.headers}
-            return {"status": error.status, "answer": body, **told}
+            return Served(
+                status=error.status,
+                answer=format_of(request.wire_format).error_body(error, ""),
+                sent=tuple(self.upstream.requests[before:]),
+                code=error.code,
+                message=error.message,
+                headers=error.headers,
+            )
         decision = routed.decision
-        return {
-            "status": routed.status,
-            "answer": routed.answer,
-            "sent": routed.sent,
-            "target": decision.target,
-            "phase": decision.phase,
-            "reason": decision.reason.code,
-            "warnings": tuple(warning.code for warning in decision.warnings),
-            "headers": {},
-        }
+        return Served(
+            status=routed.status,
+            answer=routed.answer,
+            sent=routed.sent,
+            target=decision.target,
+            phase=decision.phase,
+            reason=decision.reason.code,
+            warnings=tuple(warning.code for warning in decision.warnings),
+            headers={},
+        )
 
     async def _over_http(self, request: Request) -> dict[str, Any]:
         async with self.client() as client:
@@ -256,17 +258,15 @@ class Harness:
                 content=request.body,
                 headers=[("content-type", "application/json"), *request.headers.items_],
             )
-        word = {name: answer.headers.get(f"x-switchyard-{name}", "") for name in _WORDS}
-        seen = {
+        words = ("target", "phase", "reason", "warning")
+        seen = {name: answer.headers.get(f"x-switchyard-{name}", "") for name in words}
+        seen |= {
             "status": answer.status_code,
             "answer": answer.content,
             "headers": dict(answer.headers),
-            "target": word["target"],
-            "phase": word["phase"],
-            "reason": word["reason"],
-            "warnings": tuple(filter(None, word["warning"].split(","))),
+            "warnings": tuple(filter(None, seen.pop("warning").split(","))),
         }
-        if answer.is_error and not word["target"]:
+        if answer.is_error and not seen["target"]:
             error = answer.json()["error"]
             # Messages has no code of its own: it is at the end of the text.
             code = error.get("code") or error["message"].rpartition("(")[2].rstrip(")")

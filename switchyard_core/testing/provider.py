@@ -85,10 +85,7 @@ class FakeUpstream:
         return UpstreamResponse(reply.status, reply.headers, _play(reply.pieces(), cut=reply.cut))
 
     def transport(self) -> httpx.AsyncBaseTransport:
-        """Return this provider as a transport for ``httpx.AsyncClient``.
-
-        It raises what httpx raises: ``ConnectError``, ``ReadTimeout``, and ``ReadError`` for a cut.
-        """
+        """Return this provider as a transport for httpx, which raises httpx's errors."""
 
         async def answer(request: httpx.Request) -> httpx.Response:
             query = request.url.query.decode("latin-1")
@@ -104,10 +101,7 @@ class FakeUpstream:
         return httpx.MockTransport(answer)
 
     def app(self) -> Callable[..., Awaitable[None]]:
-        """Return this provider as an ASGI application.
-
-        What the provider raises is raised to the server, which breaks the connection.
-        """
+        """Return this provider as an ASGI application; its errors break the connection."""
         return self._serve
 
     async def aclose(self) -> None:

@@ -38,10 +38,7 @@ class RequestBodySnapshot(SingleFileSnapshotExtension):
         include: PropertyFilter | None = None,
         matcher: PropertyMatcher | None = None,  # noqa: ARG002  # syrupy always gives one
     ) -> str:
-        """Return the body as indented text that ends with a newline.
-
-        A filter is an error, and a matcher has no effect: inject what varies instead of masking it.
-        """
+        """Return the body as indented text; a filter is an error, and a matcher has no effect."""
         if exclude is not None or include is not None:
             raise ValueError("a body is compared whole: inject what varies and use no filter")
         if isinstance(data, str):

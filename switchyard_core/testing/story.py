@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any, Literal
 
 from switchyard_core.declarations import WireFormat
@@ -196,16 +195,14 @@ def _chat_tool(call: Call) -> dict[str, Any]:
 # --- Responses -------------------------------------------------------------------------------
 
 #: Beginning of the id of an item, by the shape of the call that it is.
-_ITEM_IDS = MappingProxyType(
-    {
-        "function": "fc",
-        "custom": "ctc",
-        "mcp": "mcp",
-        "local_shell_call": "lsh",
-        "shell_call": "sh",
-        "apply_patch_call": "apc",
-    }
-)
+_ITEM_IDS: Mapping[str, str] = {
+    "function": "fc",
+    "custom": "ctc",
+    "mcp": "mcp",
+    "local_shell_call": "lsh",
+    "shell_call": "sh",
+    "apply_patch_call": "apc",
+}
 
 
 def _responses_body(story: Story) -> dict[str, Any]:
@@ -399,10 +396,8 @@ def _messages_result(call: Call) -> dict[str, Any]:
     return {**block, "is_error": True} if call.fails else block
 
 
-_WRITERS: Mapping[WireFormat, Callable[[Story], dict[str, Any]]] = MappingProxyType(
-    {
-        "openai_chat": _chat_body,
-        "openai_responses": _responses_body,
-        "anthropic_messages": _messages_body,
-    }
-)
+_WRITERS: Mapping[WireFormat, Callable[[Story], dict[str, Any]]] = {
+    "openai_chat": _chat_body,
+    "openai_responses": _responses_body,
+    "anthropic_messages": _messages_body,
+}

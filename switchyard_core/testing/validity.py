@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
-from types import MappingProxyType
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -51,10 +50,7 @@ def assert_valid_for(
 def validity_problems(
     wire_format: WireFormat, body: bytes | str | Mapping[str, Any], *, sdk: bool | None = None
 ) -> list[str]:
-    """Return what a provider would refuse in a body, one line each; see :func:`assert_valid_for`.
-
-    The SDK's types are asked only when the rules find nothing: they say the same less clearly.
-    """
+    """Return what a provider would refuse in a body; the SDK is asked if the rules find nothing."""
     if wire_format not in WIRE_FORMATS:
         raise ValueError(f"unknown wire format `{wire_format}`; known: {', '.join(WIRE_FORMATS)}")
     try:
@@ -197,16 +193,17 @@ def _chat_content(message: dict[str, Any], path: str, problems: _Problems) -> No
 _RESPONSES_ROLES = ("user", "assistant", "system", "developer")
 _RESPONSES_ID = r"[\s\S]{1,64}"
 #: Ids of items begin with the kind of the item.
-_PREFIXES: Mapping[str, str] = MappingProxyType(
-    {"message": "msg", "reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc"}
-)
+_PREFIXES: Mapping[str, str] = {
+    "message": "msg",
+    "reasoning": "rs",
+    "function_call": "fc",
+    "custom_tool_call": "ctc",
+}
 #: Calls that a client answers, by the type of the result.
-_CALL_OF: Mapping[str, str] = MappingProxyType(
-    {
-        f"{call}_output": call
-        for call in ("function_call", "custom_tool_call", "shell_call", "apply_patch_call")
-    }
-)
+_CALL_OF: Mapping[str, str] = {
+    f"{call}_output": call
+    for call in ("function_call", "custom_tool_call", "shell_call", "apply_patch_call")
+}
 
 
 def _responses(body: dict[str, Any], problems: _Problems) -> None:
@@ -430,23 +427,20 @@ def _last_loop(merged: list[_Message], problems: _Problems) -> None:
         problems.require(blocks[0][1].get("type") in _THINKING, path, problem)
 
 
-_RULES: Mapping[WireFormat, Callable[[dict[str, Any], _Problems], None]] = MappingProxyType(
-    {"openai_chat": _chat, "openai_responses": _responses, "anthropic_messages": _messages}
-)
+_RULES: Mapping[WireFormat, Callable[[dict[str, Any], _Problems], None]] = {
+    "openai_chat": _chat,
+    "openai_responses": _responses,
+    "anthropic_messages": _messages,
+}
 
 # --- the request types of the official SDKs --------------------------------------------------
 
 #: Module and name of the type of each wire format's request, streamed or not.
-_TYPES: Mapping[WireFormat, tuple[str, str]] = MappingProxyType(
-    {
-        "openai_chat": ("openai.types.chat.completion_create_params", "CompletionCreateParams"),
-        "openai_responses": (
-            "openai.types.responses.response_create_params",
-            "ResponseCreateParams",
-        ),
-        "anthropic_messages": ("anthropic.types.beta.message_create_params", "MessageCreateParams"),
-    }
-)
+_TYPES: Mapping[WireFormat, tuple[str, str]] = {
+    "openai_chat": ("openai.types.chat.completion_create_params", "CompletionCreateParams"),
+    "openai_responses": ("openai.types.responses.response_create_params", "ResponseCreateParams"),
+    "anthropic_messages": ("anthropic.types.beta.message_create_params", "MessageCreateParams"),
+}
 #: Most problems that are told; a union's branches give one each.
 _MOST_PROBLEMS = 6
 

@@ -261,11 +261,7 @@ class Lease:
 
 
 def is_closed(error: BaseException) -> bool:
-    """Return whether a call failed since the connection was closed, not for what came on it.
-
-    httpcore has one class for bytes that are not HTTP and for no bytes at all, or too few; only
-    its text, and that of h11 below it, tells which.
-    """
+    """Return whether a call failed because the connection was closed; only h11's text tells."""
     return isinstance(error, httpcore.NetworkError) or (
         isinstance(error, httpcore.RemoteProtocolError) and _CLOSED.search(str(error)) is not None
     )

@@ -307,10 +307,7 @@ class Retries:
 
 
 def is_retryable(response: UpstreamResponse) -> bool:
-    """Return whether an answer is worth another try: 408, 409, 429 and every 5xx.
-
-    A provider that sends ``x-should-retry: false`` is believed.
-    """
+    """Return whether to try again: 408, 409, 429 and 5xx, unless ``x-should-retry`` is false."""
     if response.header("x-should-retry") == "false":
         return False
     return response.status in (408, 409, 429) or response.status >= 500
@@ -338,10 +335,6 @@ def retry_after_s(response: UpstreamResponse, now: float) -> float | None:
 
 
 def backoff_s(attempt: int, random: Callable[[], float]) -> float:
-    """Return the wait in seconds after failed try number ``attempt`` (from 0), with jitter.
-
-    It doubles from 0.5 s to at most 8 s; up to a quarter is taken off at random, so that
-    clients that failed together do not come back together.
-    """
+    """Return the wait after failed try ``attempt``, 0.5 s doubled up to 8 s, less random jitter."""
     wait = min(_FIRST_WAIT_S * 2.0 ** min(attempt, 16), _LAST_WAIT_S)
     return wait * (1.0 - _JITTER * random())

@@ -56,11 +56,7 @@ class AnsweringConformance(RouteSuite):
 
     @each_trial("usual", "empty")
     async def test_answer_is_made_of_legal_events(self, trial: Trial) -> None:
-        """Sections open and close, nothing is outside, and the last event is ``Finished``.
-
-        The engine refuses most of what is illegal when it hears it, facts that no header can
-        hold among it.
-        """
+        """Sections open and close, nothing is outside, and the last event is ``Finished``."""
         told = Interview(trial)
         await told.run()
         _text_of(told)

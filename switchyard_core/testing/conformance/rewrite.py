@@ -68,10 +68,7 @@ class RewriteConformance(PerFormat):
     removes: ClassVar[Collection[str]] = ()
 
     def requests(self, wire_format: WireFormat) -> Mapping[str, Request]:
-        """Return the requests whose bodies are rewritten, by name.
-
-        Override it to add what your rewrite changes.
-        """
+        """Return the requests to rewrite, by name; override it to add what your rewrite changes."""
         return sample_requests(wire_format, _MODEL)
 
     def wire_formats(self) -> Sequence[WireFormat]:

@@ -71,10 +71,7 @@ _REWRITES = "the router's rewrites"
 
 
 class RouteSuite(PerFormat):
-    """The tests of a router's ``route()``, and what a suite says of its route.
-
-    Inherited by :class:`.RouterConformance` and :class:`.AnsweringConformance`.
-    """
+    """The tests of a router's ``route()`` that both suites share, and what a suite declares."""
 
     #: The keys of one route, for a policy of the kit's own, whose targets are ``strong`` and
     #: ``weak``, of one provider.
@@ -89,10 +86,7 @@ class RouteSuite(PerFormat):
     removes: ClassVar[Collection[str]] = ()
 
     def requests(self, wire_format: WireFormat, model: str) -> Mapping[str, Request]:
-        """Return the requests that the router is tried with, new ones at each call, by name.
-
-        Override it to add what your router looks at.
-        """
+        """Return new requests to try, by name; override it to add what your router looks at."""
         return samples.sample_requests(wire_format, model)
 
     def reply(self, target: str, call: ModelCall) -> ModelReply:

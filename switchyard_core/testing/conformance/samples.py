@@ -112,11 +112,7 @@ def huge_requests(wire_format: WireFormat, model: str) -> dict[str, Request]:
 
 
 def odd_request(request: Request) -> Request:
-    """Return a request with unknown fields in its body and in each item of its history.
-
-    Fields: ``x-first``, ``x-middle``, ``x-last`` of the body, ``x-item`` of each item, whose
-    value begins with the item's number.
-    """
+    """Return a request with unknown fields ``x-…`` in its body and each item of its history."""
     fields = ObjectText(request.body)
     fields.insert(0, "x-first", _ODD)
     fields.insert(len(fields) // 2, "x-middle", _ODD)
