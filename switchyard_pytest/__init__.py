@@ -13,21 +13,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from switchyard_pytest.recordings import model_replay, pytest_addoption, pytest_configure
+from switchyard_pytest.recordings import (
+    model_replay,
+    pytest_addoption,  # noqa: F401  # pytest looks for its hooks here
+    pytest_configure,  # noqa: F401  # as above
+)
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
 
     from switchyard_core.testing import FakeUpstream, Harness
 
-__all__ = [
-    "body_snapshot",
-    "fake_upstream",
-    "model_replay",
-    "pytest_addoption",
-    "pytest_configure",
-    "switchyard_harness",
-]
+__all__ = ["body_snapshot", "fake_upstream", "model_replay", "switchyard_harness"]
 
 
 @pytest.fixture

@@ -20,23 +20,7 @@ from switchyard_demo_routers.random import RandomOptions, RandomRouter
 from switchyard_demo_routers.reviews import PlanReviewOptions
 from switchyard_demo_routers.rules import RulesOptions, RulesRouter
 
-__all__ = [
-    "FallbackOptions",
-    "FallbackRouter",
-    "LlmClassifierOptions",
-    "LlmClassifierRouter",
-    "NoopOptions",
-    "NoopRouter",
-    "PassthroughOptions",
-    "PassthroughRouter",
-    "PlanReviewOptions",
-    "PlanReviewRouter",
-    "RandomOptions",
-    "RandomRouter",
-    "RulesOptions",
-    "RulesRouter",
-    "switchyard_route_types",
-]
+__all__ = ["switchyard_route_types"]
 
 
 _SUMMARIES = {

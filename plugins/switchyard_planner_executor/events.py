@@ -44,7 +44,7 @@ class PlanCreated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalRequired:
-    """The run stops until somebody approves this very plan."""
+    """The run stops until this very plan is approved."""
 
     plan_id: str
     digest: str

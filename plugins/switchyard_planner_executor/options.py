@@ -218,8 +218,8 @@ def _unguarded_side_effects(policy: Policy) -> Iterator[Finding]:
     """Yield tools that change something on a route where no person has seen what will run.
 
     An approved plan that never changes cannot be made to do more by what a tool returns.
-    Without approval nobody has looked at it; with ``replan`` the next plan is made after tool
-    results were read.
+    Without approval it is unseen; with ``replan`` the next plan is made after tool results were
+    read.
     """
     for route, options in _routes(policy):
         why, fix = "", 'write `approval = "always"`'

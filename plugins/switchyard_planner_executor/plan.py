@@ -49,7 +49,7 @@ PlanFault = Literal[
 _HIDDEN = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
 #: Words by which a provider says that its filter held the answer back.
 _FILTERED = frozenset({"content_filter", "safety"})
-#: What pydantic's error types mean to whoever wrote the plan.
+#: What pydantic's error types mean, in words of the plan.
 _EXPECTED = {
     "string_type": "must be a string",
     "int_type": "must be an integer",

@@ -1,7 +1,7 @@
 """A run told to people: as the answer to a caller, and as what ``switchyard plan`` prints.
 
-What models wrote can neither hide nor move nor imitate what is around it: whoever approves a plan
-approves what was shown. A line break in an action would look like one more step, and a control
+What models wrote can neither hide nor move nor imitate what is around it: a person approves
+what was shown. A line break in an action would look like one more step, and a control
 character can clear a terminal or reverse the direction of reading.
 """
 

@@ -45,7 +45,7 @@ class PlannerExecutorRouter:
         self._options = options
 
     async def route(self, request: Request, context: RouteContext) -> Decision:
-        """Return what would be asked first; asks nobody."""
+        """Return what would be asked first, without asking it."""
         del request, context
         options = self._options
         tools = f", tools {', '.join(options.tools)}" if options.tools else ""
@@ -203,7 +203,7 @@ class PlannerExecutorRouter:
                     for event in narrator.tell(happened):
                         yield event
         finally:
-            # Only a new plan for the rest waits again, not one that nobody came to run.
+            # Only a new plan for the rest waits again, not one whose run never began.
             if stored is not None and run.status == "planned":
                 await stored.keep(run.digest, state=run.save())
             elif stored is not None:
@@ -232,7 +232,7 @@ def _check_approval(run: PlanRun, intent: Intent, stored: StoredPlan) -> None:
     """Refuse an approval of another plan, or of one that would run otherwise now."""
     name, digest, pending = f"the plan `{run.plan_id}`", stored.record.digest, stored.pending
     if intent.digest is None and (run.records or pending.revisions):
-        # Its id is the same, so a client that repeats a request would approve what nobody saw.
+        # Its id is the same, so a client that repeats a request would approve an unseen plan.
         raise _changed(
             f"{name} was made again since it was first shown: approve it by its digest, in the "
             "header or in the body"

@@ -118,7 +118,7 @@ class PlanRun:
         if self.options.approval != "over_cost":
             return False
         cost, limit = self.estimate.cost_usd, self.options.approval_over_usd
-        # Without a price nobody can say that it is cheap.
+        # Without a price it cannot be known to be cheap.
         return cost is None or limit is None or cost.high > limit
 
     @property
@@ -176,7 +176,7 @@ class PlanRun:
         while self.status == "running" and (left := self._left()):
             record = StepRecord(step=left[0])
             self.records.append(record)
-            # Closed at once when this is: a call must not continue until somebody collects it.
+            # Closed at once when this is: a call must not continue until garbage collection.
             async with contextlib.aclosing(self._executor.step(record, ends)) as events:
                 async for event in events:
                     yield event
@@ -281,6 +281,6 @@ class PlanRun:
     def _executor_model(self) -> list[str]:
         """Return what tells one executor from another: wire format, model, digest of the origin."""
         target = self._executor.target
-        # A client's address is nobody's business where a plan is stored.
+        # A stored plan must not reveal the address of a client.
         origin = hashlib.sha256(repr(target.origin).encode("utf-8", "surrogatepass")).hexdigest()
         return [target.wire_format, target.id, origin]

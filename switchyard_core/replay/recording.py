@@ -26,15 +26,12 @@ from switchyard_core.upstream.played import (
 )
 
 __all__ = [
-    "KEY_DIGITS",
     "VERSION",
     "Answer",
     "Recording",
     "dumped_body",
     "dumped_chunk",
     "fields_of",
-    "is_layout",
-    "is_shown_as_object",
     "key_of",
     "loaded_body",
     "loaded_chunk",
@@ -97,7 +94,7 @@ def _refused(word: str) -> Any:
 def object_of(body: bytes) -> dict[str, Any] | None:
     """Return a body as a tree, ``None`` if it is not a JSON object, or nested too deeply."""
     try:
-        # As text: of bytes `json` guesses the encoding, and nobody here speaks UTF-16.
+        # As text: of bytes `json` guesses the encoding, which could be UTF-16.
         tree = json.loads(body.decode("utf-8"), parse_constant=_refused)
     except (ValueError, RecursionError):
         return None

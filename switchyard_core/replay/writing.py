@@ -279,7 +279,7 @@ class Tee:
             if not self._done and self._watch is not None and self._watch.succeeded:
                 self._end()
         except RecordingError as error:
-            # Nobody reads any more, so nobody can be told but the log.
+            # The reader is gone, so only the log can be told.
             _LOG.error("not recorded: %s", error.message)
         finally:
             self._stop("the stream was not read to its end")

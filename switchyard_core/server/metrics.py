@@ -154,7 +154,7 @@ def _summary(histogram: Histogram) -> Mapping[str, Mapping[str, float]]:
 
 
 async def gauges_of(engine: Switchyard, active: int) -> list[Metric]:
-    """Return what is measured only when somebody asks, sorted by name."""
+    """Return what is measured only on request, sorted by name."""
     running = GaugeMetricFamily(
         "switchyard_active_requests", "Calls to models that are running.", active
     )

@@ -77,7 +77,7 @@ class Reloader:
                     _LOG.exception("reloading the policy failed")
 
     def _settled(self) -> bool:
-        """Return whether the files differ from what was read, and nobody is writing to them."""
+        """Return whether the files differ from what was read and are no longer being written."""
         before, self._seen = self._seen, _stamps(self._files)
         return self._seen != self._read and self._seen == before
 

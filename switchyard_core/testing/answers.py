@@ -30,7 +30,6 @@ __all__ = [
     "Answered",
     "AskedCall",
     "CannedAnswers",
-    "CannedReply",
     "Questions",
     "complete_reply",
     "streamed_text",

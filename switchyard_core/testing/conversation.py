@@ -157,7 +157,7 @@ class ConversationBuilder(Story):
         return replace(told, steps=(*told.steps, step))
 
     def _told(self) -> Self:
-        """Return the conversation with what the assistant said last as a turn of its own."""
+        """Return the conversation with what the assistant said last as its own turn."""
         if not self.thoughts:
             return self
         return replace(self, steps=(*self.steps, self.thoughts), thoughts=())

@@ -38,7 +38,7 @@ __all__ = ["NOW", "Harness", "Routed", "Served", "registry_of"]
 
 #: What the injected clock says: 2023-11-14, in seconds since the epoch.
 NOW = 1_700_000_000.0
-#: What a policy check says of a route type that nobody gives.
+#: Code of a policy check for a route type that no plugin gives.
 _UNKNOWN_TYPE = "SY301"
 
 
@@ -268,7 +268,7 @@ class Harness:
         }
         if answer.is_error and not seen["target"]:
             error = answer.json()["error"]
-            # Messages has no code of its own: it is at the end of the text.
+            # Messages has no field for the code: it is at the end of the text.
             code = error.get("code") or error["message"].rpartition("(")[2].rstrip(")")
             seen |= {"code": code, "message": error["message"]}
         return seen

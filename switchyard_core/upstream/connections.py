@@ -24,7 +24,7 @@ __all__ = ["REST_S", "Connections", "Lease", "is_closed"]
 #: Seconds that a connection may rest between two calls. Providers close theirs after a minute.
 REST_S = 30.0
 
-# Seconds that a connection which nobody waits for any more gets to be made: one that is cancelled
+# Seconds in which an abandoned connection may still be made: one that is cancelled
 # in the moment it is made would be lost, open.
 _MADE_S = 5.0
 _CLOSED = re.compile(r"disconnected|closed connection")

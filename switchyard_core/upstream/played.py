@@ -89,7 +89,7 @@ def read_played(path: str | os.PathLike[str]) -> str:
 
 
 def _read(path: Path) -> bytes:
-    # Without waiting for somebody to write into a pipe; it may become one after the first look.
+    # Without waiting for a writer of a pipe; the file may become one after the first look.
     _check_ordinary(path.stat().st_mode)
     how = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     descriptor = os.open(path, os.O_RDONLY | how)

@@ -1,4 +1,4 @@
-"""The contract of routers that answer by themselves, as tests that anybody's router inherits."""
+"""The contract of routers that write answers, as tests that any such router inherits."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ class AnsweringConformance(RouteSuite):
                 await asyncio.sleep(0)
             require(
                 not told.open and len(told.asked) == begun,
-                f"a call goes on after the answer was closed, {when}: await calls inside `answer`, "
+                f"a call continues after the answer was closed, {when}: await calls in `answer`, "
                 "and several at once in an `asyncio.TaskGroup`, which ends them",
             )
 

@@ -98,7 +98,7 @@ def named_like(check: Callable[..., Any], test: _Function) -> _Function:
 
 
 def with_bench(check: _Check) -> _Test:
-    """Make a test of a check of a bench; it has an event loop of its own."""
+    """Make a test of a check of a bench; it has its own event loop."""
 
     def test(self: Any, wire_format: WireFormat) -> None:
         asyncio.run(check(self, self.bench(wire_format)))
@@ -176,7 +176,7 @@ class Trial:
         self.request = request
 
     def again(self) -> Trial:
-        """Return the same with a request of which nobody has read anything yet."""
+        """Return the same with a request that has not been read yet."""
         request = self.request
         fresh = Request(
             wire_format=request.wire_format,

@@ -1,4 +1,4 @@
-"""The contract of named rewrites as tests that anybody's rewrite inherits."""
+"""The contract of named rewrites as tests that any rewrite inherits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The contract of routers, as tests that anybody's router inherits."""
+"""The contract of routers, as tests that any router inherits."""
 
 from __future__ import annotations
 

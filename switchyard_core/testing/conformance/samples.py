@@ -1,6 +1,6 @@
 """Requests that a router is tried with: what agents send, and what no agent should.
 
-Beside the odd ones stands what must be left of them in the body that is sent on.
+The functions ``require_…`` check what must be left of the odd ones in the outgoing body.
 """
 
 from __future__ import annotations
