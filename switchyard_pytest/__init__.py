@@ -13,30 +13,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from switchyard_pytest import recordings
-from switchyard_pytest.recordings import model_replay
+from switchyard_pytest.recordings import (
+    model_replay,
+    pytest_addoption,  # noqa: F401  # pytest looks for its hooks here
+    pytest_configure,  # noqa: F401  # as above
+)
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
 
     from switchyard_core.testing import FakeUpstream, Harness
 
-__all__ = [
-    "body_snapshot",
-    "fake_upstream",
-    "model_replay",
-    "switchyard_harness",
-]
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options of the fixture ``model_replay``."""
-    recordings.add_options(parser)
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker of the fixture ``model_replay``."""
-    recordings.configure(config)
+__all__ = ["body_snapshot", "fake_upstream", "model_replay", "switchyard_harness"]
 
 
 @pytest.fixture

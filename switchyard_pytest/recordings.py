@@ -15,7 +15,7 @@ import pytest
 if TYPE_CHECKING:
     from switchyard_core.replay import Replay
 
-__all__ = ["Unused", "add_options", "configure", "model_replay"]
+__all__ = ["Unused", "model_replay", "pytest_addoption", "pytest_configure"]
 
 _MODES = ("replay", "record", "refresh", "off")
 _VARIABLE = "SWITCHYARD_REPLAY"
@@ -25,7 +25,7 @@ _MARK = (
 )
 
 
-def add_options(parser: pytest.Parser) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options of the fixture."""
     group = parser.getgroup("switchyard", "recorded model calls (fixture `model_replay`)")
     group.addoption(
@@ -42,13 +42,7 @@ def add_options(parser: pytest.Parser) -> None:
 
 
 class Unused:
-    """Collects which recordings the tests of a session used, and lists the others at its end.
-
-    Nothing is listed when tests were left out, because these may use them.
-
-    Args:
-        config: The session's.
-    """
+    """Lists the recordings that no test of a session used, unless some tests were left out."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.mode = _mode(config)
@@ -111,12 +105,11 @@ def _mode(config: pytest.Config) -> Any:
         return option
     named = os.environ.get(_VARIABLE, "").strip() or "replay"
     if named not in _MODES:
-        msg = f"{_VARIABLE} is `{named}`, and must be one of {', '.join(_MODES)}"
-        raise pytest.UsageError(msg)
+        raise pytest.UsageError(f"{_VARIABLE} is `{named}`, and must be one of {', '.join(_MODES)}")
     return named
 
 
-def configure(config: pytest.Config) -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Register the marker, and what watches the session."""
     config.addinivalue_line("markers", _MARK)
     config.pluginmanager.register(Unused(config), "switchyard_recordings")
@@ -134,8 +127,7 @@ def model_replay(request: pytest.FixtureRequest) -> Iterator[Replay]:
 
     watch = request.config.pluginmanager.get_plugin("switchyard_recordings")
     if watch is None:
-        msg = "the plugin of switchyard was not configured"
-        raise pytest.UsageError(msg)
+        raise pytest.UsageError("the plugin of switchyard was not configured")
     folder = _folder(request)
     if watch.mode == "replay" and not recording_files(folder):
         reason = f"no model call is recorded in {folder}: run pytest with --model-replay=record"

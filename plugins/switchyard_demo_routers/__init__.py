@@ -20,69 +20,32 @@ from switchyard_demo_routers.random import RandomOptions, RandomRouter
 from switchyard_demo_routers.reviews import PlanReviewOptions
 from switchyard_demo_routers.rules import RulesOptions, RulesRouter
 
-__all__ = [
-    "FallbackOptions",
-    "FallbackRouter",
-    "LlmClassifierOptions",
-    "LlmClassifierRouter",
-    "NoopOptions",
-    "NoopRouter",
-    "PassthroughOptions",
-    "PassthroughRouter",
-    "PlanReviewOptions",
-    "PlanReviewRouter",
-    "RandomOptions",
-    "RandomRouter",
-    "RulesOptions",
-    "RulesRouter",
-    "switchyard_route_types",
-]
+__all__ = ["switchyard_route_types"]
+
+
+_SUMMARIES = {
+    "noop": "sends every request to one target",
+    "passthrough": "sends a request to the target that the client names as its model",
+    "random": "draws a target by weights, per session or per request",
+    "rules": "sends a request to the target of the first rule that holds for it",
+    "llm_classifier": "asks a judge model whether a task needs the strong target or the weak one",
+    "fallback": "sends a request to the first target, and after a failure to the next",
+    "plan_review": "plan_execute whose planner looks again after some turns or failed results",
+}
 
 
 @hookimpl
 def switchyard_route_types() -> Iterable[RouteType]:
     """Return the seven route types."""
-    return (
-        RouteType(
-            name="noop",
-            options=NoopOptions,
-            router=NoopRouter,
-            summary="sends every request to one target",
-        ),
-        RouteType(
-            name="passthrough",
-            options=PassthroughOptions,
-            router=PassthroughRouter,
-            summary="sends a request to the target that the client names as its model",
-        ),
-        RouteType(
-            name="random",
-            options=RandomOptions,
-            router=RandomRouter,
-            summary="draws a target by weights, per session or per request",
-        ),
-        RouteType(
-            name="rules",
-            options=RulesOptions,
-            router=RulesRouter,
-            summary="sends a request to the target of the first rule that holds for it",
-        ),
-        RouteType(
-            name="llm_classifier",
-            options=LlmClassifierOptions,
-            router=LlmClassifierRouter,
-            summary="asks a judge model whether a task needs the strong target or the weak one",
-        ),
-        RouteType(
-            name="fallback",
-            options=FallbackOptions,
-            router=FallbackRouter,
-            summary="sends a request to the first target, and after a failure to the next",
-        ),
-        RouteType(
-            name="plan_review",
-            options=PlanReviewOptions,
-            router=PlanReviewRouter,
-            summary="plan_execute whose planner looks again after some turns or failed results",
-        ),
+    return tuple(
+        RouteType(name=name, options=options, router=router, summary=_SUMMARIES[name])
+        for name, options, router in (
+            ("noop", NoopOptions, NoopRouter),
+            ("passthrough", PassthroughOptions, PassthroughRouter),
+            ("random", RandomOptions, RandomRouter),
+            ("rules", RulesOptions, RulesRouter),
+            ("llm_classifier", LlmClassifierOptions, LlmClassifierRouter),
+            ("fallback", FallbackOptions, FallbackRouter),
+            ("plan_review", PlanReviewOptions, PlanReviewRouter),
+        )
     )

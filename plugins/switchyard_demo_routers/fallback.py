@@ -31,8 +31,7 @@ FailureKind = Literal["transport", "rate_limit", "server_error", "context_length
 
 def _distinct(names: list[str]) -> list[str]:
     if len(set(names)) != len(names):
-        msg = "a target is listed twice"
-        raise ValueError(msg)
+        raise ValueError("a target is listed twice")
     return names
 
 

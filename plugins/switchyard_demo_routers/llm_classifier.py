@@ -61,26 +61,15 @@ class Judgement(BaseModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judge:
-    """Asks a target for a verdict on the user's last words.
+    """Asks a target for a verdict on the user's last words; of long ones it sees both ends."""
 
-    Args:
-        target: Name of the target.
-        prompt: Its instructions.
-        max_chars: Most characters of the words that it sees; of longer ones, both ends.
-        max_output_tokens: Limit of its reply, in tokens.
-    """
-
-    target: str
-    prompt: str
-    max_chars: int
-    max_output_tokens: int
+    target: str  # Name of the target
+    prompt: str  # Its instructions
+    max_chars: int  # Most characters of the words that it sees; of longer ones, both ends
+    max_output_tokens: int  # Limit of its reply, in tokens
 
     async def verdict(self, request: Request, context: RouteContext) -> Judgement | None:
-        """Return the verdict, ``None`` when the user said nothing.
-
-        Raises:
-            JudgeFailedError: The judge could not be asked, or its reply is not a verdict.
-        """
+        """Return the verdict, ``None`` when the user said nothing."""
         text, half = _last_words(request), self.max_chars // 2
         if not text:
             return None
@@ -101,15 +90,7 @@ class Judge:
 
 
 class Remembered(BaseModel):
-    """What a session's record holds.
-
-    Args:
-        digest: Digest of the history that the verdict was about, in hex.
-        strong: The verdict.
-        why: Its reason.
-        judged: Whether the judge gave it; ``False`` when it stands in for a verdict.
-        through: Index of the last message that the other target may have made.
-    """
+    """What a session's record holds."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -138,7 +119,6 @@ class Remembered(BaseModel):
 
 
 def _remembered_in(record: LatchRecord | None) -> Remembered | None:
-    """Return what a record holds, ``None`` when there is none or it cannot be read."""
     try:
         return None if record is None else Remembered.model_validate_json(record.data)
     except ValidationError:

@@ -18,11 +18,7 @@ class NoopOptions(Options):
 
 
 class NoopRouter:
-    """Sends every request to one target: what any other router is compared with.
-
-    Args:
-        options: The route's options.
-    """
+    """Sends every request to one target: what any other router is compared with."""
 
     def __init__(self, options: NoopOptions) -> None:
         self._decision = Decision(

@@ -25,13 +25,7 @@ class PassthroughOptions(Options):
 
 
 class PassthroughRouter:
-    """Sends a request to the target that its model id names, by name or by the provider's id.
-
-    A name wins over an id, and of two targets with one id the first.
-
-    Args:
-        options: The route's options.
-    """
+    """Sends a request to the target that its model id names; a target's name wins over an id."""
 
     def __init__(self, options: PassthroughOptions) -> None:
         self._names = tuple(dict.fromkeys(options.targets))

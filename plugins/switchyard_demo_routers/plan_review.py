@@ -71,8 +71,7 @@ class PlanReviewRouter:
         return again.with_(effects=again.effects + update(context, counts), warnings=warnings)
 
     def _planning(self, context: RouteContext) -> Decision:
-        text = {"text": self._planning_prompt}
-        prompt = Rewrite(name="insert_planning_prompt", parameters=text)
+        prompt = Rewrite(name="insert_planning_prompt", parameters={"text": self._planning_prompt})
         code = "housekeeping" if context.housekeeping else "no_mutation"
         return Decision(
             target=self._options.capable_target,

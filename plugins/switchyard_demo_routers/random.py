@@ -33,14 +33,7 @@ class RandomOptions(Options):
 
 
 class RandomRouter:
-    """Draws a target by weights.
-
-    Nothing is remembered: a session's draw is a function of its id (and the seed), so it holds
-    after a restart and in every worker.
-
-    Args:
-        options: The route's options.
-    """
+    """Draws a target by weights; a session's draw depends on its id and the seed alone."""
 
     def __init__(self, options: RandomOptions) -> None:
         self._targets = tuple(options.targets.items())

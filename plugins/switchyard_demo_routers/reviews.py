@@ -76,17 +76,7 @@ class PlanReviewOptions(LatchOptions):
 
 
 class Counts(BaseModel):
-    """What a session's record holds.
-
-    Args:
-        last: Digest of the history that was decided last, in hex: a retry counts once.
-        through: Index of the last message before the last change of hands, ``None`` when the
-            history has been compacted since.
-        reviewing: Whether the last request went to the planner.
-        turns: Executor turns since the handoff or the last review.
-        failures: Failed tool results in a row since then.
-        reviews: Reviews so far.
-    """
+    """What a session's record holds."""
 
     model_config = ConfigDict(frozen=True)
 

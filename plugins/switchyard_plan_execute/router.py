@@ -38,13 +38,7 @@ _PARAMETER_WORDS = (b"reasoning.", b"reasoning_effort", b"unsupported_", b"unsup
 
 
 class PlanExecuteRouter:
-    """Sends a session to the capable target until its first edit, then to the efficient one.
-
-    The decision depends on the request and on the latch alone; no model is asked.
-
-    Args:
-        options: The route's options.
-    """
+    """Sends a session to the capable target until its first edit, then to the efficient one."""
 
     def __init__(self, options: PlanExecuteOptions) -> None:
         self._options = options
@@ -52,11 +46,7 @@ class PlanExecuteRouter:
         self._planning_prompt = options.planning_prompt or _built_in_prompt()
 
     async def route(self, request: Request, context: RouteContext) -> Decision:
-        """Return the decision for one request.
-
-        Raises:
-            RefusedError: The history is missing and the policy rejects that.
-        """
+        """Return the decision for one request."""
         warnings = self._missing_history(request)
         latched = context.session.record is not None
         if context.housekeeping:
@@ -92,8 +82,7 @@ class PlanExecuteRouter:
         )
         session = context.session
         if session.identity is not None and session.record is not None:
-            record = replace(session.record, drop_opaque=True)
-            effects += (UpdateRecord(session.identity, record),)
+            effects += (UpdateRecord(session.identity, replace(session.record, drop_opaque=True)),)
         warning = DecisionWarning(
             code="reasoning_dropped",
             detail=f"the provider refused the planner's reasoning ({failure.status}); "
@@ -135,7 +124,6 @@ class PlanExecuteRouter:
         )
 
     def _handoff(self, request: Request, context: RouteContext, first: FirstMutation) -> Decision:
-        """Return the decision for an identity that is not latched and has edited."""
         session, carries = context.session, not request.conversation.ends_with_open_call
         effects: tuple[Effect, ...] = self._release(context)
         reason = Reason(code="mutation_in_history", detail=_story(first), facts=_facts(first))
@@ -219,10 +207,7 @@ class PlanExecuteRouter:
         if prompt and text is not None:
             rewrites += (Rewrite(name="append_user_text", parameters={"text": text}),)
         return Decision(
-            target=self._options.efficient_target,
-            phase=EXECUTING,
-            reason=reason,
-            rewrites=rewrites,
+            target=self._options.efficient_target, phase=EXECUTING, reason=reason, rewrites=rewrites
         )
 
     def _conversions(

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from types import MappingProxyType
 from typing import Any
 
 from switchyard_core import Request, RequestError, RouteContext
@@ -35,13 +34,11 @@ _HOW = (
 _MAX_CHARS = 256
 
 #: What must be named with each word about a waiting plan: members in the body, words elsewhere.
-_NAMED: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "approve": ("plan_id", "plan_digest"),
-        "reject": ("plan_id",),
-        "revise": ("plan_id",),
-    }
-)
+_NAMED: Mapping[str, tuple[str, ...]] = {
+    "approve": ("plan_id", "plan_digest"),
+    "reject": ("plan_id",),
+    "revise": ("plan_id",),
+}
 
 
 # --- what a request says -------------------------------------------------------------------------
@@ -49,22 +46,14 @@ _NAMED: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Intent:
-    """What a request wants of the plans.
+    """What a request wants of the plans."""
 
-    Args:
-        verb: ``make`` a plan; ``run`` the caller's own; ``approve``, ``reject`` or ``revise``
-            one that waits.
-        plan_id: Which one waits.
-        digest: What an approval saw; ``None`` for a user's text, which names none.
-        value: The caller's own plan as parsed JSON, not checked yet.
-        hold: Whether the plan is to wait for approval, whatever the policy says.
-    """
-
+    #: `make` a plan; `run` the caller's own; `approve`, `reject` or `revise` one that waits
     verb: str
-    plan_id: str = ""
-    digest: str | None = None
-    value: Any = None
-    hold: bool = False
+    plan_id: str = ""  # Which one waits
+    digest: str | None = None  # What an approval saw; `None` for a user's text, which names none
+    value: Any = None  # The caller's own plan as parsed JSON, not checked yet
+    hold: bool = False  # Whether the plan is to wait for approval, whatever the policy says
 
 
 def read_intent(request: Request, *, by_text: bool) -> Intent:
@@ -72,11 +61,7 @@ def read_intent(request: Request, *, by_text: bool) -> Intent:
 
     The header, the member ``switchyard`` of the body, in OpenAI's formats
     ``metadata.switchyard_plan``, and with ``by_text`` a last user message that is exactly
-    ``approve <plan_id>``.
-
-    Raises:
-        RequestError: ``approval_malformed`` (400): it is said in a way that can be read as
-            something else; nothing was asked or run.
+    ``approve <plan_id>``. What could be read as something else is refused.
     """
     if HEADER in request.headers:
         return _from_words(request.headers.joined(HEADER) or "", f"the header `{HEADER}`", None)
@@ -137,7 +122,6 @@ def _from_body(raw: bytes) -> Intent:
 
 
 def _about_plan(word: str, names: list[tuple[Any, str, str | None]]) -> Intent:
-    """Return an intent about a waiting plan from its names, each with where it is."""
     for text, where, param in names:
         if not isinstance(text, str) or not text.strip() or len(text) > _MAX_CHARS:
             raise _malformed(f"{where} must be a text of 1 to {_MAX_CHARS} characters", param)
@@ -203,10 +187,7 @@ class PendingPlan:
 
 
 class StoredPlan:
-    """A plan in the route's store: made, waiting or running.
-
-    ``pending`` is what its record holds while it waits.
-    """
+    """A plan in the route's store; ``pending`` is what its record holds while it waits."""
 
     def __init__(self, context: RouteContext, record: PlanRecord, pending: PendingPlan) -> None:
         self.record = record
@@ -216,25 +197,14 @@ class StoredPlan:
 
     @classmethod
     async def reserve(cls, context: RouteContext, plan_id: str, pending: PendingPlan) -> StoredPlan:
-        """Take a place in the store, before any model is asked.
-
-        Raises:
-            PlanCapacityError: There is none.
-        """
-        created_s = context.clock()
-        record = PlanRecord(plan_id=plan_id, owner=_owner_of(context), created_s=created_s)
+        """Take a place in the store before any model is asked, or raise PlanCapacityError."""
+        record = PlanRecord(plan_id=plan_id, owner=_owner_of(context), created_s=context.clock())
         await _store_of(context).add(record)
         return cls(context, record, pending)
 
     @classmethod
     async def find(cls, context: RouteContext, plan_id: str) -> StoredPlan:
-        """Return a plan that waits and belongs to this session.
-
-        A plan made without a session belongs to whoever names its id and digest.
-
-        Raises:
-            RequestError: 404 ``plan_unknown``, 410 ``plan_expired``, 422 ``plan_not_pending``.
-        """
+        """Return a waiting plan of this session, or one made without a session; or refuse."""
         store = _store_of(context)
         record = await store.get(plan_id)
         if record is None or record.owner not in (None, _owner_of(context)):
@@ -251,11 +221,7 @@ class StoredPlan:
         return cls(context, record, PendingPlan.from_bytes(record.data))
 
     async def claim(self, state: PlanState) -> None:
-        """Move on from waiting; of many at the same time one wins.
-
-        Raises:
-            RequestError: 422 ``plan_not_pending``: another request was faster.
-        """
+        """Move on from waiting; of many at the same time one wins, the others are refused (422)."""
         # What a plan was made from is not needed any more once it is rejected.
         data = b"" if state == "rejected" else self.record.data
         claimed = self.record.with_(state=state, data=data)
@@ -264,17 +230,10 @@ class StoredPlan:
         self.record = claimed
 
     async def keep(self, digest: str, **changes: Any) -> None:
-        """Let the plan wait for an approval that names ``digest``; its time begins now.
-
-        ``changes`` are fields of ``pending``.
-
-        Raises:
-            PlanCapacityError: Its place was taken meanwhile, and there is none.
-        """
+        """Let the plan wait for approval of ``digest``; ``changes`` are fields of ``pending``."""
         self.pending = replace(self.pending, **changes)
-        data = self.pending.to_bytes()
         waiting = self.record.with_(
-            state="planned", digest=digest, created_s=self._clock(), data=data
+            state="planned", digest=digest, created_s=self._clock(), data=self.pending.to_bytes()
         )
         if not await self._store.swap(self.record, waiting):
             # The planner took longer than plans are kept, and the place went to another plan.
@@ -292,8 +251,7 @@ class StoredPlan:
 
 def _store_of(context: RouteContext) -> PlanStore:
     if context.plans is None:
-        msg = "this route type needs a plan store: its options name one"
-        raise RuntimeError(msg)
+        raise RuntimeError("this route type needs a plan store: its options name one")
     return context.plans
 
 

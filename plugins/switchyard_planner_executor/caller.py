@@ -21,31 +21,19 @@ __all__ = ["Caller", "member", "read_caller", "refusal", "refuse_unserved", "req
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
-    """What the caller says beside the task; it goes to the executor and never to the planner.
+    """What the caller says beside the task; it goes to the executor and never to the planner."""
 
-    A word to stop at could cut the plan, and a plan is to be made alike whoever asks.
-
-    Args:
-        sampling: By the neutral names of ``ModelCall.sampling``; ``stop`` is a tuple of texts.
-        max_output_tokens: The caller's limit of an answer, ``None`` without one.
-        instructions: The caller's instructions, ``""`` for none or if the policy drops them.
-        warnings: What of the request reaches no model.
-    """
-
+    #: By the neutral names of `ModelCall.sampling`; `stop` is a tuple of texts
     sampling: Mapping[str, Any] = field(default_factory=dict)
-    max_output_tokens: int | None = None
-    instructions: str = ""
-    warnings: tuple[DecisionWarning, ...] = ()
+    max_output_tokens: int | None = None  # The caller's limit of an answer, `None` without one
+    instructions: str = ""  # The caller's instructions, `""` for none or if the policy drops them
+    warnings: tuple[DecisionWarning, ...] = ()  # What of the request reaches no model
 
 
 def read_caller(
     request: Request, options: PlannerExecutorOptions, executor_format: WireFormat
 ) -> Caller:
-    """Return what the caller says beside the task.
-
-    Raises:
-        RequestError: 400 ``invalid_type``: a setting has a wrong type.
-    """
+    """Return what the caller says beside the task."""
     keeps = options.caller_instructions == "executor"
     sampling: dict[str, Any] = {}
     for name, key in _tables()["settings"][request.wire_format].items():
@@ -80,7 +68,6 @@ def _unused(request: Request, *, keeps_instructions: bool) -> Iterator[DecisionW
 
 
 def _unplaced(wire_format: WireFormat, sampling: Mapping[str, Any]) -> Iterator[DecisionWarning]:
-    """Yield a warning for settings that the executor's format has no place for."""
     names = left_out_sampling(wire_format, sampling)
     if names:
         detail = f"the executor's wire format has no place for: {', '.join(names)}"
@@ -104,11 +91,7 @@ def refusal(
 
 
 def refuse_unserved(request: Request, options: PlannerExecutorOptions) -> None:
-    """Refuse a request that asks for what such a route cannot give.
-
-    Raises:
-        RequestError: 400, before any model was asked; ``param`` says what to leave out.
-    """
+    """Refuse (400) what such a route cannot give; ``param`` says what to leave out."""
     for row in _tables()[request.wire_format]:
         if _APPLIES[row["when"]](_at(request, row["path"])):
             advice = "leave it out" if row["when"] != "several" else "leave it out or set it to 1"
@@ -124,11 +107,7 @@ def refuse_unserved(request: Request, options: PlannerExecutorOptions) -> None:
 
 
 def require_user_text(request: Request) -> None:
-    """Refuse a request that has nothing to plan; one about a waiting plan may have no text.
-
-    Raises:
-        RequestError: 400 ``no_user_text``.
-    """
+    """Refuse a request that has nothing to plan; one about a waiting plan may have no text."""
     if not request.user_message.text.strip():
         key = request.history_key
         raise refusal(
@@ -154,26 +133,20 @@ def _is_structured(value: Any) -> bool:
 
 
 #: By the word `when` of caller.toml.
-_APPLIES: Mapping[str, Callable[[Any], bool]] = MappingProxyType(
-    {
-        "set": lambda value: value is not None,
-        "filled": lambda value: value not in (None, [], {}, ""),
-        "true": lambda value: value is True,
-        "several": _is_several,
-        "structured": _is_structured,
-    }
-)
+_APPLIES: Mapping[str, Callable[[Any], bool]] = {
+    "set": lambda value: value is not None,
+    "filled": lambda value: value not in (None, [], {}, ""),
+    "true": lambda value: value is True,
+    "several": _is_several,
+    "structured": _is_structured,
+}
 
 
 # --- members of the body -------------------------------------------------------------------------
 
 
 def member(request: Request, key: str) -> Any:
-    """Return the value of a top-level member, ``None`` when it is absent or null.
-
-    Raises:
-        RequestError: 400 ``invalid_json``: the value cannot be read.
-    """
+    """Return the value of a top-level member, ``None`` when it is absent or null."""
     try:
         return request.fields.value(key)
     except ValueError as error:  # a number of thousands of digits is JSON, and Python refuses it
@@ -215,6 +188,4 @@ def _texts(value: Any, key: str) -> tuple[str, ...]:
 
 
 #: How a setting is read, by its neutral name; any other is a number.
-_READ: Mapping[str, Callable[[Any, str], Any]] = MappingProxyType(
-    {"stop": _texts, "seed": _whole, "top_k": _whole}
-)
+_READ: Mapping[str, Callable[[Any, str], Any]] = {"stop": _texts, "seed": _whole, "top_k": _whole}

@@ -207,11 +207,6 @@ class _Session:
 
 
 def _agreed() -> bool:
-    """Return whether the user at the terminal wants the plan to run.
-
-    Raises:
-        KeyboardInterrupt: The user stopped the command.
-    """
     # The event loop's own handler would only take note of Ctrl-C and keep waiting for the line.
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
@@ -225,7 +220,6 @@ def _agreed() -> bool:
 
 
 def _shown_request(text: str, plan: Mapping[str, Any] | None) -> str:
-    """Return what is asked for; beside a plan from a file it is only shown."""
     if not text.strip() and plan is not None:
         text = str(plan.get("goal") or "(a plan from a file)")
     if not text.strip():
@@ -234,7 +228,6 @@ def _shown_request(text: str, plan: Mapping[str, Any] | None) -> str:
 
 
 def _route(yard: Switchyard, name: str | None) -> Any:
-    """Return the route to ask."""
     routes = [r for r in yard.policy.routes.values() if r.type.name == _TYPE]
     ids = ", ".join(f"`{route.id}`" for route in routes)
     if not routes:
@@ -267,7 +260,6 @@ def _read_plan(source: Path | None) -> Mapping[str, Any] | None:
 
 
 def _told(error: RequestError) -> str:
-    """Return an error for people, with the raw text of a plan that could not be used."""
     lines = [f"{error.message} ({error.code})"]
     raw = error.details.get("raw_text")
     if raw is not None:

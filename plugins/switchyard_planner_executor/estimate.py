@@ -40,10 +40,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """What the executor's calls may take, over all calls; the plan itself exists already.
-
-    ``cost_usd`` is in US dollars, ``None`` without a ``price``; ``assumptions`` are sentences.
-    """
+    """What the executor's calls may take; ``cost_usd`` is ``None`` without a ``price``."""
 
     calls: Range
     input_tokens: Range
@@ -113,11 +110,7 @@ def estimate(
 
     Three cases: no step calls a tool, and answers are short; each step with a query calls one
     once; every step uses all its rounds, and answers and results are long. The highest case is
-    not a bound: models may answer at greater length. A route without tools has no rounds. No
-    steps take nothing.
-
-    Raises:
-        ValueError: There is not one text per step.
+    not a bound: models may answer at greater length.
     """
     offered = (json.dumps([t.name, t.description, t.parameters], default=dict) for t in tools)
     always = _tokens([instructions, *offered])
@@ -153,7 +146,6 @@ def _cases(options: PlannerExecutorOptions, *, offers_tools: bool) -> tuple[_Cas
     longest = _ceiling(options.max_tool_output_chars, CHARS_PER_TOKEN)
     result = _ceiling(longest, EXPECTED_SHARE)
     answer = options.estimate_output_tokens
-    limit = max(answer, options.executor_max_tokens)
     return (
         _Case((0, 0), TOOL_CALL_TOKENS, result, _ceiling(answer, SPREAD)),
         _Case((0, int(offers_tools)), TOOL_CALL_TOKENS, result, answer),
@@ -161,7 +153,7 @@ def _cases(options: PlannerExecutorOptions, *, offers_tools: bool) -> tuple[_Cas
             (most, most),
             TOOL_CALL_TOKENS * SPREAD,
             min(result * SPREAD, longest),
-            min(answer * SPREAD, limit),
+            min(answer * SPREAD, max(answer, options.executor_max_tokens)),
         ),
     )
 

@@ -44,7 +44,7 @@ class PlanCreated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalRequired:
-    """The run stops until somebody approves this very plan."""
+    """The run stops until this very plan is approved."""
 
     plan_id: str
     digest: str
@@ -112,10 +112,7 @@ class StepFailed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replanned:
-    """The rest of the plan was replaced, because a step failed with the code ``why``.
-
-    ``plan`` has the steps that ran, then the new ones; ``estimate`` is about the new ones.
-    """
+    """The rest of the plan was replaced after code ``why``; ``estimate`` is about the new steps."""
 
     plan_id: str
     digest: str
@@ -126,11 +123,7 @@ class Replanned:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFinished:
-    """The end of the log, with the tokens of all calls and the number of the executor's calls.
-
-    ``status`` is ``planned``, ``completed``, ``failed`` or ``rejected``; ``reason`` is one word
-    for why it failed, or ``""``.
-    """
+    """The end of the log, with all tokens; ``reason`` is one word for why it failed, or ``""``."""
 
     status: str
     reason: str

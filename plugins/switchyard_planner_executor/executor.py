@@ -80,10 +80,7 @@ class Executor:
         self._warnings = warnings
 
     async def step(self, record: StepRecord, run_ends: float) -> AsyncGenerator[RunEvent]:
-        """Carry out one step and yield what happens; the record says how it ended.
-
-        ``run_ends`` is the time of the event loop at which the run's time is over.
-        """
+        """Carry out one step until ``run_ends``, in loop time; yield events, fill in the record."""
         step = record.step
         start = self._context.clock()
         yield StepStarted(step=step.step, action=step.action, query=step.query)
@@ -122,7 +119,6 @@ class Executor:
         yield StepFinished(step=step.step, result=record.result, usage=record.usage)
 
     def _check_calls(self, calls: Sequence[RequestedCall], rounds_left: int) -> None:
-        """End the step if the executor gives it up, or has used all its rounds."""
         for call in calls:
             if call.name == BLOCKED_TOOL and self._can_block:
                 raise _StepFailure("blocked", _reason_of(call))
@@ -192,7 +188,6 @@ class Executor:
             raise
 
     async def _within(self, ends: tuple[float, float], work: Awaitable[_T]) -> _T:
-        """Await something for as long as the step and the run have time."""
         step_ends, run_ends = ends
         try:
             async with asyncio.timeout_at(min(ends)):

@@ -42,11 +42,7 @@ class UnknownModeError(SwitchyardError, ValueError):
 
 
 def get_mode(name: str | None) -> str:
-    """Return a mode by its name; ``None`` and ``""`` give the default.
-
-    Raises:
-        UnknownModeError: There is no such mode.
-    """
+    """Return a mode by its name; ``None`` and ``""`` give the default."""
     if name in (None, ""):
         return MODES[0]
     if name in MODES:
@@ -71,8 +67,7 @@ def _not_reserved(value: Any) -> Any:
         raise OptionError("must not be blank", fix=fix, code="SY108")
     if isinstance(value, str) and _reserved(value):
         fix = '"replan" plans again after a failed step; or remove the key'
-        msg = f"{_reserved(value)}; modes: {', '.join(MODES)}"
-        raise OptionError(msg, fix=fix, code="SY315")
+        raise OptionError(f"{_reserved(value)}; modes: {', '.join(MODES)}", fix=fix, code="SY315")
     return value
 
 
@@ -223,8 +218,8 @@ def _unguarded_side_effects(policy: Policy) -> Iterator[Finding]:
     """Yield tools that change something on a route where no person has seen what will run.
 
     An approved plan that never changes cannot be made to do more by what a tool returns.
-    Without approval nobody has looked at it; with ``replan`` the next plan is made after tool
-    results were read.
+    Without approval it is unseen; with ``replan`` the next plan is made after tool results were
+    read.
     """
     for route, options in _routes(policy):
         why, fix = "", 'write `approval = "always"`'

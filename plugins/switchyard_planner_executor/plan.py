@@ -49,7 +49,7 @@ PlanFault = Literal[
 _HIDDEN = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
 #: Words by which a provider says that its filter held the answer back.
 _FILTERED = frozenset({"content_filter", "safety"})
-#: What pydantic's error types mean to whoever wrote the plan.
+#: What pydantic's error types mean, in words of the plan.
 _EXPECTED = {
     "string_type": "must be a string",
     "int_type": "must be an integer",
@@ -82,15 +82,13 @@ def _is_unicode(text: str) -> str:
         try:
             text.encode("utf-8")
         except UnicodeEncodeError:
-            msg = "must be text in Unicode"
-            raise ValueError(msg) from None
+            raise ValueError("must be text in Unicode") from None
     return text
 
 
 def _is_visible(text: str) -> str:
     if is_blank(text):
-        msg = "must not be blank"
-        raise ValueError(msg)
+        raise ValueError("must not be blank")
     return text
 
 
@@ -138,21 +136,14 @@ class Plan(BaseModel):
         return sum(step.query is not None for step in self.steps)
 
     def digest(self, **bound: object) -> str:
-        """Return the digest that an approval names: 64 hexadecimal digits.
-
-        It binds the plan and what would run it, ``bound``, by SHA-256 of canonical JSON.
-        """
+        """Return the digest of the plan and what would run it, ``bound``: 64 hexadecimal digits."""
         values = {**bound, "plan": self.model_dump(mode="json")}
         text = json.dumps(values, sort_keys=True, separators=(",", ":"))
         return sha256(text.encode("ascii")).hexdigest()
 
 
 def plan_schema() -> dict[str, Any]:
-    """Return the JSON schema of a plan in the form that all three wire formats accept.
-
-    Structured output needs every property required and no others allowed. Defaults, limits and
-    references are each refused by some provider, so there are none.
-    """
+    """Return the JSON schema of a plan in the form that all three wire formats accept."""
     step = _object(
         PlanStep,
         step={"type": "integer"},
@@ -212,18 +203,10 @@ def read_plan(
     first: int = 1,
     searchable: bool = True,
 ) -> ReadPlan:
-    """Read the plan that a model answered with.
+    """Read the plan that a model answered with; ``first`` is the number of its first step.
 
-    Args:
-        reply: The answer.
-        max_steps: Maximum number of steps.
-        lenient: Remove one code fence that encloses the whole answer.
-        first: Number of the first step, more than 1 in a plan for the rest.
-        searchable: Whether there is a tool for steps with a query.
-
-    Raises:
-        PlanError: It is not a plan. Nothing is guessed, cut or repaired, except the order of
-            steps whose numbers are complete.
+    Nothing is guessed, cut or repaired, except the order of steps whose numbers are complete, and
+    with ``lenient`` one code fence that encloses the whole answer.
     """
     text = reply.text
     if reply.refusal or reply.stop in _FILTERED:
@@ -247,11 +230,7 @@ def read_plan(
 def read_plan_value(
     value: Any, *, max_steps: int, first: int = 1, searchable: bool = True
 ) -> ReadPlan:
-    """Read a plan that somebody gives, as parsed JSON or a :class:`Plan`.
-
-    Raises:
-        PlanError: It is not a plan; the checks are those for a model's, from ``schema`` on.
-    """
+    """Read a plan given as parsed JSON or a :class:`Plan`, with the checks from ``schema`` on."""
     if isinstance(value, Plan):
         value = value.model_dump(mode="json")
     try:
@@ -262,7 +241,6 @@ def read_plan_value(
 
 
 def _unfenced(text: str) -> str:
-    """Return the text without a fence that encloses all of it."""
     lines = text.strip().splitlines()
     word = lines[0].removeprefix(_FENCE)
     opened = lines[0].startswith(_FENCE) and (not word or word.isalnum())
@@ -310,8 +288,7 @@ def _in_order(plan: Plan, text: str, first: int) -> ReadPlan:
     given = ", ".join(_short(number) for number in numbers[:20]) + ", …" * (len(numbers) > 20)
     if sorted(numbers) != expected:
         must = f"{first} to {expected[-1]}, each once" if len(expected) > 1 else str(first)
-        detail = f"the steps are numbered {given}; they must be {must}"
-        raise PlanError("numbering", text, detail)
+        raise PlanError("numbering", text, f"the steps are numbered {given}; they must be {must}")
     ordered = tuple(sorted(plan.steps, key=lambda step: step.step))
     warning = DecisionWarning(
         code="plan_reordered", detail=f"the steps came in the order {given} and were sorted"
@@ -336,12 +313,7 @@ class RepeatedKeyError(NotJsonError):
 
 
 def strict_json(text: str | bytes) -> Any:
-    """Return the value of a JSON text.
-
-    Raises:
-        NotJsonError: It is not JSON, has NaN or a number out of range, or is nested too deeply.
-        RepeatedKeyError: An object has a key twice.
-    """
+    """Return the value of a JSON text; NotJsonError also for NaN, huge numbers and deep nesting."""
     try:
         if isinstance(text, bytes):
             text = text.decode("utf-8")
@@ -367,8 +339,7 @@ def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         key = Counter(key for key, _ in pairs).most_common(1)[0][0]
-        msg = f"one object has the key `{key}` twice"
-        raise RepeatedKeyError(msg)
+        raise RepeatedKeyError(f"one object has the key `{key}` twice")
     return found
 
 
@@ -377,18 +348,15 @@ def _integer(digits: str) -> int:
         return int(digits)
     except ValueError:
         # Python's own message advises a change of its settings.
-        msg = f"an integer of {len(digits.lstrip('-'))} digits is too long"
-        raise NotJsonError(msg) from None
+        raise NotJsonError(f"an integer of {len(digits.lstrip('-'))} digits is too long") from None
 
 
 def _finite(text: str) -> float:
     number = float(text)
     if isinf(number):
-        msg = f"{text[:20]} is out of range"
-        raise NotJsonError(msg)
+        raise NotJsonError(f"{text[:20]} is out of range")
     return number
 
 
 def _refuse_constant(word: str) -> NoReturn:
-    msg = f"{word} is not a number in JSON"
-    raise NotJsonError(msg)
+    raise NotJsonError(f"{word} is not a number in JSON")

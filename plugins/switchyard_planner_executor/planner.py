@@ -19,12 +19,7 @@ __all__ = ["Planner"]
 
 
 class Planner:
-    """Makes plans with one target.
-
-    Each method returns a plan, or raises :class:`PlanError` when the reply is not a plan,
-    ``RequestError`` when the planner took too long, and ``AskError`` when its provider gave no
-    answer. Its tokens are added to ``spent``.
-    """
+    """Makes plans with one target, each a plan or an error; adds the tokens to ``spent``."""
 
     def __init__(
         self, options: PlannerExecutorOptions, context: RouteContext, spent: Spent
@@ -103,16 +98,15 @@ class Planner:
                 reply = await self._ask_target(options.planner_target, call)
         except TimeoutError:
             raise RequestError(
-                message=f"the planner `{options.planner_target}` gave no plan within "
+                f"the planner `{options.planner_target}` gave no plan within "
                 f"{options.planner_timeout_s:g} s",
-                code="planner_timeout",
-                status=504,
+                "planner_timeout",
+                504,
             ) from None
         self._spent.planner += reply.usage
         return reply
 
     def _again(self, call: ModelCall, error: PlanError, first: int) -> ModelCall:
-        """Return the call that sends a fault back to the planner."""
         request = call.text if not call.items else "The conversation above."
         text = filled("retry", request=request, detail=error.detail, first=first)
         if not call.items:

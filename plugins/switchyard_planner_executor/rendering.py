@@ -1,7 +1,7 @@
 """A run told to people: as the answer to a caller, and as what ``switchyard plan`` prints.
 
-What models wrote can neither hide nor move nor imitate what is around it: whoever approves a plan
-approves what was shown. A line break in an action would look like one more step, and a control
+What models wrote can neither hide nor move nor imitate what is around it: a person approves
+what was shown. A line break in an action would look like one more step, and a control
 character can clear a terminal or reverse the direction of reading.
 """
 
@@ -11,7 +11,6 @@ import json
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
-from types import MappingProxyType
 from typing import Any, TextIO
 
 from switchyard_core import DecisionWarning
@@ -56,13 +55,18 @@ _REASONS = {
 }
 
 #: What a step is after an event of the log.
-_STATES: Mapping[str, str] = MappingProxyType(
-    {"step_started": "stopped", "step_finished": "completed", "step_failed": "failed"}
-)
+_STATES: Mapping[str, str] = {
+    "step_started": "stopped",
+    "step_finished": "completed",
+    "step_failed": "failed",
+}
 #: The same for people.
-_WORDS: Mapping[str, str] = MappingProxyType(
-    {"stopped": "stopped", "completed": "done", "failed": "failed", "not_run": "not run"}
-)
+_WORDS: Mapping[str, str] = {
+    "stopped": "stopped",
+    "completed": "done",
+    "failed": "failed",
+    "not_run": "not run",
+}
 
 
 def one_line(text: str) -> str:
@@ -83,7 +87,6 @@ def _escaped(text: str) -> str:
 
 
 def _plan_lines(plan: Mapping[str, Any], *, gap: str) -> list[str]:
-    """Return a plan as lines: its goal, then every action with its query."""
     lines = [f"Plan: {one_line(plan['goal'])}"]
     for step in plan["steps"]:
         query = f"{gap}(search: {one_line(step['query'])})" if step["query"] is not None else ""
@@ -102,13 +105,7 @@ def _ended_early(reason: str) -> str:
 
 
 class Narrator:
-    """Turns the events of one run into those of an answer.
-
-    Args:
-        run: The run; its ``status`` when the plan is told is the phase of the answer.
-        warnings: What the caller should know besides what the run says.
-        quiet: Whether the text is the last step's alone.
-    """
+    """Turns the events of one run into those of an answer."""
 
     def __init__(
         self, run: PlanRun, warnings: tuple[DecisionWarning, ...] = (), *, quiet: bool = False
@@ -152,7 +149,6 @@ class Narrator:
             yield from self._finish(event)
 
     def _warn(self) -> Iterator[AnswerEvent]:
-        """Announce the warnings that were not announced yet."""
         warnings = (*self._warnings, *self._run.warnings)
         if len(warnings) > self._told_warnings:
             yield Announced(warnings=warnings[self._told_warnings :])
@@ -255,7 +251,6 @@ class Narrator:
 
 
 def _plan_text(event: PlanCreated | Replanned) -> str:
-    """Return a plan for people: goal, every action with its query, what it would take."""
     lines = _plan_lines(event.plan.model_dump(), gap=" ")
     return "\n".join([lines[0], "", *lines[1:], "", event.estimate.as_line()])
 
@@ -278,10 +273,7 @@ def _how_to_continue(event: ApprovalRequired, *, begun: bool) -> str:
 
 
 class Printer:
-    """Prints one run for people: request, plan, estimate, then each step as it ends, then totals.
-
-    Everything is flushed at once, so that the plan is seen before it runs.
-    """
+    """Prints a run for people as it happens, flushed, so that the plan is seen before it runs."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
@@ -407,6 +399,8 @@ class _JsonLinesPrinter(_JsonPrinter):
 
 
 #: How to print, by the value of ``--output``.
-PRINTERS: Mapping[str, Callable[[TextIO], Printer]] = MappingProxyType(
-    {"text": Printer, "json": _JsonPrinter, "jsonl": _JsonLinesPrinter}
-)
+PRINTERS: Mapping[str, Callable[[TextIO], Printer]] = {
+    "text": Printer,
+    "json": _JsonPrinter,
+    "jsonl": _JsonLinesPrinter,
+}

@@ -39,17 +39,13 @@ RAW_TEXT_CHARS = 4000
 
 
 class PlannerExecutorRouter:
-    """Plans with one target, then runs the plan step by step on another.
-
-    Args:
-        options: The route's options.
-    """
+    """Plans with one target, then runs the plan step by step on another."""
 
     def __init__(self, options: PlannerExecutorOptions) -> None:
         self._options = options
 
     async def route(self, request: Request, context: RouteContext) -> Decision:
-        """Return what would be asked first; asks nobody."""
+        """Return what would be asked first, without asking it."""
         del request, context
         options = self._options
         tools = f", tools {', '.join(options.tools)}" if options.tools else ""
@@ -64,11 +60,7 @@ class PlannerExecutorRouter:
         )
 
     async def answer(self, request: Request, context: RouteContext) -> AsyncGenerator[AnswerEvent]:
-        """Yield the plan, then the result of each step.
-
-        Raises:
-            RequestError: The request, the plan or the approval is refused; nothing ran.
-        """
+        """Yield the plan, then the result of each step."""
         options = self._options
         refuse_unserved(request, options)
         intent = read_intent(request, by_text=options.approval_by_text)
@@ -153,7 +145,6 @@ class PlannerExecutorRouter:
     async def _decide(
         self, run: PlanRun, request: Request, context: RouteContext, intent: Intent
     ) -> StoredPlan:
-        """Approve, reject or revise a plan that waits."""
         stored = await StoredPlan.find(context, intent.plan_id)
         run.restore(stored.pending.state)
         if intent.verb == "reject":
@@ -212,7 +203,7 @@ class PlannerExecutorRouter:
                     for event in narrator.tell(happened):
                         yield event
         finally:
-            # Only a new plan for the rest waits again, not one that nobody came to run.
+            # Only a new plan for the rest waits again, not one whose run never began.
             if stored is not None and run.status == "planned":
                 await stored.keep(run.digest, state=run.save())
             elif stored is not None:
@@ -241,7 +232,7 @@ def _check_approval(run: PlanRun, intent: Intent, stored: StoredPlan) -> None:
     """Refuse an approval of another plan, or of one that would run otherwise now."""
     name, digest, pending = f"the plan `{run.plan_id}`", stored.record.digest, stored.pending
     if intent.digest is None and (run.records or pending.revisions):
-        # Its id is the same, so a client that repeats a request would approve what nobody saw.
+        # Its id is the same, so a client that repeats a request would approve an unseen plan.
         raise _changed(
             f"{name} was made again since it was first shown: approve it by its digest, in the "
             "header or in the body"
@@ -264,7 +255,6 @@ def _changed(what: str) -> RequestError:
 
 
 def _check_cost(run: PlanRun) -> None:
-    """Refuse a plan that may cost more than the policy allows."""
     high = run.forbidden_usd
     if high is not None:
         raise refusal(
@@ -282,5 +272,4 @@ def _unusable(code: str, *, status: int) -> Iterator[None]:
         yield
     except PlanError as error:
         details = {"reason": error.reason, "raw_text": error.raw_text[:RAW_TEXT_CHARS]}
-        message = f"{error}; no step ran"
-        raise refusal(message, code, status=status, details=details) from error
+        raise refusal(f"{error}; no step ran", code, status=status, details=details) from error

@@ -38,17 +38,9 @@ __all__ = ["PlanRun"]
 class PlanRun:
     """One plan, from the request to the last result.
 
-    Of the context, ``ask``, ``tools``, ``targets``, ``clock`` and ``new_id`` are used.
-
-    Attributes:
-        records: What became of the steps that ran, in order.
-        status: ``planned``, ``running``, ``completed``, ``failed`` or ``rejected``.
-        reason: Why it failed, one word; ``""`` otherwise.
-        spent: What was spent here, without what was spent before the plan waited.
-        approved: Whether somebody approved the plan.
-
-    Raises:
-        UnknownModeError: There is no such mode.
+    Of the context, ``ask``, ``tools``, ``targets``, ``clock`` and ``new_id`` are used. ``status``
+    is ``planned``, ``running``, ``completed``, ``failed`` or ``rejected``, ``reason`` one word for
+    why it failed; ``spent`` excludes what was spent before the plan waited.
     """
 
     def __init__(
@@ -126,14 +118,13 @@ class PlanRun:
         if self.options.approval != "over_cost":
             return False
         cost, limit = self.estimate.cost_usd, self.options.approval_over_usd
-        # Without a price nobody can say that it is cheap.
+        # Without a price it cannot be known to be cheap.
         return cost is None or limit is None or cost.high > limit
 
     @property
     def _made(self) -> Plan:
         if self.plan is None:
-            msg = "there is no plan yet: call make_plan or use_plan first"
-            raise RuntimeError(msg)
+            raise RuntimeError("there is no plan yet: call make_plan or use_plan first")
         return self.plan
 
     def _left(self) -> list[PlanStep]:
@@ -145,13 +136,7 @@ class PlanRun:
     async def make_plan(
         self, request: str | UserMessage, history: Conversation | None = None
     ) -> Plan:
-        """Ask the planner for a plan and keep it; it sees the request, and the history if given.
-
-        Raises:
-            PlanError: The reply is not a plan.
-            AskError: The planner's provider gave no answer.
-            RequestError: The planner took too long.
-        """
+        """Ask the planner for a plan and keep it; it sees the request, and the history if given."""
         user = UserMessage(text=request) if isinstance(request, str) else request
         return self.use_plan(await self._planner.plan(user, history))
 
@@ -191,7 +176,7 @@ class PlanRun:
         while self.status == "running" and (left := self._left()):
             record = StepRecord(step=left[0])
             self.records.append(record)
-            # Closed at once when this is: a call must not continue until somebody collects it.
+            # Closed at once when this is: a call must not continue until garbage collection.
             async with contextlib.aclosing(self._executor.step(record, ends)) as events:
                 async for event in events:
                     yield event
@@ -219,7 +204,6 @@ class PlanRun:
         return ()
 
     async def _after_failure(self, record: StepRecord, ends: float) -> Sequence[RunEvent]:
-        """Decide how a run continues after a failed step, and return what happened."""
         if record.code == "run_timeout":
             return self._fail("run_timeout")
         if self.mode != "replan":
@@ -291,16 +275,12 @@ class PlanRun:
         self._replans = state["replans"]
 
     def runs_as_shown(self, state: Mapping[str, Any]) -> bool:
-        """Return whether the run would continue with the model that it was shown with.
-
-        A reload can put another model behind the same name: at another price, and in another
-        wire format, in which the conversation so far could not be sent.
-        """
+        """Return whether the executor is the one the run was shown with; a reload can change it."""
         return bool(state["executor_model"] == self._executor_model())
 
     def _executor_model(self) -> list[str]:
         """Return what tells one executor from another: wire format, model, digest of the origin."""
         target = self._executor.target
-        # A client's address is nobody's business where a plan is stored.
+        # A stored plan must not reveal the address of a client.
         origin = hashlib.sha256(repr(target.origin).encode("utf-8", "surrogatepass")).hexdigest()
         return [target.wire_format, target.id, origin]

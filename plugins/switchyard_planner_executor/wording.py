@@ -30,11 +30,7 @@ def _template(name: str) -> Template:
 
 
 def filled(name: str, /, **values: object) -> str:
-    """Return a text of ``prompts/`` with its placeholders filled; one inside of a value stays.
-
-    Raises:
-        KeyError: A placeholder has no value.
-    """
+    """Return a text of ``prompts/`` with its placeholders filled; one inside of a value stays."""
     return _template(name).substitute({key: str(value) for key, value in values.items()})
 
 
@@ -50,16 +46,11 @@ def executor_instructions(options: PlannerExecutorOptions) -> str:
 
 
 def step_text(step: PlanStep, *, query_tool: str | None) -> str:
-    """Return the message of one step: its number and action, and with a query how to look it up.
-
-    Raises:
-        ValueError: The step has a query, and there is no tool for it.
-    """
+    """Return the message of one step: its number and action, and with a query how to look it up."""
     if step.query is None:
         return filled("step", step=step.step, action=step.action)
     if query_tool is None:
-        msg = f"step {step.step} has a query, and there is no tool for it"
-        raise ValueError(msg)
+        raise ValueError(f"step {step.step} has a query, and there is no tool for it")
     return filled(
         "step_query", step=step.step, action=step.action, tool=query_tool, query=step.query
     )
@@ -67,13 +58,12 @@ def step_text(step: PlanStep, *, query_tool: str | None) -> str:
 
 def blocked_tool() -> ToolSpec:
     """Return the tool that the executor is offered where the rest can be planned again."""
-    reason = {"type": "string", "description": filled("blocked_reason")}
     return ToolSpec(
         name=BLOCKED_TOOL,
         description=" ".join(filled("blocked_tool").split()),
         parameters={
             "type": "object",
-            "properties": {"reason": reason},
+            "properties": {"reason": {"type": "string", "description": filled("blocked_reason")}},
             "required": ["reason"],
             "additionalProperties": False,
         },

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from switchyard_core.declarations import (
-    LatchStoreType,
-    MutationPack,
-    PlanStoreType,
-    RewriteType,
-)
+from switchyard_core.declarations import LatchStoreType, MutationPack, PlanStoreType, RewriteType
 from switchyard_core.hookspecs import hookimpl
 from switchyard_core.mutation.tables import core_packs
 from switchyard_core.stores import MemoryLatchStore, MemoryPlanStore

@@ -97,19 +97,13 @@ class PluginInfo:
 
 @dataclass(slots=True)
 class Candidate:
-    """A plugin while the registry is being built.
+    """A plugin while the registry is being built."""
 
-    Args:
-        info: What is known of it.
-        load: Gives the plugin; may raise whatever an import raises.
-        hooks: Names of its hooks with the implementations.
-        gives: What it declares.
-    """
-
-    info: PluginInfo
-    load: Callable[[], object]
+    info: PluginInfo  # What is known of it
+    load: Callable[[], object]  # Gives the plugin; may raise whatever an import raises
+    #: Names of its hooks with the implementations
     hooks: tuple[tuple[str, pluggy.HookImpl], ...] = ()
-    gives: list[Contribution] = field(default_factory=list)
+    gives: list[Contribution] = field(default_factory=list)  # What it declares
 
     def fail(self, code: str, reason: str) -> None:
         """Record that the plugin is broken; the reason continues a sentence about it."""
@@ -130,10 +124,7 @@ class Candidate:
 
 
 def from_entry_points(points: Iterable[EntryPoint]) -> list[Candidate]:
-    """Return one candidate per distinct entry point.
-
-    Two metadata folders of one distribution give the same entry point twice.
-    """
+    """Return one candidate per distinct entry point; two metadata folders may name the same."""
     found: dict[tuple[str, str, str], Candidate] = {}
     for point in points:
         name = point.dist.name if point.dist is not None else ""
@@ -243,11 +234,7 @@ class Contribution:
 
 
 def collect(hooks: Sequence[tuple[str, pluggy.HookImpl]], *, own: bool) -> list[Contribution]:
-    """Call a plugin's declaring hooks and check what they return.
-
-    Raises:
-        PluginError: The plugin broke its contract; the text continues "plugin `x` ...".
-    """
+    """Call a plugin's declaring hooks; a PluginError's text continues "plugin `x` ..." here."""
     found: list[Contribution] = []
     for hook, impl in hooks:
         if hook not in _READERS:
@@ -263,7 +250,9 @@ def collect(hooks: Sequence[tuple[str, pluggy.HookImpl]], *, own: bool) -> list[
                 _refuse(f"gives a {word} a name that is not snake_case: {name!r}")
             if any((given.kind, given.name) == (kind, name) for given in found):
                 _refuse(f"gives the {word} `{name}` twice")
-            check(declaration)
+            problem = check(declaration)
+            if problem:
+                _refuse(f"gives {word} `{name}` {problem}")
             rule_set = _rule_set(declaration) if isinstance(declaration, MutationPack) else None
             found.append(
                 Contribution(kind=kind, name=name, declaration=declaration, rule_set=rule_set)
@@ -283,80 +272,68 @@ def _returned(hook: str, impl: pluggy.HookImpl) -> list[Any]:
     try:
         return list(function())
     except Exception as error:
-        msg = f"failed in `{hook}`: {type(error).__name__}: {error}"
-        raise PluginError(msg) from error
+        raise PluginError(f"failed in `{hook}`: {type(error).__name__}: {error}") from error
 
 
-def _check_route_type(declared: RouteType) -> None:
+# Each check returns the end of a sentence "gives <kind> `<name>` ...", or "" when all is well.
+
+
+def _check_route_type(declared: RouteType) -> str:
     options = declared.options
     if not (isinstance(options, type) and issubclass(options, BaseModel)):
-        _refuse(f"gives route type `{declared.name}` options that are not a pydantic model")
+        return "options that are not a pydantic model"
     if options.model_config.get("extra") != "forbid":
-        _refuse(
-            f"gives route type `{declared.name}` options that accept unknown keys; "
-            "inherit `switchyard_core.Options`"
-        )
+        return "options that accept unknown keys; inherit `switchyard_core.Options`"
     if not callable(declared.router):
-        _refuse(f"gives route type `{declared.name}` a router that cannot be called")
-    if isinstance(declared.router, type):
-        # What a factory returns is seen only when a policy uses the type.
-        problem = router_problem(declared.router, declared.kind)
-        if problem:
-            router = declared.router.__name__
-            _refuse(
-                f"gives route type `{declared.name}` the router class `{router}`, which {problem}"
-            )
+        return "a router that cannot be called"
+    # What a factory returns is seen only when a policy uses the type.
+    is_class = isinstance(declared.router, type)
+    problem = router_problem(declared.router, declared.kind) if is_class else ""
+    return problem and f"the router class `{declared.router.__name__}`, which {problem}"
 
 
-def _check_store(declared: LatchStoreType | PlanStoreType) -> None:
-    if not callable(declared.factory):
-        word = "latch" if isinstance(declared, LatchStoreType) else "plan"
-        _refuse(f"gives {word} store `{declared.name}` a factory that cannot be called")
+def _check_store(declared: LatchStoreType | PlanStoreType) -> str:
+    return "" if callable(declared.factory) else "a factory that cannot be called"
 
 
-def _check_tool(declared: Tool) -> None:
-    tool = f"gives tool `{declared.name}`"
+def _check_tool(declared: Tool) -> str:
     if len(declared.name) > _TOOL_NAME:
-        _refuse(f"{tool} a name of more than {_TOOL_NAME} characters")
+        return f"a name of more than {_TOOL_NAME} characters"
     if not (isinstance(declared.description, str) and declared.description.strip()):
-        _refuse(f"{tool} a description that is blank or not text; models choose by it")
+        return "a description that is blank or not text; models choose by it"
     parameters = declared.parameters
     if not (isinstance(parameters, type) and issubclass(parameters, BaseModel)):
-        _refuse(f"{tool} parameters that are not a pydantic model")
+        return "parameters that are not a pydantic model"
     try:
         spec_of(declared)
     except ValueError as error:
-        msg = f"{tool} parameters that {error}"
-        raise PluginError(msg) from error
+        return f"parameters that {error}"
     if not callable(declared.function):
-        _refuse(f"{tool} a function that cannot be called")
+        return "a function that cannot be called"
     timeout = declared.timeout_s
     if isinstance(timeout, bool) or not isinstance(timeout, int | float):
-        _refuse(f"{tool} a `timeout_s` that is not a number")
+        return "a `timeout_s` that is not a number"
     if not (math.isfinite(timeout) and timeout > 0):
-        _refuse(f"{tool} the `timeout_s` {timeout!r}, which is not above 0 and finite")
-    if not isinstance(declared.side_effects, bool):
-        _refuse(f"{tool} `side_effects` that are neither true nor false")
+        return f"the `timeout_s` {timeout!r}, which is not above 0 and finite"
+    is_bool = isinstance(declared.side_effects, bool)
+    return "" if is_bool else "`side_effects` that are neither true nor false"
 
 
-def _check_rewrite(declared: RewriteType) -> None:
+def _check_rewrite(declared: RewriteType) -> str:
     unknown = sorted(set(declared.wire_formats or ()) - set(WIRE_FORMATS))
     if unknown:
-        _refuse(f"gives rewrite `{declared.name}` for unknown wire formats: {', '.join(unknown)}")
-    if not callable(declared.function):
-        _refuse(f"gives rewrite `{declared.name}` a function that cannot be called")
+        return f"for unknown wire formats: {', '.join(unknown)}"
+    return "" if callable(declared.function) else "a function that cannot be called"
 
 
-def _check_lint_rule(declared: LintRule) -> None:
+def _check_lint_rule(declared: LintRule) -> str:
     if not _LINT_CODE.fullmatch(declared.code):
         _refuse(f"gives a lint rule the code {declared.code!r}, which is not like `ABC123`")
-    if not callable(declared.check):
-        _refuse(f"gives lint rule `{declared.code}` a check that cannot be called")
+    return "" if callable(declared.check) else "a check that cannot be called"
 
 
-def _check_pack(declared: MutationPack) -> None:
-    if not isinstance(declared.text, str):
-        _refuse(f"gives mutation pack `{declared.name}` a text that is not a string")
+def _check_pack(declared: MutationPack) -> str:
+    return "" if isinstance(declared.text, str) else "a text that is not a string"
 
 
 def _rule_set(pack: MutationPack) -> RuleSetModel:
@@ -373,25 +350,19 @@ def _rule_set(pack: MutationPack) -> RuleSetModel:
         raise PluginError(msg) from error
 
 
-_READERS: Mapping[str, tuple[Kind, type, Callable[[Any], None]]] = MappingProxyType(
-    {
-        "switchyard_route_types": ("route_type", RouteType, _check_route_type),
-        "switchyard_mutation_packs": ("mutation_pack", MutationPack, _check_pack),
-        "switchyard_latch_stores": ("latch_store", LatchStoreType, _check_store),
-        "switchyard_plan_stores": ("plan_store", PlanStoreType, _check_store),
-        "switchyard_tools": ("tool", Tool, _check_tool),
-        "switchyard_rewrites": ("rewrite", RewriteType, _check_rewrite),
-        "switchyard_lint_rules": ("lint_rule", LintRule, _check_lint_rule),
-    }
-)
+_READERS: Mapping[str, tuple[Kind, type, Callable[[Any], str]]] = {
+    "switchyard_route_types": ("route_type", RouteType, _check_route_type),
+    "switchyard_mutation_packs": ("mutation_pack", MutationPack, _check_pack),
+    "switchyard_latch_stores": ("latch_store", LatchStoreType, _check_store),
+    "switchyard_plan_stores": ("plan_store", PlanStoreType, _check_store),
+    "switchyard_tools": ("tool", Tool, _check_tool),
+    "switchyard_rewrites": ("rewrite", RewriteType, _check_rewrite),
+    "switchyard_lint_rules": ("lint_rule", LintRule, _check_lint_rule),
+}
 
 
 def router_problem(router: object, kind: Literal["routes", "answers"]) -> str:
-    """Return what is wrong with the methods of a router, ``""`` when nothing is.
-
-    Returns:
-        The end of a sentence that begins with the router.
-    """
+    """Return the end of a sentence about what a router's methods lack, ``""`` when nothing."""
     method = getattr(router, "route", None)
     if not callable(method):
         return "has no method `route`"
@@ -410,10 +381,7 @@ def router_problem(router: object, kind: Literal["routes", "answers"]) -> str:
 
 
 def latching_effect(router: object) -> str:
-    """Return the name of an effect that a router's own methods make and that needs a latch store.
-
-    ``""`` when none is seen: one that a function outside of the class makes is not.
-    """
+    """Return an effect that a router's own methods make and that needs a latch store, or ``""``."""
     for kind in type(router).__mro__:
         for method in filter(inspect.isfunction, vars(kind).values()):
             for name in method.__code__.co_names:

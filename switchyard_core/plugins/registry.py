@@ -40,18 +40,18 @@ __all__ = ["Conflict", "PluginRegistry"]
 
 _LOG = logging.getLogger(__name__)
 
-_EVENTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "switchyard_decision_made": ("decision", "request"),
-        "switchyard_request_finished": ("decision", "outcome"),
-        "switchyard_register_commands": ("cli",),
-    }
-)
+_EVENTS: Mapping[str, tuple[str, ...]] = {
+    "switchyard_decision_made": ("decision", "request"),
+    "switchyard_request_finished": ("decision", "outcome"),
+    "switchyard_register_commands": ("cli",),
+}
 
 #: What people call a kind where its name would not do.
-_NOUNS: Mapping[str, str] = MappingProxyType(
-    {"route_type": "router", "latch_store": "latch store", "plan_store": "plan store"}
-)
+_NOUNS: Mapping[str, str] = {
+    "route_type": "router",
+    "latch_store": "latch store",
+    "plan_store": "plan store",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

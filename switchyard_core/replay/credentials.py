@@ -67,11 +67,7 @@ def listed(name: str) -> Mapping[Any, None]:
 
 
 def credential_in_body(body: bytes) -> str | None:
-    """Return where a whole body seems to hold a credential, ``None`` when it does not.
-
-    Returns:
-        A path such as ``tools[0].headers.Authorization``, or ``the body``.
-    """
+    """Return where a body seems to hold a credential, as in ``tools[0].headers.x``, or ``None``."""
     tree = object_of(body)
     if tree is None:
         return "the body" if _holds_credential(body.decode("utf-8", "replace")) else None
@@ -79,10 +75,7 @@ def credential_in_body(body: bytes) -> str | None:
 
 
 def credential_in_stream(body: bytes) -> str | None:
-    """Return where a stream of events seems to hold a credential, ``None`` when it does not.
-
-    Each event is looked at, and the texts that their pieces make together.
-    """
+    """Return where a stream seems to hold a credential, in one event or in their joined texts."""
     pieces: dict[tuple[str, ...], list[str]] = {}
     number = 0
     for line in body.decode("utf-8", "replace").splitlines():
@@ -121,7 +114,6 @@ def _first(tree: Any) -> str | None:
 
 
 def _found(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[str | int, ...]]:
-    """Yield the paths of fields that seem to hold credentials."""
     if len(path) > MAX_DEPTH:
         return
     if isinstance(value, dict):

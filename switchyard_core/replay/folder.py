@@ -51,15 +51,7 @@ def file_name(key: str, route: str, role: str) -> str:
 
 
 class Folder:
-    """The recordings of a folder; all of them are read at once.
-
-    Args:
-        directory: The folder; it is made when the first recording is written.
-
-    Raises:
-        ReplayError: It is not a folder, a file in it is not a recording, or two record one call;
-            it carries all findings of all files.
-    """
+    """The recordings of a folder; a ReplayError carries all findings of all its files."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -106,14 +98,7 @@ class Folder:
         return self._recordings.get(key)
 
     def write(self, recording: Recording) -> None:
-        """Write a recording, in place of the one of the same call.
-
-        Guarantees:
-            Whoever reads the file meanwhile sees the old text or the new one, never a part.
-
-        Raises:
-            RecordingError: It cannot be written; the old one is still there.
-        """
+        """Replace the recording of a call; a reader sees the old text or the new, never a part."""
         before = self._recordings.get(recording.key)
         temporary = ""
         try:

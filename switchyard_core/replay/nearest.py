@@ -26,11 +26,7 @@ _WINDOW = 400
 def nearest(
     recordings: Iterable[Recording], method: str, path: str, body: bytes, fields: Sequence[str]
 ) -> Recording | None:
-    """Return the recording that is most like a call, ``None`` when none has its path.
-
-    The one whose conversation begins with the most equal items counts as nearest, then the one
-    with the fewest differing lines.
-    """
+    """Return the recording with most equal first items, then fewest different lines, if any."""
     items = _conversation(body)
     found = [each for each in recordings if (each.method, each.path) == (method, path)]
     if not found:
@@ -48,11 +44,7 @@ def nearest(
 
 
 def difference(recording: Recording, body: bytes, fields: Sequence[str]) -> list[str]:
-    """Return how a call differs from a recording, as a short unified diff without heads.
-
-    Only fields that count are compared. Long texts are broken into lines; a line that seems to
-    hold a credential is hidden.
-    """
+    """Return a short unified diff of the fields that count; lines with a credential are hidden."""
     before, after = _lines(recording.body, fields), _lines(body, fields)
     # A history may have 100 000 lines, and comparing takes the square of that: what is equal at
     # the beginning is skipped, and what comes long after the first difference is not looked at.
@@ -89,7 +81,6 @@ def _conversation(body: bytes) -> list[Any]:
 
 
 def _shared(ours: list[Any], theirs: list[Any]) -> int:
-    """Return how many items two conversations have in common from their beginning."""
     count = 0
     for mine, other in zip(ours, theirs, strict=False):
         if mine != other:
@@ -110,6 +101,5 @@ def _lines(body: bytes, fields: Sequence[str]) -> list[str]:
     for line in text.splitlines():
         # A prompt is one line of JSON: broken where its own lines end, and where it is too long.
         for part in line.replace("\\n", "\\n\n").split("\n"):
-            pieces = [part[at : at + WIDEST] for at in range(0, len(part), WIDEST)]
-            lines += pieces
+            lines += [part[at : at + WIDEST] for at in range(0, len(part), WIDEST)]
     return lines

@@ -26,15 +26,12 @@ from switchyard_core.upstream.played import (
 )
 
 __all__ = [
-    "KEY_DIGITS",
     "VERSION",
     "Answer",
     "Recording",
     "dumped_body",
     "dumped_chunk",
     "fields_of",
-    "is_layout",
-    "is_shown_as_object",
     "key_of",
     "loaded_body",
     "loaded_chunk",
@@ -65,14 +62,8 @@ def key_of(method: str, path: str, body: bytes, fields: Sequence[str]) -> str:
     """Return the key of a call, 16 hexadecimal digits.
 
     It is the beginning of the SHA-256 of method, path and the listed fields of the body as
-    canonical JSON: neither the order of keys nor white space counts. A body that is not a
-    JSON object counts byte by byte.
-
-    Args:
-        method: HTTP method, upper case.
-        path: Path without query.
-        body: The body as sent.
-        fields: Names of the fields that count; ``a.b`` is the key ``b`` of the object ``a``.
+    canonical JSON (``a.b`` is the key ``b`` of the object ``a``): neither the order of keys nor
+    white space counts. A body that is not a JSON object counts byte by byte.
     """
     call: dict[str, Any] = {"method": method, "path": path}
     tree = object_of(body)
@@ -97,18 +88,13 @@ def fields_of(tree: dict[str, Any], fields: Sequence[str]) -> Iterator[tuple[str
 
 
 def _refused(word: str) -> Any:
-    msg = f"`{word}` is not JSON"
-    raise ValueError(msg)
+    raise ValueError(f"`{word}` is not JSON")
 
 
 def object_of(body: bytes) -> dict[str, Any] | None:
-    """Return a body as a tree, ``None`` when it is not a JSON object in UTF-8.
-
-    One that is nested deeper than what is played is not taken for one either: how deep
-    Python can read depends on who asks, and a key must not.
-    """
+    """Return a body as a tree, ``None`` if it is not a JSON object, or nested too deeply."""
     try:
-        # As text: of bytes `json` guesses the encoding, and nobody here speaks UTF-16.
+        # As text: of bytes `json` guesses the encoding, which could be UTF-16.
         tree = json.loads(body.decode("utf-8"), parse_constant=_refused)
     except (ValueError, RecursionError):
         return None
@@ -142,11 +128,7 @@ def dumped_body(body: bytes) -> tuple[bytes, str]:
 
 
 def loaded_body(value: Any, layout: str) -> bytes:
-    """Return a body of a file; the inverse of :func:`dumped_body`.
-
-    Raises:
-        ValueError: The value is not one.
-    """
+    """Return a body of a file; the inverse of :func:`dumped_body`."""
     if is_shown_as_object(value):
         arguments = _LAYOUTS[layout.removesuffix(_LINE) or "compact"]
         text = json.dumps(value, ensure_ascii=False, **arguments)
@@ -155,10 +137,7 @@ def loaded_body(value: Any, layout: str) -> bytes:
 
 
 def dumped_chunk(chunk: bytes) -> bytes:
-    """Return a piece of a body as JSON text: a string, or base64 when it is not UTF-8.
-
-    The latter is also what becomes of a piece that begins or ends inside a character.
-    """
+    """Return a piece of a body as JSON text: a string, or base64 when it is not UTF-8."""
     try:
         value: Any = chunk.decode("utf-8")
     except UnicodeDecodeError:
@@ -167,11 +146,7 @@ def dumped_chunk(chunk: bytes) -> bytes:
 
 
 def loaded_chunk(value: Any) -> bytes:
-    """Return a piece of a body; the inverse of :func:`dumped_chunk`.
-
-    Raises:
-        ValueError: The value is not one.
-    """
+    """Return a piece of a body; the inverse of :func:`dumped_chunk`."""
     if isinstance(value, str):
         return value.encode("utf-8", "surrogatepass")
     if isinstance(value, dict) and set(value) == {_BASE64} and isinstance(value[_BASE64], str):
@@ -179,25 +154,18 @@ def loaded_chunk(value: Any) -> bytes:
             return base64.b64decode(value[_BASE64], validate=True)
         except binascii.Error as error:
             raise ValueError(str(error)) from error
-    msg = "a body is an object, a string, or base64 in an object"
-    raise ValueError(msg)
+    raise ValueError("a body is an object, a string, or base64 in an object")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """One answer of a provider.
-
-    Args:
-        status: HTTP status.
-        headers: Those that are kept; lower-case names and values.
-        chunks: The body without content encoding, in the pieces in which it is served.
-        stream: Whether the file has the pieces one by one.
-    """
+    """One answer of a provider."""
 
     status: int
-    headers: tuple[tuple[str, str], ...]
+    headers: tuple[tuple[str, str], ...]  # Those that are kept; lower-case names and values
+    #: The body without content encoding, in the pieces in which it is served
     chunks: tuple[bytes, ...]
-    stream: bool
+    stream: bool  # Whether the file has the pieces one by one
 
     def dumped(self) -> bytes:
         """Return the answer as JSON text for a file."""
@@ -287,8 +255,6 @@ class Recording:
 
 
 class _Reader:
-    """Takes a file's tree apart and notes what is wrong with it."""
-
     def __init__(self) -> None:
         self.problems: list[Problem] = []
 

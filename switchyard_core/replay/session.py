@@ -64,8 +64,7 @@ class Replay:
         if mode not in modes:
             near = difflib.get_close_matches(str(mode), modes, n=1)
             hint = f"; did you mean `{near[0]}`?" if near else ""
-            msg = f"there is no replay mode `{mode}` (modes: {', '.join(modes)}){hint}"
-            raise ValueError(msg)
+            raise ValueError(f"there is no replay mode `{mode}` (modes: {', '.join(modes)}){hint}")
         self.mode: Mode = mode
         self.directory = Path(directory)
         self._key_fields = tuple(key_fields) if key_fields else default_key_fields()
@@ -108,8 +107,7 @@ class Replay:
             return True
         if self.mode != "record" or self._folder is None:
             return False
-        fields = self._fields(key_fields)
-        key = key_of(outgoing.method, outgoing.path, outgoing.body, fields)
+        key = key_of(outgoing.method, outgoing.path, outgoing.body, self._fields(key_fields))
         recording = self._folder.get(key)
         return recording is not None and self._ledger.calls[key] < len(recording.answers)
 
@@ -226,12 +224,7 @@ class ReplayUpstream:
         self._inner: Upstream | None = None
 
     async def send(self, outgoing: Outgoing) -> UpstreamResponse:
-        """Answer a call from its recording, or send and record it.
-
-        Raises:
-            ReplayError: There is no recording, or none can be made.
-            UpstreamError: The provider gave no answer.
-        """
+        """Answer a call from its recording, or send and record it."""
         return await self._replay.send(outgoing, lambda: self._send(outgoing), self._key_fields)
 
     async def _send(self, outgoing: Outgoing) -> UpstreamResponse:
@@ -262,11 +255,7 @@ class ReplayTransport(httpx.AsyncBaseTransport):
     """
 
     def __init__(
-        self,
-        replay: Replay,
-        inner: httpx.AsyncBaseTransport | None = None,
-        *,
-        route: str = "httpx",
+        self, replay: Replay, inner: httpx.AsyncBaseTransport | None = None, *, route: str = "httpx"
     ) -> None:
         self._replay = replay
         self._inner = inner
@@ -303,8 +292,7 @@ class ReplayTransport(httpx.AsyncBaseTransport):
         answer = await self._inner.handle_async_request(request)
         stream = answer.stream
         if not isinstance(stream, httpx.AsyncByteStream):
-            msg = "the inner transport is not asynchronous"
-            raise UpstreamError(msg, kind="protocol")
+            raise UpstreamError("the inner transport is not asynchronous", kind="protocol")
         headers = tuple((n.lower(), value) for n, value in answer.headers.multi_items())
         return UpstreamResponse(answer.status_code, headers, aiter(stream), stream.aclose)
 

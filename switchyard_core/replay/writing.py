@@ -40,18 +40,12 @@ _LENGTH = struct.Struct(">I")
 
 @dataclass(slots=True)
 class Ledger:
-    """What happened to recordings in one run.
+    """What happened to recordings in one run."""
 
-    Args:
-        refresh: Whether the first answer to a call replaces those from before the run.
-        calls: How often each call came, by key.
-        written: Keys of the calls that were recorded.
-        used: Files that calls were answered from or recorded to.
-    """
-
-    refresh: bool
-    calls: Counter[str] = field(default_factory=Counter)
-    written: set[str] = field(default_factory=set)
+    refresh: bool  # Whether the first answer to a call replaces those from before the run
+    calls: Counter[str] = field(default_factory=Counter)  # How often each call came, by key
+    written: set[str] = field(default_factory=set)  # Keys of the calls that were recorded
+    #: Files that calls were answered from or recorded to
     used: set[Path] = field(default_factory=set)
 
 
@@ -68,10 +62,7 @@ class Spool:
         self.lost = ""
 
     def add(self, chunk: bytes) -> bool:
-        """Keep one more chunk; return whether there was room for it.
-
-        After the first one without room no other is kept; those before it still are.
-        """
+        """Keep one more chunk; return whether there was room. After one without, none is kept."""
         self._size += _LENGTH.size + len(chunk)
         if not self.lost and self._size > self._limit:
             self.lost = f"the answer is longer than {self._limit} bytes"
@@ -125,11 +116,7 @@ class Writer:
     key: str
 
     def check_request(self) -> None:
-        """Refuse a request with a credential in it.
-
-        Raises:
-            RecordingError: It seems to hold one; the message names the field.
-        """
+        """Refuse a request that seems to hold a credential; the message names the field."""
         found = credential_in_body(self.call.body)
         if found is not None:
             raise self._refused("request", found)
@@ -150,11 +137,7 @@ class Writer:
     def keep(
         self, status: int, headers: Sequence[tuple[str, str]], chunks: Sequence[bytes]
     ) -> None:
-        """Record an answer that was read to its end, unless it is too long.
-
-        Raises:
-            RecordingError: It seems to hold a credential, or cannot be written.
-        """
+        """Record an answer that was read to its end, unless it is too long."""
         try:
             self._write(status, headers, chunks)
         except TooLongError as error:
@@ -215,15 +198,7 @@ def is_stream(answer: UpstreamResponse) -> bool:
 
 
 async def whole(answer: UpstreamResponse, writer: Writer) -> UpstreamResponse:
-    """Read an answer to its end, record it, and return it as it came.
-
-    It is held back, because an answer that cannot be recorded is an error for the caller; but
-    only while there is room to keep it.
-
-    Raises:
-        UpstreamError: The provider broke off.
-        RecordingError: It cannot be recorded.
-    """
+    """Read an answer to its end, record and return it; hold it back only while there is room."""
     spool = Spool(ANSWER_BYTES)
 
     async def close() -> None:
@@ -280,17 +255,9 @@ class Tee:
         self._watch = StreamWatch(format_of(found[0])) if found is not None and plain else None
 
     def __aiter__(self) -> Tee:
-        """Return the tee itself."""
         return self
 
     async def __anext__(self) -> bytes:
-        """Return the next chunk.
-
-        Raises:
-            StopAsyncIteration: The stream ended and was recorded.
-            RecordingError: It ended and cannot be recorded.
-            UpstreamError: The provider broke off.
-        """
         try:
             chunk = await anext(self._answer.chunks)
         except StopAsyncIteration:
@@ -312,7 +279,7 @@ class Tee:
             if not self._done and self._watch is not None and self._watch.succeeded:
                 self._end()
         except RecordingError as error:
-            # Nobody reads any more, so nobody can be told but the log.
+            # The reader is gone, so only the log can be told.
             _LOG.error("not recorded: %s", error.message)
         finally:
             self._stop("the stream was not read to its end")

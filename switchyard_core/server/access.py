@@ -32,11 +32,7 @@ _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 
 
 class Access:
-    """Decides which requests are served.
-
-    Raises:
-        ValueError: No caller can ever send such a key, host or origin.
-    """
+    """Decides which requests are served; a key, host or origin must be one that can be sent."""
 
     __slots__ = ("_hosts", "_key", "_origins")
 
@@ -48,18 +44,13 @@ class Access:
         origins: Iterable[str] = (),
     ) -> None:
         if key is not None and not sendable(key):
-            msg = "a server key must be printable ASCII, as it is sent in a header"
-            raise ValueError(msg)
+            raise ValueError("a server key must be printable ASCII, as it is sent in a header")
         self._key = key
         self._hosts = frozenset(map(host_name, hosts)) if hosts is not None else None
         self._origins = frozenset(map(origin_name, origins))
 
     def check_origin(self, headers: Headers) -> str:
-        """Return the allowed origin that a request comes from, ``""`` if no page sent it.
-
-        Raises:
-            RequestError: 403, the request comes from a page that is not allowed.
-        """
+        """Return the allowed origin of the page that sends a request, ``""`` without a page."""
         sent = _values(headers, "origin")
         for origin in sent:
             if _plain_origin(origin) not in self._origins:
@@ -76,11 +67,7 @@ class Access:
         return sent[0] if sent else ""
 
     def check_host(self, headers: Headers) -> None:
-        """Check the host name that a request is for.
-
-        Raises:
-            RequestError: 403, it is missing or not allowed.
-        """
+        """Refuse a request (403) whose host name is missing or not allowed."""
         if self._hosts is None:
             return
         for host in _values(headers, "host") or [""]:
@@ -94,20 +81,12 @@ class Access:
                 )
 
     def check_key(self, headers: Headers) -> tuple[str, ...]:
-        """Return the names of the headers that carry the server's key; see :func:`key_headers`.
-
-        Raises:
-            RequestError: 401, none does.
-        """
+        """Return the headers that carry the server's key; see :func:`key_headers`."""
         return key_headers(headers, self._key) if self._key is not None else ()
 
 
 def host_name(text: str) -> str:
-    """Return a host name in the form in which it is compared.
-
-    Raises:
-        ValueError: It is not a plain name or IP address.
-    """
+    """Return a host name as it is compared; ValueError unless it is a plain name or IP address."""
     name = text.strip().lower().removesuffix(".")
     if not _NAME.fullmatch(name) and not _is_address(name):
         msg = f"`{text}` is not a host name: leave out the scheme, the port and the path"
@@ -116,18 +95,13 @@ def host_name(text: str) -> str:
 
 
 def origin_name(text: str) -> str:
-    """Return an origin in the form in which it is compared.
-
-    Raises:
-        ValueError: It is not an origin.
-    """
+    """Return an origin as it is compared; ValueError if it is not an origin."""
     origin = _plain_origin(text.strip())
     if not _ORIGIN.fullmatch(origin):
-        msg = (
+        raise ValueError(
             f"`{text}` is not an origin: write scheme, host and port, such as "
             "`https://tool.example` or `http://localhost:3000`"
         )
-        raise ValueError(msg)
     return origin
 
 
@@ -137,13 +111,10 @@ def sendable(key: str) -> bool:
 
 
 def key_headers(headers: Headers, key: str) -> tuple[str, ...]:
-    """Return the names of the headers that carry the server's key.
+    """Return the names of the headers that carry the server's key; refuse (401) if none does.
 
     These headers are for this server alone and must be dropped before a request is passed on; a
     caller's own credential for the provider travels in the other one.
-
-    Raises:
-        RequestError: 401, none does.
     """
     wanted = key.encode()
     found = []
@@ -159,10 +130,9 @@ def key_headers(headers: Headers, key: str) -> tuple[str, ...]:
             found.append(name)
     if not found:
         raise RequestError(
-            message="an API key is required: send it as `authorization: Bearer ...` or as "
-            "`x-api-key`",
-            code="invalid_api_key",
-            status=401,
+            "an API key is required: send it as `authorization: Bearer ...` or as `x-api-key`",
+            "invalid_api_key",
+            401,
             headers={"www-authenticate": "Bearer"},
         )
     return tuple(found)
@@ -192,63 +162,40 @@ def _plain_origin(origin: str) -> str:
 
 
 def _forbidden(message: str, code: str) -> RequestError:
-    return RequestError(message=message, code=code, status=403)
+    return RequestError(message, code, 403)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Limits on requests and connections; ``docs/server.md`` lists all limits of the server.
+    """Limits on requests; the last three, on connections, apply only to ``switchyard serve``."""
 
-    The last three only apply to ``switchyard serve``: where the application is mounted, the host
-    handles connections.
-
-    Args:
-        headers: Maximum number of headers in a request; more get 431.
-        header_bytes: Maximum size of the request line and headers; more get 431.
-        body_timeout_s: Seconds in which the next 1 KiB of a body must arrive; a slower one gets
-            408.
-        header_timeout_s: Seconds until the headers must be complete; then the connection is
-            closed, with 408 if a part of them had arrived.
-        connections: Maximum number of open connections; a new one gets 503.
-        half_open: Maximum number of connections with incomplete headers; for a new one, the
-            oldest is closed.
-
-    Raises:
-        ValueError: One of them is not a positive number.
-    """
-
-    headers: int = 100
-    header_bytes: int = 64 * 1024
+    headers: int = 100  # Maximum number of headers in a request; more get 431
+    header_bytes: int = 64 * 1024  # Maximum size of the request line and headers; more get 431
+    #: Seconds in which the next 1 KiB of a body must arrive; a slower one gets 408
     body_timeout_s: float = 60.0
+    #: Seconds until the headers must be complete; then the connection is closed, with 408 if a part
+    #: of them had arrived
     header_timeout_s: float = 20.0
-    connections: int = 1000
+    connections: int = 1000  # Maximum number of open connections; a new one gets 503
+    #: Maximum number of connections with incomplete headers; for a new one, the oldest is closed
     half_open: int = 500
 
     def __post_init__(self) -> None:
         for name in _NAMES:
             value = getattr(self, name)
             if not 0 < value < math.inf:
-                msg = f"the limit `{name}` must be a positive number, not {value:g}"
-                raise ValueError(msg)
+                raise ValueError(f"the limit `{name}` must be a positive number, not {value:g}")
 
     @classmethod
     def from_words(cls, words: Iterable[str]) -> Self:
-        """Return the limits that a command line gives.
-
-        Args:
-            words: ``NAME=NUMBER``, such as ``headers=200``; the names are those above.
-
-        Raises:
-            ValueError: One of them is not that.
-        """
+        """Return the limits of words such as ``headers=200``; the names are those of the fields."""
         found: dict[str, Any] = {}
         for word in words:
             name, _, number = word.partition("=")
             if name not in _NAMES:
                 near = get_close_matches(name, _NAMES, n=1)
                 hint = f"; did you mean `{near[0]}`?" if near else ""
-                msg = f"unknown limit `{name}` (limits: {', '.join(_NAMES)}){hint}"
-                raise ValueError(msg)
+                raise ValueError(f"unknown limit `{name}` (limits: {', '.join(_NAMES)}){hint}")
             default = getattr(cls(), name)
             try:
                 found[name] = type(default)(number)

@@ -32,13 +32,8 @@ _NAME = re.compile(r"(\d+)-(?:in|out).*\.json")
 class BodyLog:
     """Writes each request's body as it came and as it was sent, readable by the owner only.
 
-    Args:
-        folder: Where ``<n>-in.json`` and ``<n>-out.json`` are written; made if it is not
-            there. Numbers continue after those of an earlier run. A retry of a request is
-            ``<n>-out-2.json``.
-
-    Raises:
-        OSError: The folder cannot be made or read.
+    The files are ``<n>-in.json`` and ``<n>-out.json``, of a retry ``<n>-out-2.json``; numbers
+    continue after those of an earlier run.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -63,8 +58,7 @@ class BodyLog:
 
     def _write(self, name: str, body: bytes) -> None:
         # Created with its mode, so that nobody else can open it in between.
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
-        descriptor = os.open(self._folder / name, flags, 0o600)
+        descriptor = os.open(self._folder / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             file.write(body)
 
@@ -87,25 +81,15 @@ _METHOD_CHARS = 16
 
 @dataclass(slots=True, kw_only=True)
 class LogEntry:
-    """Collects what is known of one request while it runs.
-
-    Args:
-        exchange: The request.
-        wire_format: Its wire format, or the one whose errors its sender will understand.
-        call: Which call it is: an endpoint, the name of a page, ``fallback`` or ``unknown``.
-        routed: Whether it is a call to a model.
-        quiet: Whether it is a probe, logged at level DEBUG unless it fails.
-        clock: A monotonic clock in seconds.
-        bodies: Where bodies are kept, if they are.
-    """
+    """Collects what is known of one request while it runs."""
 
     exchange: Exchange
-    wire_format: WireFormat
-    call: str
-    routed: bool = False
-    quiet: bool = False
-    clock: Callable[[], float] = time.monotonic
-    bodies: BodyLog | None = None
+    wire_format: WireFormat  # Its wire format, or the one whose errors its sender will understand
+    call: str  # Which call it is: an endpoint, the name of a page, `fallback` or `unknown`
+    routed: bool = False  # Whether it is a call to a model
+    quiet: bool = False  # Whether it is a probe, logged at level DEBUG unless it fails
+    clock: Callable[[], float] = time.monotonic  # A monotonic clock in seconds
+    bodies: BodyLog | None = None  # Where bodies are kept, if they are
     #: Number of its files, 0 without bodies.
     number: int = 0
     #: When it came; for a call to a model, when its body was there.
@@ -200,7 +184,6 @@ class LogEntry:
         return self.decision.route if self.decision is not None else self.facts.route
 
     def _count_tokens(self, metrics: Metrics) -> list[tuple[str, object]]:
-        """Count the tokens of each target; return their sum for the line."""
         by_target = self.tokens
         if by_target is None:
             found = self.answer.tokens() if self.answer is not None else None

@@ -102,8 +102,8 @@ class SwitchyardApp:
         self._version = _Version(engine, models_of(engine.policy))
         self._ending: list[_Version] = []
         self._pages: Mapping[str, _Page] = {
-            "": _Page("root", "GET", self._root, probed=True),
-            "/health": _Page("health", "GET", self._health, probed=True),
+            "": _Page("root", "GET", _answer(name="switchyard", version=VERSION), probed=True),
+            "/health": _Page("health", "GET", _answer(status="ok"), probed=True),
             "/metrics": _Page("metrics", "GET", self._metrics, probed=True),
             "/stats": _Page("stats", "GET", self._stats, probed=True),
             "/models": _Page("models", "GET", self._model_list),
@@ -117,14 +117,7 @@ class SwitchyardApp:
         return self._version.engine
 
     async def replace(self, engine: Switchyard) -> None:
-        """Serve requests that come from now on with another engine.
-
-        Those that are running end with the one they began with; connections that only that one
-        needs are closed after the last of them.
-
-        Args:
-            engine: A :meth:`~switchyard_core.switchyard.Switchyard.successor` of the present one.
-        """
+        """Serve new requests with a successor; running ones finish with the engine they have."""
         before, self._version = self._version, _Version(engine, models_of(engine.policy))
         self._ending.append(before)
         await self._retire(before)
@@ -232,7 +225,6 @@ class SwitchyardApp:
         return await exchange.read(self._max_body, self.limits.body_timeout_s)
 
     async def _other(self, entry: LogEntry, engine: Switchyard) -> None:
-        """Serve a request that is not a call to a model."""
         exchange = entry.exchange
         if exchange.method == "HEAD":
             # Claude Code probes its base URL, with whatever prefix, before it starts.
@@ -243,9 +235,9 @@ class SwitchyardApp:
             allowed = page.method if page is not None else "POST"
             if page is None or exchange.method != allowed:
                 raise RequestError(
-                    message=f"`{exchange.method}` is not allowed here; use `{allowed}`",
-                    code="method_not_allowed",
-                    status=405,
+                    f"`{exchange.method}` is not allowed here; use `{allowed}`",
+                    "method_not_allowed",
+                    405,
                     headers={"allow": allowed},
                 )
             await page.answer(exchange)
@@ -253,9 +245,7 @@ class SwitchyardApp:
         name = engine.policy.fallback_client
         if name is None:
             raise RequestError(
-                message="nothing is served at this path; `/v1/models` lists the models",
-                code="not_found",
-                status=404,
+                "nothing is served at this path; `/v1/models` lists the models", "not_found", 404
             )
         entry.call, entry.client = "fallback", name
         check_passable(exchange)
@@ -273,12 +263,6 @@ class SwitchyardApp:
 
     # --- pages ---------------------------------------------------------------------------
 
-    async def _root(self, exchange: Exchange) -> None:
-        await _json(exchange, {"name": "switchyard", "version": VERSION})
-
-    async def _health(self, exchange: Exchange) -> None:
-        await _json(exchange, {"status": "ok"})
-
     async def _metrics(self, exchange: Exchange) -> None:
         text = self.metrics.as_text(await gauges_of(self.engine, self.metrics.active))
         await exchange.respond(200, text, content_type="text/plain; version=0.0.4; charset=utf-8")
@@ -291,18 +275,11 @@ class SwitchyardApp:
         await _json(exchange, model_list(self._version.models, exchange.query))
 
     async def _model(self, exchange: Exchange) -> None:
-        name = exchange.plain[len(_MODELS) :]
-        models = self._version.models
-        model = models.get(name)
-        if model is None:
-            known = ", ".join(models)
-            raise RequestError(
-                message=f"there is no model `{name[:200]}` (models: {known})",
-                code="model_not_found",
-                status=404,
-                param="model",
-            )
-        await _json(exchange, model)
+        name, models = exchange.plain[len(_MODELS) :], self._version.models
+        if name not in models:
+            what = f"there is no model `{name[:200]}` (models: {', '.join(models)})"
+            raise RequestError(what, "model_not_found", 404, param="model")
+        await _json(exchange, models[name])
 
     async def _decision(self, exchange: Exchange) -> None:
         _must_be_json(exchange)
@@ -311,11 +288,7 @@ class SwitchyardApp:
 
 
 def _check_size(exchange: Exchange, limits: Limits) -> None:
-    """Refuse a request whose headers are too many or too large.
-
-    Raises:
-        RequestError: 431.
-    """
+    """Refuse a request (431) whose headers are too many or too large."""
     items = exchange.headers.items_
     size = sum(len(name) + len(value) for name, value in items)
     if len(items) > limits.headers:
@@ -326,13 +299,10 @@ def _check_size(exchange: Exchange, limits: Limits) -> None:
         name = "header_bytes"
     else:
         return
-    raise RequestError(
-        message=f"{problem} (`--limit {name}=N`)", code="headers_too_large", status=431
-    )
+    raise RequestError(f"{problem} (`--limit {name}=N`)", "headers_too_large", 431)
 
 
 async def _allow(exchange: Exchange) -> None:
-    """Answer the preflight of an allowed origin."""
     wanted = exchange.headers.get("access-control-request-headers", "")
     headers = [("access-control-allow-methods", ", ".join(METHODS))]
     if wanted:
@@ -344,19 +314,23 @@ def _must_be_json(exchange: Exchange) -> None:
     kind = exchange.headers.get("content-type", "").partition(";")[0].strip()
     if not _JSON.fullmatch(kind):
         raise RequestError(
-            message="the body must be JSON, and say so: send `content-type: application/json`",
-            code="unsupported_media_type",
-            status=415,
+            "the body must be JSON, and say so: send `content-type: application/json`",
+            "unsupported_media_type",
+            415,
         )
     encoding = exchange.headers.get("content-encoding", "").strip().lower()
     if encoding not in ("", "identity"):
         raise RequestError(
-            message="the body must not be compressed: send it without `content-encoding`",
-            code="unsupported_encoding",
-            status=415,
+            "the body must not be compressed: send it without `content-encoding`",
+            "unsupported_encoding",
+            415,
             headers={"accept-encoding": "identity"},
         )
 
 
 async def _json(exchange: Exchange, value: Mapping[str, Any]) -> None:
     await exchange.respond(200, encode(value))
+
+
+def _answer(**value: str) -> Callable[[Exchange], Awaitable[None]]:
+    return lambda exchange: _json(exchange, value)

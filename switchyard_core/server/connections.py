@@ -166,12 +166,10 @@ class _Connection(asyncio.Protocol):
 
     @property
     def _busy(self) -> bool:
-        """Whether a request is being read or answered."""
         return self.cycle is not None and not self.cycle.response_complete
 
     @property
     def _answers(self) -> bool:
-        """Whether a request was read to its end and is being answered."""
         return self._busy and not self.cycle.more_body
 
     def _await_head(self) -> None:
@@ -244,8 +242,7 @@ else:
                 ValueError: The queue is full; for httptools that is an error in the request.
             """
             if len(self.pipeline) >= _MOST_PIPELINED:
-                msg = "too many pipelined requests"
-                raise ValueError(msg)
+                raise ValueError("too many pipelined requests")
             before = self.cycle
             super().on_headers_complete()
             # The request keeps its list of headers; trailers go into another one.

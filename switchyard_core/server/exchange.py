@@ -38,26 +38,6 @@ class ClientGoneError(SwitchyardError):
 class Exchange:
     """One request and its answer."""
 
-    __slots__ = (
-        "_all_read",
-        "_done",
-        "_receive",
-        "_scope",
-        "_send",
-        "_stalled",
-        "allowed_origin",
-        "bytes_in",
-        "bytes_out",
-        "headers",
-        "method",
-        "path",
-        "plain",
-        "query",
-        "request_id",
-        "started",
-        "status",
-    )
-
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._scope = scope
         self._receive = receive
@@ -103,17 +83,7 @@ class Exchange:
         return not self._all_read and (not empty or "transfer-encoding" in self.headers)
 
     async def read(self, limit: int, timeout_s: float) -> bytes:
-        """Return the whole body.
-
-        Args:
-            limit: Maximum size in bytes.
-            timeout_s: Seconds in which the next part must arrive.
-
-        Raises:
-            BodyTooLargeError: It is longer than ``limit``, or says that it will be.
-            ClientGoneError: The client left before its end.
-            RequestError: 408, it makes no progress.
-        """
+        """Return the whole body; raises if it is too long, too slow (408), or the client leaves."""
         announced = self.headers.get("content-length", "")
         if announced.isdecimal() and int(announced) > limit:
             raise _too_large(limit)
@@ -140,9 +110,9 @@ class Exchange:
         except TimeoutError:
             self._stalled = True
             raise RequestError(
-                message=f"the rest of the body did not arrive: no progress for {timeout_s:g} s",
-                code="request_timeout",
-                status=408,
+                f"the rest of the body did not arrive: no progress for {timeout_s:g} s",
+                "request_timeout",
+                408,
             ) from None
 
     async def _drain(self) -> None:
@@ -158,11 +128,7 @@ class Exchange:
 
     @contextlib.asynccontextmanager
     async def watched(self) -> AsyncIterator[None]:
-        """Cancel the block as soon as the client disconnects; enter it after the body was read.
-
-        Raises:
-            ClientGoneError: The client disconnected.
-        """
+        """Cancel the block as soon as the client disconnects; enter it after the body was read."""
         task = asyncio.current_task()
         gone = False
 
@@ -219,15 +185,7 @@ class Exchange:
         headers: Iterable[tuple[str, str]] = (),
         drain: bool = False,
     ) -> None:
-        """Send a whole answer of our own.
-
-        Args:
-            status: HTTP status.
-            body: The body; for ``HEAD`` only its headers are sent.
-            content_type: Its type.
-            headers: Further headers.
-            drain: The request's body was not read: close the connection after the answer.
-        """
+        """Send a whole answer of our own; ``drain`` if the request's body was not read."""
         pairs = [
             ("content-type", content_type),
             ("content-length", str(len(body))),
@@ -262,8 +220,7 @@ def header_value(text: str) -> bytes:
 
 def _too_large(limit: int) -> BodyTooLargeError:
     return BodyTooLargeError(
-        message=f"the body is larger than the {limit} bytes that this server accepts "
-        "(`--max-body`)",
-        code="body_too_large",
-        status=413,
+        f"the body is larger than the {limit} bytes that this server accepts (`--max-body`)",
+        "body_too_large",
+        413,
     )

@@ -50,39 +50,32 @@ _by_route = partial(Histogram, labelnames=("route",), buckets=BUCKETS_S, registr
 
 @dataclass(slots=True)
 class Metrics:
-    """What one server has done so far.
+    """What one server has done so far."""
 
-    Args:
-        requests: Calls to models, by route, target, phase and status.
-        other_requests: All other requests, by call, client and status.
-        errors: By route and code.
-        tokens: By target and kind (``input``, ``cached``, ``output``).
-        handoffs: By route, rule set and rule.
-        request_seconds: By route: from the end of the request's body to the end of the answer.
-        added_seconds: By route: the server's own part of the time before an answer begins.
-        active: Calls to models that are running.
-        worker: Which of several processes this is, a label of every line; ``""`` for the only
-            one.
-    """
-
+    #: Calls to models, by route, target, phase and status
     requests: Counter[tuple[str, str, str, str]] = field(default_factory=Counter)
+    #: All other requests, by call, client and status
     other_requests: Counter[tuple[str, str, str]] = field(default_factory=Counter)
-    errors: Counter[tuple[str, str]] = field(default_factory=Counter)
+    errors: Counter[tuple[str, str]] = field(default_factory=Counter)  # By route and code
+    #: By target and kind (`input`, `cached`, `output`)
     tokens: Counter[tuple[str, str]] = field(default_factory=Counter)
+    #: By route, rule set and rule
     handoffs: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    #: By route: from the end of the request's body to the end of the answer
     request_seconds: Histogram = field(
         default_factory=lambda: _by_route(
             "switchyard_request_seconds",
             "From the end of the request's body to the end of the answer.",
         )
     )
+    #: By route: the server's own part of the time before an answer begins
     added_seconds: Histogram = field(
         default_factory=lambda: _by_route(
-            "switchyard_added_seconds",
-            "The server's own part of the time before an answer begins.",
+            "switchyard_added_seconds", "The server's own part of the time before an answer begins."
         )
     )
-    active: int = 0
+    active: int = 0  # Calls to models that are running
+    #: Which of several processes this is, a label of every line; `""` for the only one
     worker: str = ""
 
     def observe(self, route: str, seconds: float, added: float | None) -> None:
@@ -161,7 +154,7 @@ def _summary(histogram: Histogram) -> Mapping[str, Mapping[str, float]]:
 
 
 async def gauges_of(engine: Switchyard, active: int) -> list[Metric]:
-    """Return what is measured only when somebody asks, sorted by name."""
+    """Return what is measured only on request, sorted by name."""
     running = GaugeMetricFamily(
         "switchyard_active_requests", "Calls to models that are running.", active
     )
@@ -172,7 +165,7 @@ async def gauges_of(engine: Switchyard, active: int) -> list[Metric]:
     )
     for client, state, count in engine.upstreams.connections():
         connections.add_metric((client, state), count)
-    latches, latch_capacity, unidentified, plans, plan_capacity = (
+    by_route = tuple(
         GaugeMetricFamily(f"switchyard_{name}", text, labels=("route",))
         for name, text in (
             ("latches", "Sessions that are latched."),
@@ -182,6 +175,7 @@ async def gauges_of(engine: Switchyard, active: int) -> list[Metric]:
             ("plan_capacity", "Plans that can be stored."),
         )
     )
+    latches, latch_capacity, unidentified, plans, plan_capacity = by_route
     tools = CounterMetricFamily(
         "switchyard_tool_calls",
         "Calls of tools that models asked for, by result.",
@@ -197,14 +191,5 @@ async def gauges_of(engine: Switchyard, active: int) -> list[Metric]:
             plan_capacity.add_metric((name,), runtime.plans.capacity)
         for (tool, word), count in sorted(runtime.tool_calls.items()):
             tools.add_metric((name, tool, word), count)
-    found = (
-        running,
-        connections,
-        latches,
-        latch_capacity,
-        unidentified,
-        plans,
-        plan_capacity,
-        tools,
-    )
+    found = (running, connections, *by_route, tools)
     return sorted((each for each in found if each.samples), key=lambda metric: metric.name)

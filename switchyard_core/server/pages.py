@@ -52,10 +52,7 @@ def _model(model: str, route: Route) -> dict[str, Any]:
 
 
 def model_list(models: dict[str, dict[str, Any]], query: str) -> dict[str, Any]:
-    """Return a page of the list: ``limit``, ``after_id`` and ``before_id`` of a query are read.
-
-    Anthropic's clients send them; without a usable ``limit`` the page has all models.
-    """
+    """Return the page of the list that a query's ``limit``, ``after_id``, ``before_id`` ask for."""
     options = {name: values[-1] for name, values in parse_qs(query).items()}
     page = list(models)
     if options.get("after_id") in models:
@@ -82,19 +79,13 @@ _KEYS = ("input_format", "request", "headers")
 async def answer_decision(engine: Switchyard, body: bytes) -> bytes:
     """Return the explanation as JSON; of a router that asks a model, what it would ask.
 
-    Args:
-        engine: What decides.
-        body: ``{"input_format": <wire format>, "request": <body>, "headers": {name: value}}``;
-            ``headers`` may be left out. The request's own bytes are kept.
-
-    Raises:
-        RequestError: The body is not that, or the request in it would be refused.
-        PluginError: The router broke its contract.
+    The body is ``{"input_format": <wire format>, "request": <body>, "headers": {name: value}}``,
+    ``headers`` optional; the request's own bytes are kept.
     """
     try:
         fields = ObjectText(body, unique=True)
     except (JsonTextError, UnicodeDecodeError) as error:
-        raise BodyError(message=f"cannot read the body: {error}", code="invalid_json") from None
+        raise BodyError(f"cannot read the body: {error}", "invalid_json") from None
     unknown = [key for key in fields.keys() if key not in _KEYS]  # noqa: SIM118  # no mapping
     if unknown:
         raise _wrong(unknown[0], f"is not a known key (keys: {', '.join(_KEYS)})")
@@ -127,4 +118,4 @@ def _headers(raw: bytes | None) -> Mapping[str, str]:
 
 
 def _wrong(key: str, what: str) -> BodyError:
-    return BodyError(message=f"`{key[:100]}` {what}", code="invalid_type", param=key[:100])
+    return BodyError(f"`{key[:100]}` {what}", "invalid_type", param=key[:100])

@@ -25,29 +25,22 @@ def problem_of(error: BaseException, request_id: str) -> RequestError:
         return error
     final = {"x-should-retry": "false"} if getattr(error, "final", False) else {}
     if isinstance(error, UpstreamError):
-        return RequestError(
-            message=error.message,
-            code=f"upstream_{error.kind}",
-            status=error.status,
-            headers=final,
-        )
+        return RequestError(error.message, f"upstream_{error.kind}", error.status, headers=final)
     if isinstance(error, PluginError):
         return RequestError(
-            message=f"{_plugin(error)} failed; the log of switchyard has the details under "
-            f"{request_id}",
-            code="plugin_error",
-            status=500,
+            f"{_plugin(error)} failed; the log of switchyard has the details under {request_id}",
+            "plugin_error",
+            500,
             headers=final,
         )
     return RequestError(
-        message=f"internal error of switchyard; its log has the details under {request_id}",
-        code="internal_error",
-        status=500,
+        f"internal error of switchyard; its log has the details under {request_id}",
+        "internal_error",
+        500,
     )
 
 
 def _plugin(error: PluginError) -> str:
-    """Return the words for the plugin that an error names."""
     if not error.plugin:
         return "a plugin"
     source = f" of {error.distribution} {error.version}".rstrip() if error.distribution else ""
@@ -57,25 +50,13 @@ def _plugin(error: PluginError) -> str:
 def error_event(
     wire_format: WireFormat, error: RequestError, request_id: str, last: bytes
 ) -> bytes:
-    """Return what to send when a stream breaks: an error event of the wire format.
-
-    Args:
-        wire_format: Of the stream.
-        error: What happened.
-        request_id: Ours.
-        last: The last bytes that were passed on; an event that they leave open is ended.
-    """
+    """Return the error event for a broken stream; an event that ``last`` leaves open is ended."""
     opening = b"" if not last or last.endswith((b"\n\n", b"\r\n\r\n")) else b"\n\n"
     return opening + format_of(wire_format).error_event(error, request_id, last)
 
 
 def log_fault(exchange: Exchange, error: BaseException) -> None:
-    """Write a fault of ours or of a plugin to the log, with its traceback; others need none.
-
-    Args:
-        exchange: Whose request failed.
-        error: What happened.
-    """
+    """Log a fault of ours or of a plugin with its traceback; others need none."""
     if not isinstance(error, (RequestError, UpstreamError)):
         _LOG.error("request=%s failed", exchange.request_id, exc_info=error)
 
@@ -88,15 +69,7 @@ async def fail(
     *,
     drain: bool = False,
 ) -> None:
-    """Answer with an error in the shape of a wire format; a fault of ours goes to the log.
-
-    Args:
-        exchange: What is answered; nothing was sent on it yet.
-        error: What happened.
-        wire_format: The caller's.
-        about: Headers about the decision, if there was one.
-        drain: The request's body was not read.
-    """
+    """Answer with an error in the shape of a wire format; a fault of ours goes to the log."""
     problem = problem_of(error, exchange.request_id)
     log_fault(exchange, error)
     names = dict.fromkeys(("x-request-id", format_of(wire_format).request_id_header))

@@ -56,20 +56,9 @@ async def relay(
 ) -> Exception | None:
     """Pass an answer on, each chunk when it arrives and the client can take it.
 
-    Args:
-        exchange: Where it goes.
-        answer: What the provider sends.
-        ours: Headers that we add.
-        wire_format: Of the caller.
-        note: Gets each chunk after it was passed on.
-
-    Returns:
-        Why the answer has no end, if it has none and the caller has been told so by an error
-        event: a provider broke off, or the router that writes it failed.
-
-    Raises:
-        Exception: The same where the format has no place to say so: the connection must be
-            broken off, so that the answer never looks complete.
+    ``note`` gets each chunk after it was passed on. Return why the answer has no end, if the caller
+    was told so by an error event. Where the format has no place for one, the error is raised: the
+    connection must be broken off, so that the answer never looks complete.
     """
     async with answer:
         await exchange.start(answer.status, _headers(exchange, answer, ours))
@@ -136,24 +125,20 @@ def _takes_events(answer: Response | UpstreamResponse) -> bool:
 
 
 def check_passable(exchange: Exchange) -> None:
-    """Refuse what must not reach a provider.
-
-    Raises:
-        RequestError: 405, the method is not passed on; 404, the path could leave the base URL.
-    """
+    """Refuse another method (405), and a path that could leave the base URL (404)."""
     if exchange.method not in METHODS:
         raise RequestError(
-            message=f"`{exchange.method[:20]}` is not passed on to a provider",
-            code="method_not_allowed",
-            status=405,
+            f"`{exchange.method[:20]}` is not passed on to a provider",
+            "method_not_allowed",
+            405,
             headers={"allow": ", ".join(METHODS)},
         )
     if not _stays_below(exchange.raw_path):
         raise RequestError(
-            message="the path could leave the provider's base URL: it has dot segments, two "
+            "the path could leave the provider's base URL: it has dot segments, two "
             "slashes at its start, control characters, or no slash at its start",
-            code="not_found",
-            status=404,
+            "not_found",
+            404,
         )
 
 
@@ -186,15 +171,7 @@ async def pass_on(
     *,
     dry_run: bool = False,
 ) -> Exception | None:
-    """Send a request on as it is and pass the answer back.
-
-    Returns:
-        Why the answer was cut, if it was and the caller has been told so.
-
-    Raises:
-        RequestError: What the client's credential needs is missing.
-        UpstreamError: The provider could not be reached.
-    """
+    """Send a request on as it is and pass the answer back; return what :func:`relay` does."""
     client = engine.policy.clients[name]
     headers = forwarded_headers(exchange.headers, client)
     if not body and "content-type" not in exchange.headers:
@@ -229,14 +206,7 @@ async def pass_on(
 async def serve_call(
     entry: LogEntry, engine: Switchyard, metrics: Metrics, body: bytes, *, dry_run: bool = False
 ) -> None:
-    """Serve a call to a model whose body is there.
-
-    Raises:
-        ClientGoneError: The client disconnected.
-        RequestError: The request is refused.
-        PluginError: A plugin broke its contract before the answer began.
-        UpstreamError: There is no answer, or it was cut and the connection must be closed.
-    """
+    """Serve a call to a model whose body is there."""
     entry.begin(body)
     exchange = entry.exchange
     request = Request(

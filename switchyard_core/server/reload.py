@@ -33,13 +33,8 @@ _Stamp = tuple[int, int, int] | None
 class Reloader:
     """Replaces the policy of an application by what its file says now.
 
-    Args:
-        app: The application.
-        config: Path of the policy as the user gave it.
-        say: Called with each line for the person who runs the server.
-        environ: Where the variables of ``api_key_env`` must be; ``None`` does not look.
-        also: Further findings about a policy; errors among them keep the old one.
-        poll_s: Seconds between two looks at the files; ``None`` waits until it is asked.
+    ``also`` gives further findings; errors keep the old policy. Without ``poll_s`` it waits to
+    be asked, and without ``environ`` nothing looks for the variables of ``api_key_env``.
     """
 
     def __init__(
@@ -82,15 +77,12 @@ class Reloader:
                     _LOG.exception("reloading the policy failed")
 
     def _settled(self) -> bool:
-        """Return whether the files differ from what was read, and nobody is writing to them."""
+        """Return whether the files differ from what was read and are no longer being written."""
         before, self._seen = self._seen, _stamps(self._files)
         return self._seen != self._read and self._seen == before
 
     async def reload(self) -> bool:
-        """Read the policy; return whether it serves now.
-
-        Findings are reported as ``switchyard check`` reports them.
-        """
+        """Read the policy, report its findings, and return whether it serves now."""
         self._read = self._seen = _stamps(self._files)
         before = self._app.engine
         try:

@@ -35,11 +35,7 @@ _LOG = logging.getLogger("switchyard")
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """Return a listening socket; port 0 takes a free one.
-
-    Raises:
-        OSError: The address cannot be used, because it is taken or not of this machine.
-    """
+    """Return a listening socket; port 0 takes a free one."""
     family, kind, protocol, _, address = socket.getaddrinfo(
         host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )[0]
@@ -69,15 +65,7 @@ def run(
     drain_s: int = DRAIN_S,
     reloader: Reloader | None = None,
 ) -> None:
-    """Serve until SIGTERM or SIGINT, then finish what is running and return.
-
-    Args:
-        app: The application.
-        listener: A listening socket; it is closed at the end.
-        ready: Called once when requests are served.
-        drain_s: Most seconds that running requests get after the signal.
-        reloader: Reloads the policy, on SIGHUP or on its own; ``None`` leaves SIGHUP alone.
-    """
+    """Serve until SIGTERM or SIGINT, then finish what runs, for at most ``drain_s``, and return."""
     _allow_descriptors(app.limits)
     config = configured(app, app.limits)
     logger = logging.getLogger("uvicorn.error")
@@ -92,11 +80,10 @@ def run(
 
 def configured(app: Any, limits: Limits, parser: Parser = "auto") -> uvicorn.Config:
     """Return how uvicorn serves an application."""
-    protocol = Connections(limits).protocol(parser)
     return uvicorn.Config(
         app,
         # uvicorn only calls it; its annotation asks for a class.
-        http=cast("type[asyncio.Protocol]", protocol),
+        http=cast("type[asyncio.Protocol]", Connections(limits).protocol(parser)),
         # Out of reach, as h11 would answer 400: the connection checks the limit after each read.
         h11_max_incomplete_event_size=limits.header_bytes + _TWO_READS,
         log_config=None,
@@ -111,11 +98,7 @@ def configured(app: Any, limits: Limits, parser: Parser = "auto") -> uvicorn.Con
 
 
 def _allow_descriptors(limits: Limits) -> None:
-    """Allow the process as many open files as its connections need, or warn that it cannot.
-
-    Many systems allow 256 or 1024 by default: without files left, neither a caller nor a
-    provider could be connected.
-    """
+    """Allow the process as many open files as its connections need, or warn that it cannot."""
     try:
         import resource  # noqa: PLC0415  # not on Windows
     except ImportError:
@@ -169,7 +152,7 @@ class _Server(uvicorn.Server):
         self._ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Finish what is running, for a while."""
+        """Finish what is running, for at most the drain time."""
         if self._reloading is not None:
             self._reloading.cancel()
         timer = asyncio.get_running_loop().call_later(self._drain_s, self._break_off)
@@ -195,11 +178,7 @@ class _Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Take the signals that end the server, and only those.
-
-        uvicorn raises them once more after its shutdown, so that a drained server would end
-        as killed; here the end is a normal one.
-        """
+        """Take the signals that end the server; uvicorn would raise them again at its end."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return

@@ -32,17 +32,9 @@ def run_workers(
 ) -> bool:
     """Serve with several processes until SIGTERM or SIGINT; call it in the main thread.
 
-    Args:
-        build: Makes the application in each process, and what reads its policy again; it must
-            be picklable. A SIGHUP is handed on to each process.
-        listener: A listening socket; it is closed at the end.
-        count: How many processes.
-        ready: Called once when all of them serve.
-        drain_s: Most seconds that running requests get after the signal.
-
-    Returns:
-        Whether the end was asked for; ``False`` when a process ended on its own, which ends
-        the others too.
+    ``build`` must be picklable: each process makes its application, and what reads its policy
+    again, with it. A SIGHUP is handed on to each process. Return whether the end was asked for:
+    a process that ends on its own ends the others too.
     """
     context = multiprocessing.get_context("spawn")
     started = context.Semaphore(0)
@@ -91,7 +83,6 @@ def _work(
     started: Semaphore,
     drain_s: int,
 ) -> None:
-    """Serve in this process."""
     app, reloader = build()
     # Each scrape reaches one process or another: their counters must not be taken for one.
     app.metrics.worker = str(os.getpid())

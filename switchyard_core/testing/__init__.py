@@ -9,14 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from switchyard_core.testing.answers import Answered, AskedCall
-from switchyard_core.testing.conformance import (
-    AnsweringConformance,
-    LatchStoreConformance,
-    MutationPackConformance,
-    PlanStoreConformance,
-    RewriteConformance,
-    RouterConformance,
-)
+from switchyard_core.testing.conformance.answering import AnsweringConformance
+from switchyard_core.testing.conformance.pack import MutationPackConformance
+from switchyard_core.testing.conformance.rewrite import RewriteConformance
+from switchyard_core.testing.conformance.router import RouterConformance
+from switchyard_core.testing.conformance.stores import LatchStoreConformance, PlanStoreConformance
 from switchyard_core.testing.conversation import ConversationBuilder, conversation
 from switchyard_core.testing.harness import Harness, Routed, Served, registry_of
 from switchyard_core.testing.provider import FakeReply, FakeUpstream
@@ -57,5 +54,4 @@ def __getattr__(name: str) -> object:
         from switchyard_core.testing.snapshots import RequestBodySnapshot  # noqa: PLC0415  # syrupy
 
         return RequestBodySnapshot
-    msg = f"module `{__name__}` has no attribute `{name}`"
-    raise AttributeError(msg)
+    raise AttributeError(f"module `{__name__}` has no attribute `{name}`")

@@ -30,7 +30,6 @@ __all__ = [
     "Answered",
     "AskedCall",
     "CannedAnswers",
-    "CannedReply",
     "Questions",
     "complete_reply",
     "streamed_text",
@@ -50,33 +49,17 @@ _CREATED_S = 1_700_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskedCall:
-    """A call that a router asked for.
+    """A call that a router asked for."""
 
-    Args:
-        target: Name of the target.
-        call: What it was asked, the same for every wire format.
-        outgoing: What is sent for it, in the target's own wire format, without a credential.
-        reply: What the router was told, ``None`` when the call failed or was cancelled.
-    """
-
-    target: str
-    call: ModelCall
-    outgoing: Outgoing
+    target: str  # Name of the target
+    call: ModelCall  # What it was asked, the same for every wire format
+    outgoing: Outgoing  # What is sent for it, in the target's own wire format, without a credential
+    #: What the router was told, `None` when the call failed or was cancelled
     reply: ModelReply | None = None
 
 
 class Questions:
-    """Keeps the calls that routers ask for, and plays replies to them.
-
-    Args:
-        upstreams: Writes the calls, and makes them when there are no replies.
-        answers: The replies, ``None`` to make the calls.
-        sent: Everything that was sent; a call that is answered from here is added to it.
-
-    Attributes:
-        calls: Every call, in the order in which they began.
-        missing: What a test forgot to say, ``None`` as long as there was a reply to each call.
-    """
+    """Keeps the calls that routers ask for and plays replies; ``missing`` is what a test forgot."""
 
     def __init__(
         self, upstreams: Upstreams, answers: CannedAnswers | None, sent: MutableSequence[Outgoing]
@@ -89,12 +72,7 @@ class Questions:
         self._played: dict[str, int] = {}
 
     async def ask(self, request: Request, name: str, call: ModelCall, route: str) -> ModelReply:
-        """Return the reply to a call; the engine's :data:`.AskTarget`.
-
-        Raises:
-            AskError: The reply is one.
-            AssertionError: There is no reply for the target.
-        """
+        """Return the reply to a call; the engine's :data:`.AskTarget`."""
         outgoing = self.outgoing(request, name, call, route)
         number = len(self.calls)
         self.calls.append(AskedCall(target=name, call=call, outgoing=outgoing))
@@ -130,13 +108,7 @@ class Questions:
 
 
 def complete_reply(reply: CannedReply, outgoing: Outgoing) -> ModelReply:
-    """Return a reply with the items that the target's provider would have given it.
-
-    A router that sends its conversation back needs them. What the reply says itself stays.
-
-    Raises:
-        AskError: The reply is one.
-    """
+    """Return a reply completed with the items that the target's provider would have given it."""
     if isinstance(reply, AskError):
         raise reply
     if isinstance(reply, str):
@@ -157,20 +129,11 @@ def complete_reply(reply: CannedReply, outgoing: Outgoing) -> ModelReply:
 
 @dataclass(frozen=True, kw_only=True)
 class Answered:
-    """An answer, and the calls that were made for it.
+    """An answer, and the calls made for it; reading events in an illegal order is a ValueError."""
 
-    Args:
-        model: Model id of the route.
-        events: What the router said, in order.
-        calls: What it asked, in the order in which the calls began.
-
-    Raises:
-        ValueError: From everything that reads the events, when their order is illegal.
-    """
-
-    model: str
-    events: tuple[AnswerEvent, ...]
-    calls: tuple[AskedCall, ...] = ()
+    model: str  # Model id of the route
+    events: tuple[AnswerEvent, ...]  # What the router said, in order
+    calls: tuple[AskedCall, ...] = ()  # What it asked, in the order in which the calls began
 
     @cached_property
     def _sections(self) -> Sections:

@@ -26,17 +26,13 @@ __all__ = ["ConversationBuilder", "conversation"]
 def conversation(wire_format: WireFormat) -> ConversationBuilder:
     """Return the beginning of a conversation in one wire format.
 
-    Raises:
-        ValueError: The wire format is unknown.
-
     Example:
         >>> story = conversation("openai_chat").user("fix it").reads("read", path="a.py")
         >>> [message["role"] for message in story.build()["messages"]]
         ['user', 'assistant', 'tool']
     """
     if wire_format not in WIRE_FORMATS:
-        msg = f"unknown wire format `{wire_format}`; known: {', '.join(WIRE_FORMATS)}"
-        raise ValueError(msg)
+        raise ValueError(f"unknown wire format `{wire_format}`; known: {', '.join(WIRE_FORMATS)}")
     return ConversationBuilder(wire_format=wire_format)
 
 
@@ -47,12 +43,9 @@ class ConversationBuilder(Story):
     A tool call ends the assistant's turn and its result follows at once, unless the call was
     given with others to :meth:`parallel`. What the assistant says or thinks belongs to the
     call that comes next.
-
-    Args:
-        thoughts: What the assistant said since its last call.
     """
 
-    thoughts: tuple[Said | Thought, ...] = ()
+    thoughts: tuple[Said | Thought, ...] = ()  # What the assistant said since its last call
 
     def system(self, text: str, *, cached: bool = False) -> Self:
         """Add instructions; ``cached`` puts a cache mark on them (Messages)."""
@@ -75,14 +68,7 @@ class ConversationBuilder(Story):
         return replace(self, thoughts=(*self.thoughts, Said(text)))
 
     def reasoning(self, text: str = "", *, encrypted: str | None = None) -> Self:
-        """Let the assistant think.
-
-        Args:
-            text: What can be read of it; on Messages an empty one with ``encrypted`` is a
-                redacted block.
-            encrypted: Its opaque form: ``encrypted_content``, ``signature``, or a
-                ``reasoning_details`` entry.
-        """
+        """Let the assistant think; with ``encrypted`` only, Messages gets a redacted block."""
         return replace(self, thoughts=(*self.thoughts, Thought(text, encrypted)))
 
     def reads(self, tool: str, /, *, result: str = "contents", **arguments: Any) -> Self:
@@ -98,14 +84,7 @@ class ConversationBuilder(Story):
     def runs(
         self, command: str, *, tool: str = "bash", shape: CallShape = "function", **more: Any
     ) -> Self:
-        """Let the assistant run a shell command.
-
-        Args:
-            command: The command line.
-            tool: Name of the tool of a function call; its argument is ``command``.
-            shape: ``local_shell_call`` or ``shell_call`` for the built-in tools of Responses.
-            more: ``result``, which is empty by default, and other fields of :class:`Call`.
-        """
+        """Let the assistant run a shell command; ``more`` are other fields of :class:`Call`."""
         arguments: Mapping[str, Any] = {"command": command}
         if shape == "local_shell_call":
             arguments = {"type": "exec", "command": ["bash", "-lc", command], "env": {}}
@@ -122,14 +101,7 @@ class ConversationBuilder(Story):
         custom: bool = False,
         **more: Any,
     ) -> Self:
-        """Let the assistant call a tool in any shape.
-
-        Args:
-            tool: Tool name.
-            arguments: Its arguments; see :class:`Call`.
-            custom: Short for ``shape="custom"``.
-            more: The other fields of :class:`Call`.
-        """
+        """Let the assistant call a tool in any shape; ``custom`` is the shape of that name."""
         if custom:
             more["shape"] = "custom"
         given = {} if arguments is None else arguments
@@ -150,26 +122,13 @@ class ConversationBuilder(Story):
         return replace(self, offered=(*self.offered, *tools))
 
     def lite(self) -> Self:
-        """Offer the tools in the first item of the history (Responses).
-
-        Raises:
-            ValueError: The wire format has no such shape.
-        """
+        """Offer the tools in the first item of the history (Responses)."""
         if self.wire_format != "openai_responses":
-            msg = f"{self.wire_format} has no tools inside the history"
-            raise ValueError(msg)
+            raise ValueError(f"{self.wire_format} has no tools inside the history")
         return replace(self, tools_in_history=True)
 
     def build(self, model: str = "switchyard/plan-execute", **fields: Any) -> dict[str, Any]:
-        """Return the body as a tree: a new one each time.
-
-        Args:
-            model: Model id that is asked for.
-            fields: Further top-level fields, such as ``stream=True``; they come last and win.
-
-        Raises:
-            ValueError: The story has a call that the wire format cannot express.
-        """
+        """Return the body as a new tree; ``fields`` such as ``stream=True`` come last and win."""
         return {"model": model, **body_of(self._told()), **fields}
 
     def body(self, model: str = "switchyard/plan-execute", **fields: Any) -> bytes:
@@ -185,29 +144,20 @@ class ConversationBuilder(Story):
         final: bool = False,
         **fields: Any,
     ) -> Request:
-        """Return the body as a request.
-
-        Args:
-            model: Model id that is asked for.
-            headers: The client's headers.
-            session: Session id, sent as ``x-switchyard-session-id``.
-            final: Whether the request is marked as the session's last.
-            fields: Further top-level fields of the body.
-        """
+        """Return the body as a request of a session; ``final`` marks the session's last."""
         pairs = list(headers.items() if isinstance(headers, Mapping) else headers)
         if session is not None:
             pairs.append(("x-switchyard-session-id", session))
         if final:
             pairs.append(("x-switchyard-session-final", "true"))
-        body = self.body(model, **fields)
-        return Request(wire_format=self.wire_format, body=body, headers=pairs)
+        return Request(wire_format=self.wire_format, body=self.body(model, **fields), headers=pairs)
 
     def _with(self, step: Words | Item) -> Self:
         told = self._told()
         return replace(told, steps=(*told.steps, step))
 
     def _told(self) -> Self:
-        """Return the conversation with what the assistant said last as a turn of its own."""
+        """Return the conversation with what the assistant said last as its own turn."""
         if not self.thoughts:
             return self
         return replace(self, steps=(*self.steps, self.thoughts), thoughts=())

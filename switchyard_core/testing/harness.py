@@ -38,10 +38,8 @@ __all__ = ["NOW", "Harness", "Routed", "Served", "registry_of"]
 
 #: What the injected clock says: 2023-11-14, in seconds since the epoch.
 NOW = 1_700_000_000.0
-#: What a policy check says of a route type that nobody gives.
+#: Code of a policy check for a route type that no plugin gives.
 _UNKNOWN_TYPE = "SY301"
-#: What the server's headers say of a decision.
-_WORDS = ("target", "phase", "reason", "warning")
 
 
 def registry_of(plugins: Iterable[object] = (), *, installed: bool = False) -> PluginRegistry:
@@ -54,9 +52,6 @@ def registry_of(plugins: Iterable[object] = (), *, installed: bool = False) -> P
             as its entry point is loaded by it, so messages name distribution and version.
         installed: Load everything that is installed as well. A broken plugin among those is
             an error only for a policy that needs it.
-
-    Raises:
-        PluginError: A given plugin is broken, or two give the same name.
     """
     # By identity: a plugin object need not be hashable.
     given = list({id(each): each for each in (builtins, *plugins)}.values())
@@ -81,17 +76,9 @@ def _name(plugin: object) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Sent:
-    """What became of one request, and what was sent for it.
-
-    Args:
-        status: HTTP status of the answer.
-        answer: Body of the answer.
-        sent: Everything that was sent, one more per further try.
-    """
-
-    status: int
-    answer: bytes
-    sent: tuple[Outgoing, ...]
+    status: int  # HTTP status of the answer
+    answer: bytes  # Body of the answer
+    sent: tuple[Outgoing, ...]  # Everything that was sent, one more per further try
 
     @property
     def outgoing(self) -> Outgoing:
@@ -107,38 +94,23 @@ class _Sent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Routed(_Sent):
-    """What became of one request, with the decision that led to it.
+    """What became of one request, with the decision that led to it."""
 
-    Args:
-        decision: The decision that was carried out last.
-        reports: What each rewrite changed in the body that was sent last.
-    """
-
-    decision: Decision
-    reports: tuple[RewriteReport, ...]
+    decision: Decision  # The decision that was carried out last
+    reports: tuple[RewriteReport, ...]  # What each rewrite changed in the body that was sent last
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Served(_Sent):
-    """What a caller sees of one request, the same through the library and over HTTP.
+    """What a caller sees of one request, the same through the library and over HTTP."""
 
-    Args:
-        target: Name of the target, ``""`` for a refused request.
-        phase: The router's word, if it has one.
-        reason: Code of the decision's reason.
-        warnings: Codes of the decision's warnings.
-        code: Code of the error of a refused request.
-        message: Its text.
-        headers: Of the answer over HTTP, in lower case; of an error in both doors.
-    """
-
-    target: str = ""
-    phase: str = ""
-    reason: str = ""
-    warnings: tuple[str, ...] = ()
-    code: str = ""
-    message: str = ""
-    headers: Mapping[str, str]
+    target: str = ""  # Name of the target, `""` for a refused request
+    phase: str = ""  # The router's word, if it has one
+    reason: str = ""  # Code of the decision's reason
+    warnings: tuple[str, ...] = ()  # Codes of the decision's warnings
+    code: str = ""  # Code of the error of a refused request
+    message: str = ""  # Its text
+    headers: Mapping[str, str]  # Of the answer over HTTP, in lower case; of an error in both doors
 
 
 class Harness:
@@ -159,17 +131,8 @@ class Harness:
             is raised. Or a function of target and call. ``None`` makes the calls to the provider.
         door: How :meth:`ask` sends requests: to the engine, or to the server in process.
 
-    Attributes:
-        asked: The calls that routers asked for; see :class:`.Questions`.
-        engine: What decides, rewrites and calls.
-        now: What the clock says; set it to let time pass.
-        policy: The loaded policy.
-        random: The routers' randomness; seed it again to repeat a draw.
-        upstream: The provider.
-
-    Raises:
-        PolicyError: The policy has errors; all of them are in it.
-        PluginError: A given plugin is broken.
+    Set ``now`` to let time pass, and seed ``random`` again to repeat a draw; ``asked`` has the
+    calls that routers asked for.
 
     Example:
         >>> harness = Harness(policy_text)                            # doctest: +SKIP
@@ -221,11 +184,7 @@ class Harness:
         # Which run a body was sent for; the requests keep the bodies, and so their ids.
         self._runs: dict[int, object] = {}
         self.engine = Switchyard(
-            self.policy,
-            registry,
-            world=world,
-            upstreams=upstreams,
-            ask=self.asked.ask,
+            self.policy, registry, world=world, upstreams=upstreams, ask=self.asked.ask
         )
 
     @cached_property
@@ -243,24 +202,14 @@ class Harness:
         return await self.engine.decide(request, dry_run=dry_run)
 
     async def explain(self, request: Request) -> Explanation:
-        """Return why a request goes where it goes and what is done to it; changes nothing.
-
-        Raises:
-            RequestError: The request is refused.
-        """
+        """Return why a request goes where it goes and what is done to it; changes nothing."""
         return await explain(self.engine, request)
 
     async def run(self, request: Request) -> Routed:
-        """Decide, rewrite, send and read the answer to its end.
-
-        Raises:
-            RequestError: The request is refused; nothing was sent.
-            UpstreamError: The last reply is one, or breaks off.
-        """
+        """Decide, rewrite, send and read the answer to its end; raises what the engine raises."""
         before, run = len(self.upstream.requests), object()
         async with await self.engine.handle(
-            request,
-            sent=lambda _, outgoing: self._runs.update({id(outgoing.body): run}),
+            request, sent=lambda _, outgoing: self._runs.update({id(outgoing.body): run})
         ) as response:
             answer = await response.read()
         # Other requests may run at the same time: what was sent for them is not this one's.
@@ -274,33 +223,33 @@ class Harness:
         )
 
     async def ask(self, request: Request) -> Served:
-        """Send a request through the harness's door and return what its caller sees.
-
-        Raises:
-            UpstreamError: Through the library, when there is no answer.
-        """
+        """Send a request through the harness's door and return what its caller sees."""
         before = len(self.upstream.requests)
-        seen = await (self._over_http if self.door == "http" else self._by_library)(request)
-        return Served(**{"sent": tuple(self.upstream.requests[before:])} | seen)
-
-    async def _by_library(self, request: Request) -> dict[str, Any]:
+        if self.door == "http":
+            seen = await self._over_http(request)
+            return Served(sent=tuple(self.upstream.requests[before:]), **seen)
         try:
             routed = await self.run(request)
         except RequestError as error:
-            body = format_of(request.wire_format).error_body(error, "")
-            told = {"code": error.code, "message": error.message, "headers": error.headers}
-            return {"status": error.status, "answer": body, **told}
+            return Served(
+                status=error.status,
+                answer=format_of(request.wire_format).error_body(error, ""),
+                sent=tuple(self.upstream.requests[before:]),
+                code=error.code,
+                message=error.message,
+                headers=error.headers,
+            )
         decision = routed.decision
-        return {
-            "status": routed.status,
-            "answer": routed.answer,
-            "sent": routed.sent,
-            "target": decision.target,
-            "phase": decision.phase,
-            "reason": decision.reason.code,
-            "warnings": tuple(warning.code for warning in decision.warnings),
-            "headers": {},
-        }
+        return Served(
+            status=routed.status,
+            answer=routed.answer,
+            sent=routed.sent,
+            target=decision.target,
+            phase=decision.phase,
+            reason=decision.reason.code,
+            warnings=tuple(warning.code for warning in decision.warnings),
+            headers={},
+        )
 
     async def _over_http(self, request: Request) -> dict[str, Any]:
         async with self.client() as client:
@@ -309,45 +258,31 @@ class Harness:
                 content=request.body,
                 headers=[("content-type", "application/json"), *request.headers.items_],
             )
-        word = {name: answer.headers.get(f"x-switchyard-{name}", "") for name in _WORDS}
-        seen = {
+        words = ("target", "phase", "reason", "warning")
+        seen = {name: answer.headers.get(f"x-switchyard-{name}", "") for name in words}
+        seen |= {
             "status": answer.status_code,
             "answer": answer.content,
             "headers": dict(answer.headers),
-            "target": word["target"],
-            "phase": word["phase"],
-            "reason": word["reason"],
-            "warnings": tuple(filter(None, word["warning"].split(","))),
+            "warnings": tuple(filter(None, seen.pop("warning").split(","))),
         }
-        if answer.is_error and not word["target"]:
+        if answer.is_error and not seen["target"]:
             error = answer.json()["error"]
-            # Messages has no code of its own: it is at the end of the text.
+            # Messages has no field for the code: it is at the end of the text.
             code = error.get("code") or error["message"].rpartition("(")[2].rstrip(")")
             seen |= {"code": code, "message": error["message"]}
         return seen
 
     async def latched(self, route: str = "") -> int:
-        """Return how many identities are latched on a route; the policy's first one when empty.
-
-        Raises:
-            AssertionError: The route has no latch store.
-        """
+        """Return how many identities are latched on a route; the policy's first one when empty."""
         name = route or next(iter(self.policy.routes))
         store = self.engine.runtimes[name].store
         if store is None:
-            msg = f"the route `{name}` has no latch store"
-            raise AssertionError(msg)
+            raise AssertionError(f"the route `{name}` has no latch store")
         return await store.count()
 
     async def answer(self, request: Request) -> Answered:
-        """Let an answering router answer, and return what it said and what it asked.
-
-        Raises:
-            RequestError: The request is refused, or its route does not answer by itself.
-            UpstreamError: A model gave no answer, and the router did not mind.
-            PluginError: The router broke its contract.
-            AssertionError: It asks a target for which there is no reply.
-        """
+        """Let an answering router answer, and return what it said and what it asked."""
         before = len(self.asked.calls)
         try:
             events = [event async for event in self.engine.answer(request)]
@@ -364,11 +299,7 @@ class Harness:
         )
 
     async def refused(self, request: Request) -> RequestError:
-        """Return the error with which a request is refused.
-
-        Raises:
-            AssertionError: It is not refused, or something was sent.
-        """
+        """Return the error of a request that must be refused, before anything was sent."""
         before = len(self.upstream.requests)
         try:
             routed = await self.run(request)
@@ -377,19 +308,16 @@ class Harness:
                 return error
             msg = f"the request was refused ({error.message}), but something was sent"
             raise AssertionError(msg) from error
-        msg = f"the request was not refused: it went to `{routed.decision.target}`"
-        raise AssertionError(msg)
+        raise AssertionError(f"the request was not refused: it went to `{routed.decision.target}`")
 
     async def aclose(self) -> None:
         """Close the connections."""
         await self.engine.aclose()
 
     async def __aenter__(self) -> Self:
-        """Return the harness itself."""
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
-        """Close the connections."""
         await self.aclose()
 
 

@@ -25,23 +25,17 @@ _Message = MutableMapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FakeReply:
-    """An answer to play.
+    """An answer to play."""
 
-    Args:
-        status: HTTP status.
-        text: What a model says: a whole valid answer of the request's wire format is played.
-        body: Otherwise the body: bytes, or a tree that is written as JSON.
-        chunks: The body in pieces, in place of ``body``.
-        headers: Names in lower case and values.
-        cut: Whether the connection breaks after the last piece.
-    """
-
-    status: int = 200
+    status: int = 200  # HTTP status
+    #: What a model says: a whole valid answer of the request's wire format is played
     text: str | None = None
+    #: Otherwise the body: bytes, or a tree that is written as JSON
     body: bytes | Mapping[str, Any] = b"{}"
-    chunks: tuple[bytes, ...] = ()
+    chunks: tuple[bytes, ...] = ()  # The body in pieces, in place of `body`
+    #: Names in lower case and values
     headers: tuple[tuple[str, str], ...] = (("content-type", "application/json"),)
-    cut: bool = False
+    cut: bool = False  # Whether the connection breaks after the last piece
 
     def pieces(self) -> tuple[bytes, ...]:
         """Return the body in the pieces in which it arrives."""
@@ -61,13 +55,7 @@ class FakeUpstream:
         before: Awaited with each request before it is answered, to hold it back. A reply or an
             error that it returns is played in place of the next one.
 
-    Attributes:
-        requests: Everything that was sent, in order.
-        replies: Those that are left.
-        closed: Whether the connections were closed.
-
-    Raises:
-        ValueError: The script has errors; all of them are in it.
+    ``requests`` is everything that was sent, ``replies`` those that are left.
     """
 
     def __init__(
@@ -83,11 +71,7 @@ class FakeUpstream:
         self._player = _saying("ok") if script is None else _player(script)
 
     async def send(self, outgoing: Outgoing) -> UpstreamResponse:
-        """Keep a request and play the next reply.
-
-        Raises:
-            UpstreamError: The next reply is one.
-        """
+        """Keep a request and play the next reply."""
         self.requests.append(outgoing)
         reply = await self._before(outgoing) if self._before is not None else None
         if reply is None and self.replies:
@@ -101,10 +85,7 @@ class FakeUpstream:
         return UpstreamResponse(reply.status, reply.headers, _play(reply.pieces(), cut=reply.cut))
 
     def transport(self) -> httpx.AsyncBaseTransport:
-        """Return this provider as a transport for ``httpx.AsyncClient``.
-
-        It raises what httpx raises: ``ConnectError``, ``ReadTimeout``, and ``ReadError`` for a cut.
-        """
+        """Return this provider as a transport for httpx, which raises httpx's errors."""
 
         async def answer(request: httpx.Request) -> httpx.Response:
             query = request.url.query.decode("latin-1")
@@ -120,10 +101,7 @@ class FakeUpstream:
         return httpx.MockTransport(answer)
 
     def app(self) -> Callable[..., Awaitable[None]]:
-        """Return this provider as an ASGI application.
-
-        What the provider raises is raised to the server, which breaks the connection.
-        """
+        """Return this provider as an ASGI application; its errors break the connection."""
         return self._serve
 
     async def aclose(self) -> None:
@@ -172,8 +150,7 @@ def _played(player: Player, outgoing: Outgoing) -> UpstreamResponse:
         outgoing.method, outgoing.path, outgoing.headers, outgoing.body, outgoing.wire_format
     )
     if reply.ending == "drop":
-        message = "the provider closed the connection before it answered"
-        raise UpstreamError(message, kind="closed")
+        raise UpstreamError("the provider closed the connection before it answered", kind="closed")
     cut = reply.ending == "cut"
     return UpstreamResponse(reply.status, reply.headers, _play(reply.chunks, cut=cut))
 
@@ -182,8 +159,7 @@ async def _play(chunks: tuple[bytes, ...], *, cut: bool) -> AsyncIterator[bytes]
     for chunk in chunks:
         yield chunk
     if cut:
-        message = "the connection broke off inside the answer"
-        raise UpstreamError(message, kind="cut")
+        raise UpstreamError("the connection broke off inside the answer", kind="cut")
 
 
 class _Pieces(httpx.AsyncByteStream):

@@ -38,16 +38,9 @@ class RequestBodySnapshot(SingleFileSnapshotExtension):
         include: PropertyFilter | None = None,
         matcher: PropertyMatcher | None = None,  # noqa: ARG002  # syrupy always gives one
     ) -> str:
-        """Return the body as indented text that ends with a newline.
-
-        A matcher has no effect: volatile values are injected, not masked.
-
-        Raises:
-            ValueError: A filter is given: bodies are compared whole.
-        """
+        """Return the body as indented text; a filter is an error, and a matcher has no effect."""
         if exclude is not None or include is not None:
-            msg = "a body is compared whole: inject what varies and use no filter"
-            raise ValueError(msg)
+            raise ValueError("a body is compared whole: inject what varies and use no filter")
         if isinstance(data, str):
             raw = data.encode("utf-8", "surrogatepass")
         elif isinstance(data, bytes | bytearray | memoryview):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any, Literal
 
 from switchyard_core.declarations import WireFormat
@@ -16,13 +15,7 @@ __all__ = ["Call", "CallShape", "Item", "Said", "Story", "Thought", "Words", "bo
 #: Responses (elsewhere it is a function with one argument ``input``), ``legacy`` only on Chat,
 #: ``mcp`` on Responses and Messages, the other three only on Responses.
 CallShape = Literal[
-    "function",
-    "custom",
-    "legacy",
-    "mcp",
-    "local_shell_call",
-    "shell_call",
-    "apply_patch_call",
+    "function", "custom", "legacy", "mcp", "local_shell_call", "shell_call", "apply_patch_call"
 ]
 #: Messages demands a limit of output tokens; any value serves a test.
 _MAX_TOKENS = 4096
@@ -30,31 +23,19 @@ _MAX_TOKENS = 4096
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """A tool call of the assistant, and what came of it.
+    """A tool call of the assistant, and what came of it."""
 
-    Args:
-        name: Tool name; not used by the built-in shapes.
-        arguments: Arguments of a function; a string is sent as it is (broken JSON, for
-            example), and for ``custom`` it is the free text. For the built-in shapes the
-            ``action`` or ``operation``.
-        result: Text of the result, ``None`` for a default.
-        fails: Whether the result says that the call failed.
-        answered: Whether there is a result at all.
-        namespace: Namespace of the tool, on Responses.
-        server: MCP server of the tool.
-        shape: Its form on the wire.
-        id: Call id; made up from the number of the call when empty.
-    """
-
-    name: str
+    name: str  # Tool name; not used by the built-in shapes
+    #: Arguments of a function; a string is sent as it is (broken JSON, for example), and for
+    #: `custom` it is the free text. For the built-in shapes the `action` or `operation`
     arguments: Mapping[str, Any] | str = field(default_factory=dict)
-    result: str | None = None
-    fails: bool = False
-    answered: bool = True
-    namespace: str | None = None
-    server: str = ""
-    shape: CallShape = "function"
-    id: str = ""
+    result: str | None = None  # Text of the result, `None` for a default
+    fails: bool = False  # Whether the result says that the call failed
+    answered: bool = True  # Whether there is a result at all
+    namespace: str | None = None  # Namespace of the tool, on Responses
+    server: str = ""  # MCP server of the tool
+    shape: CallShape = "function"  # Its form on the wire
+    id: str = ""  # Call id; made up from the number of the call when empty
 
     @property
     def output(self) -> str:
@@ -70,14 +51,7 @@ class Call:
 
 
 def call(name: str, /, *, fails: bool = False, answered: bool = True, **arguments: Any) -> Call:
-    """Return a function call for :meth:`~.ConversationBuilder.parallel`.
-
-    Args:
-        name: Tool name.
-        fails: Whether its result says that it failed.
-        answered: Whether there is a result.
-        arguments: Arguments of the tool.
-    """
+    """Return a function call for :meth:`~.ConversationBuilder.parallel`."""
     return Call(name=name, arguments=arguments, fails=fails, answered=answered)
 
 
@@ -114,18 +88,13 @@ class Item:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Story:
-    """A whole conversation.
+    """A whole conversation."""
 
-    Args:
-        wire_format: Wire format of the body.
-        steps: In order; a tuple is what the assistant made at once, whose results follow it.
-        offered: Names of tools that are offered though nobody calls them.
-        tools_in_history: Whether the tools are in the first item of the history (Responses).
-    """
-
-    wire_format: WireFormat
+    wire_format: WireFormat  # Wire format of the body
+    #: In order; a tuple is what the assistant made at once, whose results follow it
     steps: tuple[Words | Item | tuple[Said | Thought | Call, ...], ...] = ()
-    offered: tuple[str, ...] = ()
+    offered: tuple[str, ...] = ()  # Names of tools that are offered though nobody calls them
+    #: Whether the tools are in the first item of the history (Responses)
     tools_in_history: bool = False
 
     @property
@@ -145,11 +114,7 @@ class Story:
 
 
 def body_of(story: Story) -> dict[str, Any]:
-    """Return the body of a story without its model: history, instructions, tools.
-
-    Raises:
-        ValueError: The story has a call that its wire format cannot express.
-    """
+    """Return the body of a story without its model; ValueError if the format lacks a call."""
     return _WRITERS[story.wire_format](story)
 
 
@@ -230,16 +195,14 @@ def _chat_tool(call: Call) -> dict[str, Any]:
 # --- Responses -------------------------------------------------------------------------------
 
 #: Beginning of the id of an item, by the shape of the call that it is.
-_ITEM_IDS = MappingProxyType(
-    {
-        "function": "fc",
-        "custom": "ctc",
-        "mcp": "mcp",
-        "local_shell_call": "lsh",
-        "shell_call": "sh",
-        "apply_patch_call": "apc",
-    }
-)
+_ITEM_IDS: Mapping[str, str] = {
+    "function": "fc",
+    "custom": "ctc",
+    "mcp": "mcp",
+    "local_shell_call": "lsh",
+    "shell_call": "sh",
+    "apply_patch_call": "apc",
+}
 
 
 def _responses_body(story: Story) -> dict[str, Any]:
@@ -433,10 +396,8 @@ def _messages_result(call: Call) -> dict[str, Any]:
     return {**block, "is_error": True} if call.fails else block
 
 
-_WRITERS: Mapping[WireFormat, Callable[[Story], dict[str, Any]]] = MappingProxyType(
-    {
-        "openai_chat": _chat_body,
-        "openai_responses": _responses_body,
-        "anthropic_messages": _messages_body,
-    }
-)
+_WRITERS: Mapping[WireFormat, Callable[[Story], dict[str, Any]]] = {
+    "openai_chat": _chat_body,
+    "openai_responses": _responses_body,
+    "anthropic_messages": _messages_body,
+}

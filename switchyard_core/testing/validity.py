@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
-from types import MappingProxyType
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -27,18 +26,13 @@ _Placed = tuple[str, dict[str, Any]]
 def assert_valid_for(
     wire_format: WireFormat, body: bytes | str | Mapping[str, Any], *, sdk: bool | None = None
 ) -> None:
-    """Fail unless a provider of a wire format would accept a body.
+    """Fail unless a provider of a wire format would accept a body; name every problem.
 
     Args:
         wire_format: Wire format of the body.
         body: The body: bytes, text, or a tree.
         sdk: Whether the request types of the official SDK must accept it too; ``None`` asks
             them when the SDK (``openai``, ``anthropic``) is installed.
-
-    Raises:
-        AssertionError: Names every problem with its wire path.
-        ImportError: ``sdk`` is true and the SDK is not installed.
-        ValueError: The wire format is unknown.
 
     Example:
         >>> assert_valid_for("openai_chat", {"model": "m", "messages": []})
@@ -56,13 +50,9 @@ def assert_valid_for(
 def validity_problems(
     wire_format: WireFormat, body: bytes | str | Mapping[str, Any], *, sdk: bool | None = None
 ) -> list[str]:
-    """Return what a provider would refuse in a body, one line each; see :func:`assert_valid_for`.
-
-    The SDK's types are asked only when the rules find nothing: they say the same less clearly.
-    """
+    """Return what a provider would refuse in a body; the SDK is asked if the rules find nothing."""
     if wire_format not in WIRE_FORMATS:
-        msg = f"unknown wire format `{wire_format}`; known: {', '.join(WIRE_FORMATS)}"
-        raise ValueError(msg)
+        raise ValueError(f"unknown wire format `{wire_format}`; known: {', '.join(WIRE_FORMATS)}")
     try:
         raw = body.encode() if isinstance(body, str) else body
         tree = loads(raw if isinstance(raw, bytes) else encode(dict(raw)))
@@ -203,16 +193,17 @@ def _chat_content(message: dict[str, Any], path: str, problems: _Problems) -> No
 _RESPONSES_ROLES = ("user", "assistant", "system", "developer")
 _RESPONSES_ID = r"[\s\S]{1,64}"
 #: Ids of items begin with the kind of the item.
-_PREFIXES: Mapping[str, str] = MappingProxyType(
-    {"message": "msg", "reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc"}
-)
+_PREFIXES: Mapping[str, str] = {
+    "message": "msg",
+    "reasoning": "rs",
+    "function_call": "fc",
+    "custom_tool_call": "ctc",
+}
 #: Calls that a client answers, by the type of the result.
-_CALL_OF: Mapping[str, str] = MappingProxyType(
-    {
-        f"{call}_output": call
-        for call in ("function_call", "custom_tool_call", "shell_call", "apply_patch_call")
-    }
-)
+_CALL_OF: Mapping[str, str] = {
+    f"{call}_output": call
+    for call in ("function_call", "custom_tool_call", "shell_call", "apply_patch_call")
+}
 
 
 def _responses(body: dict[str, Any], problems: _Problems) -> None:
@@ -436,26 +427,20 @@ def _last_loop(merged: list[_Message], problems: _Problems) -> None:
         problems.require(blocks[0][1].get("type") in _THINKING, path, problem)
 
 
-_RULES: Mapping[WireFormat, Callable[[dict[str, Any], _Problems], None]] = MappingProxyType(
-    {"openai_chat": _chat, "openai_responses": _responses, "anthropic_messages": _messages}
-)
+_RULES: Mapping[WireFormat, Callable[[dict[str, Any], _Problems], None]] = {
+    "openai_chat": _chat,
+    "openai_responses": _responses,
+    "anthropic_messages": _messages,
+}
 
 # --- the request types of the official SDKs --------------------------------------------------
 
 #: Module and name of the type of each wire format's request, streamed or not.
-_TYPES: Mapping[WireFormat, tuple[str, str]] = MappingProxyType(
-    {
-        "openai_chat": ("openai.types.chat.completion_create_params", "CompletionCreateParams"),
-        "openai_responses": (
-            "openai.types.responses.response_create_params",
-            "ResponseCreateParams",
-        ),
-        "anthropic_messages": (
-            "anthropic.types.beta.message_create_params",
-            "MessageCreateParams",
-        ),
-    }
-)
+_TYPES: Mapping[WireFormat, tuple[str, str]] = {
+    "openai_chat": ("openai.types.chat.completion_create_params", "CompletionCreateParams"),
+    "openai_responses": ("openai.types.responses.response_create_params", "ResponseCreateParams"),
+    "anthropic_messages": ("anthropic.types.beta.message_create_params", "MessageCreateParams"),
+}
 #: Most problems that are told; a union's branches give one each.
 _MOST_PROBLEMS = 6
 
@@ -521,5 +506,4 @@ def _read(value: Any) -> None:
 
 
 def _wire_path(location: tuple[int | str, ...]) -> str:
-    """Return a wire path: without the names of the types that a union tried."""
     return ".".join(str(part) for part in location if not re.search(r"[A-Z\[]", str(part)))

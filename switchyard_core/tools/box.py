@@ -76,10 +76,7 @@ async def _in_thread(
     """Run a function in its own thread, with this task's context variables.
 
     Not in the loop's pool: a few threads that hang would hold up every later call, and the end
-    of the process.
-
-    Returns:
-        What it returned, or what it raised: a future and a coroutine refuse some errors.
+    of the process. Returns what it raised, too: a future and a coroutine refuse some errors.
     """
     loop = asyncio.get_running_loop()
     done: asyncio.Future[Any] = loop.create_future()
@@ -207,7 +204,6 @@ class Toolbox:
         )
 
     async def _call(self, tool: Tool, arguments: BaseModel) -> Result:
-        """Return what a tool says, or that it took too long."""
         begun = asyncio.Event()
 
         async def working() -> Result:
@@ -270,7 +266,6 @@ def _goes_on(tool: Tool) -> bool:
 
 
 def _arguments(tool: Tool, text: str) -> BaseModel | Result:
-    """Return a call's arguments, or what is wrong with them."""
     try:
         # Some providers send nothing for a call without arguments.
         return tool.parameters.model_validate_json(text if text.strip() else "{}")

@@ -24,21 +24,16 @@ _REFERENCE = "#/$defs/"
 def spec_of(tool: Tool) -> ToolSpec:
     """Return a tool as models are told of it; equal for equal tools.
 
-    The schema holds no references and no generated titles: some providers follow no ``$ref``.
-
-    Raises:
-        ValueError: No such schema can be made of the parameters, or they accept unknown keys;
-            the text continues a sentence that begins with the parameters.
+    The schema has no references and no generated titles: some providers follow no ``$ref``. A
+    ValueError continues a sentence that begins with the parameters.
     """
     try:
         schema = tool.parameters.model_json_schema()
     except Exception as error:
-        msg = f"cannot be described as JSON Schema: {type(error).__name__}"
-        raise ValueError(msg) from error
+        raise ValueError(f"cannot be described as JSON Schema: {type(error).__name__}") from error
     plain = _plain(schema, schema.get("$defs", {}), ())
     if plain.get("type") != "object":
-        msg = "are not an object"
-        raise ValueError(msg)
+        raise ValueError("are not an object")
     plain.setdefault("properties", {})
     return ToolSpec(name=tool.name, description=tool.description, parameters=plain)
 
@@ -53,15 +48,13 @@ def _plain(schema: Any, known: Mapping[str, Any], open_names: tuple[str, ...]) -
     if isinstance(reference, str):
         name = reference.removeprefix(_REFERENCE)
         if name in open_names:
-            msg = f"hold `{name}` within itself, which some providers cannot describe"
-            raise ValueError(msg)
+            raise ValueError(f"hold `{name}` within itself, which some providers cannot describe")
         beside = {key: value for key, value in schema.items() if key != "$ref"}
         merged: dict[str, Any] = _plain(known[name], known, (*open_names, name))
         return merged | _plain(beside, known, open_names)
     if "properties" in schema and schema.get("additionalProperties") is not False:
         where = f" in `{open_names[-1]}`" if open_names else ""
-        msg = f"accept unknown keys{where}; inherit `switchyard_core.Options`"
-        raise ValueError(msg)
+        raise ValueError(f"accept unknown keys{where}; inherit `switchyard_core.Options`")
     plain: dict[str, Any] = {}
     for key, value in schema.items():
         if key in _BY_NAME:

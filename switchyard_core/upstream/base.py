@@ -140,11 +140,9 @@ class UpstreamResponse:
             await self._close()
 
     async def __aenter__(self) -> Self:
-        """Return the answer itself."""
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
-        """End the call."""
         await self.aclose()
 
     async def _next(self) -> bytes:

@@ -24,7 +24,7 @@ __all__ = ["REST_S", "Connections", "Lease", "is_closed"]
 #: Seconds that a connection may rest between two calls. Providers close theirs after a minute.
 REST_S = 30.0
 
-# Seconds that a connection which nobody waits for any more gets to be made: one that is cancelled
+# Seconds in which an abandoned connection may still be made: one that is cancelled
 # in the moment it is made would be lost, open.
 _MADE_S = 5.0
 _CLOSED = re.compile(r"disconnected|closed connection")
@@ -85,13 +85,8 @@ class Connections:
     async def ask(self, request: httpcore.Request) -> tuple[Lease, httpcore.Response]:
         """Send a request and return the answer's head, and the lease that its reader must end.
 
-        A provider may close a connection that rests at any moment, so a call that meets such a
-        one is sent again, once, on a new one.
-
-        Raises:
-            httpcore.TimeoutException: Nothing came in time.
-            httpcore.NetworkError: No connection, or it was closed before the answer.
-            httpcore.ProtocolError: The request or the answer is not HTTP.
+        A provider may close an idle connection at any moment, so a call on one that was closed is
+        sent again, once, on a new one. Raises httpcore's timeout, network and protocol errors.
         """
         lease = await self._lease(new=False)
         try:
@@ -136,8 +131,7 @@ class Connections:
                 raise
             if lease.over:
                 self.spawn(_close(lease.connection.socket))
-                msg = "closed while connecting"
-                raise httpcore.ConnectError(msg)
+                raise httpcore.ConnectError("closed while connecting")
         return lease
 
     def _rested(self) -> _Connection | None:
@@ -246,9 +240,6 @@ class Lease:
 
         It may be called at any time, any number of times, and from any task. A caller that is
         cancelled meanwhile leaves the work to a task that is not.
-
-        Args:
-            whole: Whether the answer was read to its end.
         """
         if self._end is None:
             # The first call says how it ended.
@@ -270,11 +261,7 @@ class Lease:
 
 
 def is_closed(error: BaseException) -> bool:
-    """Return whether a call failed since the connection was closed, not for what came on it.
-
-    httpcore has one class for bytes that are not HTTP and for no bytes at all, or too few; only
-    its text, and that of h11 below it, tells which.
-    """
+    """Return whether a call failed because the connection was closed; only h11's text tells."""
     return isinstance(error, httpcore.NetworkError) or (
         isinstance(error, httpcore.RemoteProtocolError) and _CLOSED.search(str(error)) is not None
     )

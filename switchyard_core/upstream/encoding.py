@@ -32,59 +32,32 @@ def content_encoding(headers: Iterable[tuple[str, str]]) -> str:
 
 
 class Decoder:
-    """Takes the content encoding off a body that comes in parts.
-
-    Args:
-        encoding: Value of ``content-encoding``, ``""`` without one.
-        limit: Most bytes of the decoded body, and of what comes of each encoding but the last.
-
-    Raises:
-        EncodingError: The encoding is neither gzip nor deflate.
-    """
+    """Takes gzip or deflate off a body that comes in parts; ``limit`` bounds each step in bytes."""
 
     def __init__(self, encoding: str, limit: int) -> None:
         words = [word.strip().lower().removeprefix("x-") for word in encoding.split(",")]
         names = [word for word in words if word not in _PLAIN]
         if not set(names) <= _WINDOW.keys() or len(names) > _MOST:
-            msg = (
+            raise EncodingError(
                 f"it has `content-encoding: {encoding[:40]}`, and only `gzip` and `deflate` can "
                 "be read"
             )
-            raise EncodingError(msg)
         self._layers = [_Layer(name, limit) for name in reversed(names)]
 
     def feed(self, chunk: bytes) -> bytes:
-        """Return what a part of the body brings.
-
-        Raises:
-            EncodingError: The body is not what it says, or it is longer than the limit.
-        """
+        """Return what a part of the body decodes to."""
         for layer in self._layers:
             chunk = layer.feed(chunk)
         return chunk
 
     def end(self) -> None:
-        """End the body; one that breaks off is as good as it goes: its reader knows the rest.
-
-        Raises:
-            EncodingError: Nothing of it is what it says.
-        """
+        """End the body; the rest of one that breaks off is not an error: its reader knows."""
         for layer in self._layers:
             layer.end()
 
 
 def decoded(encoding: str, chunks: Sequence[bytes], limit: int) -> tuple[bytes, ...]:
-    """Return the chunks of a body without its content encoding.
-
-    Args:
-        encoding: Value of ``content-encoding``, ``""`` without one.
-        chunks: The body as it came.
-        limit: Most bytes of the decoded body, and of what comes of each encoding but the last.
-
-    Raises:
-        TooLongError: The body is longer than ``limit``.
-        EncodingError: The encoding is neither gzip nor deflate, or the body is not what it says.
-    """
+    """Return the chunks of a body without its content encoding; ``limit`` is in bytes."""
     if encoding.strip().lower() in _PLAIN:
         return tuple(chunks)
     decoder = Decoder(encoding, limit)
@@ -94,8 +67,6 @@ def decoded(encoding: str, chunks: Sequence[bytes], limit: int) -> tuple[bytes, 
 
 
 class _Layer:
-    """One of the encodings of a body."""
-
     def __init__(self, name: str, limit: int) -> None:
         self._name = name
         self._limit = self._left = limit

@@ -45,8 +45,6 @@ _CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 _FAILURES = (httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError)
 # Methods whose requests need not say that they have no body.
 _WITHOUT_BODY = frozenset({"DELETE", "GET", "HEAD"})
-_NO_CONTENT = 204
-_NOT_MODIFIED = 304
 
 
 class HttpUpstream:
@@ -131,10 +129,7 @@ class HttpUpstream:
             await response.aclose()
             if error.status == 504:
                 raise UpstreamError(error.message, kind="timeout", status=504) from error
-            if _is_no_http(error.__cause__):
-                raise self._no_http() from error
-            message = f"{self._place} closed the connection before it answered"
-            raise UpstreamError(message, kind="closed") from error
+            raise (self._no_http() if _is_no_http(error.__cause__) else self._gone()) from error
         except BaseException:
             await response.aclose()
             raise
@@ -181,13 +176,11 @@ class HttpUpstream:
                     yield chunk
             await lease.end(whole=True)
         except httpcore.TimeoutException as error:
-            message = (
-                f"{self._place} sent nothing for {self._timeout_s:g} s in the middle of an answer"
-            )
-            raise UpstreamError(message, kind="cut", status=504) from error
+            what = f"sent nothing for {self._timeout_s:g} s in the middle of an answer"
+            raise UpstreamError(f"{self._place} {what}", kind="cut", status=504) from error
         except _FAILURES as error:
-            message = f"{self._place} broke off in the middle of an answer"
-            raise UpstreamError(message, kind="cut") from error
+            what = "broke off in the middle of an answer"
+            raise UpstreamError(f"{self._place} {what}", kind="cut") from error
         finally:
             await lease.end()
 
@@ -200,14 +193,17 @@ class HttpUpstream:
         if isinstance(error, (httpcore.LocalProtocolError, httpx.InvalidURL)):
             message = f"the request to {self._place} has a path or header that HTTP does not allow"
             return UpstreamError(message, kind="protocol")
-        if _is_no_http(error):
-            return self._no_http()
-        message = f"{self._place} closed the connection before it answered"
-        return UpstreamError(message, kind="closed")
+        return self._no_http() if _is_no_http(error) else self._gone()
 
     def _no_http(self) -> UpstreamError:
-        message = f"{self._place} answered with something that is not HTTP"
-        return UpstreamError(message, kind="protocol")
+        return UpstreamError(
+            f"{self._place} answered with something that is not HTTP", kind="protocol"
+        )
+
+    def _gone(self) -> UpstreamError:
+        return UpstreamError(
+            f"{self._place} closed the connection before it answered", kind="closed"
+        )
 
 
 def _is_no_http(error: BaseException | None) -> bool:
@@ -225,8 +221,8 @@ def _is_usable(answer: httpcore.Response, lease: Lease) -> bool:
     chunked = any(name.lower() == b"transfer-encoding" for name, _ in answer.headers)
     if not 200 <= answer.status < 600 or (lengths and chunked):
         return False
-    if answer.status in (_NO_CONTENT, _NOT_MODIFIED):
-        body = chunked or (answer.status == _NO_CONTENT and lengths - {b"0"})
+    if answer.status in (204, 304):
+        body = chunked or (answer.status == 204 and lengths - {b"0"})
         if body or lease.unread:
             return False
     return not any(_CONTROL.search(name + value) for name, value in answer.headers)
@@ -245,8 +241,7 @@ def _split_credentials(base_url: str) -> tuple[httpx.URL, bytes | None]:
     except httpx.InvalidURL:
         url = httpx.URL("")
     if url.scheme not in ("http", "https") or not url.host:
-        msg = "the base URL of a client must be an absolute http or https URL"
-        raise ValueError(msg)
+        raise ValueError("the base URL of a client must be an absolute http or https URL")
     if not url.userinfo:
         return url.copy_with(fragment=None), None
     user, _, password = url.userinfo.decode("ascii").partition(":")
@@ -291,9 +286,6 @@ class Retries:
         A connection that failed or was closed and an answer of :func:`is_retryable` are tried
         again; a timeout is not. An answer that asks for a longer wait than
         :data:`LONGEST_WAIT_S` is returned at once, so that the caller can keep it.
-
-        Raises:
-            UpstreamError: What the last try raised.
         """
         tries = 0
         while True:
@@ -315,23 +307,14 @@ class Retries:
 
 
 def is_retryable(response: UpstreamResponse) -> bool:
-    """Return whether an answer is worth another try: 408, 409, 429 and every 5xx.
-
-    A provider that sends ``x-should-retry: false`` is believed.
-    """
+    """Return whether to try again: 408, 409, 429 and 5xx, unless ``x-should-retry`` is false."""
     if response.header("x-should-retry") == "false":
         return False
     return response.status in (408, 409, 429) or response.status >= 500
 
 
 def retry_after_s(response: UpstreamResponse, now: float) -> float | None:
-    """Return the seconds that a provider asks to wait, ``None`` when it does not say.
-
-    Args:
-        response: Its ``retry-after-ms`` (milliseconds) or ``retry-after`` (seconds or an
-            HTTP date) is read; a value that is neither counts as absent.
-        now: Seconds since the epoch, for dates.
-    """
+    """Return the seconds to wait by ``retry-after-ms`` or ``retry-after``, ``None`` for neither."""
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         value = response.header(name)
         if value is None:
@@ -352,10 +335,6 @@ def retry_after_s(response: UpstreamResponse, now: float) -> float | None:
 
 
 def backoff_s(attempt: int, random: Callable[[], float]) -> float:
-    """Return the wait in seconds after failed try number ``attempt`` (from 0), with jitter.
-
-    It doubles from 0.5 s to at most 8 s; up to a quarter is taken off at random, so that
-    clients that failed together do not come back together.
-    """
+    """Return the wait after failed try ``attempt``, 0.5 s doubled up to 8 s, less random jitter."""
     wait = min(_FIRST_WAIT_S * 2.0 ** min(attempt, 16), _LAST_WAIT_S)
     return wait * (1.0 - _JITTER * random())

@@ -42,17 +42,9 @@ MOST_FINDINGS = 200
 _BODILESS = frozenset({204, 304})
 #: Headers that say how a body is sent; who sends it sets them.
 _FRAMING = frozenset(
-    {
-        "connection",
-        "content-encoding",
-        "keep-alive",
-        "proxy-connection",
-        "te",
-        "trailer",
-        "transfer-encoding",
-        "upgrade",
-    }
-)
+    {"connection", "content-encoding", "keep-alive", "proxy-connection", "te", "trailer",
+     "transfer-encoding", "upgrade"}
+)  # fmt: skip
 # As HTTP has it: visible characters, spaces between them, and what is Latin-1 beyond ASCII.
 _HEADER_VALUE = re.compile(r"(?:[!-~\x80-\xff](?:[\t -~\x80-\xff]*[!-~\x80-\xff])?)?")
 _BRACKET = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[\]{}]', re.DOTALL)
@@ -63,18 +55,10 @@ _WIDEST = 80
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What is wrong at a place of a file.
+    """What is wrong at a place of a file."""
 
-    Args:
-        path: Keys and indices from the root.
-        message: What is wrong, one sentence, lower case, no final stop.
-        fix: What to do.
-        code: Code of the finding.
-        notes: Further lines.
-    """
-
-    path: tuple[str | int, ...]
-    message: str
+    path: tuple[str | int, ...]  # Keys and indices from the root
+    message: str  # What is wrong, one sentence, lower case, no final stop
     fix: str
     code: str
     notes: tuple[str, ...] = ()
@@ -91,12 +75,7 @@ class UnreadableError(ValueError):
 
 
 def read_played(path: str | os.PathLike[str]) -> str:
-    """Return the text of a file; it does not wait for anything but an ordinary file.
-
-    Raises:
-        UnreadableError: There is no such file, or it is a folder, a pipe or a device, or it is
-            not UTF-8.
-    """
+    """Return the text of a file; it does not wait for anything but an ordinary file."""
     try:
         data = _read(Path(path))
     except (OSError, ValueError) as error:
@@ -110,7 +89,7 @@ def read_played(path: str | os.PathLike[str]) -> str:
 
 
 def _read(path: Path) -> bytes:
-    # Without waiting for somebody to write into a pipe; it may become one after the first look.
+    # Without waiting for a writer of a pipe; the file may become one after the first look.
     _check_ordinary(path.stat().st_mode)
     how = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     descriptor = os.open(path, os.O_RDONLY | how)
@@ -127,12 +106,7 @@ def _check_ordinary(mode: int) -> None:
 
 
 def parsed(text: str, depth: int = MAX_DEPTH) -> Any:
-    """Return a JSON text as a tree.
-
-    Raises:
-        UnreadableError: It is not JSON, is nested more deeply, or holds a word or a number that
-            others do not read.
-    """
+    """Return a JSON text as a tree."""
     try:
         tree = json.loads(text, parse_constant=_refused)
     except RecursionError:
@@ -175,7 +149,6 @@ def is_deeper(tree: Any, depth: int = MAX_DEPTH) -> bool:
 
 
 def _deep_place(text: str, depth: int) -> int:
-    """Return where a text goes deeper than some levels."""
     level = 0
     for match in _BRACKET.finditer(text):
         if match[0] in "{[":
@@ -188,7 +161,6 @@ def _deep_place(text: str, depth: int) -> int:
 
 
 def _place(before: str) -> tuple[int, int]:
-    """Return line and column, from 1, behind a text."""
     return before.count("\n") + 1, len(before) - before.rfind("\n")
 
 

@@ -6,7 +6,7 @@ import switchyard_demo_routers
 from switchyard_core import PolicyError, Switchyard
 from switchyard_core.testing import Harness, conversation
 from switchyard_core.wire import WIRE_FORMATS
-from switchyard_demo_routers import RandomOptions, RandomRouter
+from switchyard_demo_routers.random import RandomOptions, RandomRouter
 from tests.support.cases import each_of
 
 PLUGINS = (switchyard_demo_routers,)

@@ -1,4 +1,4 @@
-"""The contract of routers that answer by themselves, as tests that anybody's router inherits."""
+"""The contract of routers that write answers, as tests that any such router inherits."""
 
 from __future__ import annotations
 
@@ -56,11 +56,7 @@ class AnsweringConformance(RouteSuite):
 
     @each_trial("usual", "empty")
     async def test_answer_is_made_of_legal_events(self, trial: Trial) -> None:
-        """Sections open and close, nothing is outside, and the last event is ``Finished``.
-
-        The engine refuses most of what is illegal when it hears it, facts that no header can
-        hold among it.
-        """
+        """Sections open and close, nothing is outside, and the last event is ``Finished``."""
         told = Interview(trial)
         await told.run()
         _text_of(told)
@@ -200,7 +196,7 @@ class AnsweringConformance(RouteSuite):
                 await asyncio.sleep(0)
             require(
                 not told.open and len(told.asked) == begun,
-                f"a call goes on after the answer was closed, {when}: await calls inside `answer`, "
+                f"a call continues after the answer was closed, {when}: await calls in `answer`, "
                 "and several at once in an `asyncio.TaskGroup`, which ends them",
             )
 
@@ -210,7 +206,6 @@ def _watched(trial: Trial) -> Watched:
 
 
 def _text_of(told: Interview) -> str:
-    """Return the text of an answer, which fails when its events are illegal."""
     try:
         return Answered(model="m", events=tuple(told.events)).text
     except ValueError as error:

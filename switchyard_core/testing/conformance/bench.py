@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import aclosing, contextmanager
 from dataclasses import fields
 from functools import partial, update_wrapper
 from itertools import count
 from random import Random
-from typing import Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from switchyard_core.answering import AnswerEvent, Ask, AskError, ModelCall, ModelReply
 from switchyard_core.decision import Decision, Failure
@@ -27,6 +27,11 @@ from switchyard_core.testing.harness import NOW, Harness
 from switchyard_core.upstream.base import Outgoing
 from switchyard_core.wire import format_of
 from switchyard_core.world import World
+
+if TYPE_CHECKING:
+    import pytest
+
+    from switchyard_core.testing.conformance.router import RouteSuite
 
 __all__ = [
     "Bench",
@@ -53,12 +58,6 @@ _Test = Callable[[Any, WireFormat], None]
 _DOWN = Failure(kind="status", status=503, code="overloaded", body=b"")
 
 
-class _Metafunc(Protocol):
-    fixturenames: Sequence[str]
-
-    def parametrize(self, name: str, values: Sequence[str], /) -> None: ...
-
-
 class PerFormat:
     """Tests that take a ``wire_format`` run once for each that their subject knows."""
 
@@ -66,7 +65,7 @@ class PerFormat:
         """Return the wire formats of the tests; all unless a suite knows better."""
         return WIRE_FORMATS
 
-    def pytest_generate_tests(self, metafunc: _Metafunc) -> None:
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """Run the tests once per wire format; pytest calls this."""
         if "wire_format" in metafunc.fixturenames:
             try:
@@ -77,11 +76,7 @@ class PerFormat:
 
 
 def require(condition: object, message: str) -> None:
-    """Fail with a message unless a condition holds.
-
-    Raises:
-        AssertionError: It does not.
-    """
+    """Fail with a message unless a condition holds."""
     if not condition:
         raise AssertionError(message)
 
@@ -103,7 +98,7 @@ def named_like(check: Callable[..., Any], test: _Function) -> _Function:
 
 
 def with_bench(check: _Check) -> _Test:
-    """Make a test of a check of a bench; it has an event loop of its own."""
+    """Make a test of a check of a bench; it has its own event loop."""
 
     def test(self: Any, wire_format: WireFormat) -> None:
         asyncio.run(check(self, self.bench(wire_format)))
@@ -137,27 +132,11 @@ def describe(outcome: Outcome) -> str:
     return f"Decision({', '.join(parts)})"
 
 
-class _Suite(Protocol):
-    def bench(self, wire_format: WireFormat) -> Bench: ...
-    def reply(self, target: str, call: ModelCall) -> ModelReply: ...
-    def requests(self, wire_format: WireFormat, model: str) -> Mapping[str, Request]: ...
-
-
 class Bench:
-    """One route of a policy, with an engine of its own.
-
-    Args:
-        suite: The test class.
-        harness: The policy.
-        route: Name of the route.
-        wire_format: Wire format of the requests.
-
-    Attributes:
-        asked: Targets that ``route`` and ``next`` asked.
-    """
+    """One route of a policy with its own engine; ``asked`` are the targets that ``route`` asked."""
 
     def __init__(
-        self, suite: _Suite, harness: Harness, route: str, wire_format: WireFormat
+        self, suite: RouteSuite, harness: Harness, route: str, wire_format: WireFormat
     ) -> None:
         self.suite = suite
         self.harness = harness
@@ -190,19 +169,14 @@ class Bench:
 
 
 class Trial:
-    """One request to one route.
-
-    Args:
-        bench: The route.
-        request: The request.
-    """
+    """One request to one route."""
 
     def __init__(self, bench: Bench, request: Request) -> None:
         self.bench = bench
         self.request = request
 
     def again(self) -> Trial:
-        """Return the same with a request of which nobody has read anything yet."""
+        """Return the same with a request that has not been read yet."""
         request = self.request
         fresh = Request(
             wire_format=request.wire_format,
@@ -230,12 +204,7 @@ class Trial:
     async def route(
         self, *, housekeeping: bool | None = None, watch: Watch | None = None
     ) -> Outcome:
-        """Ask the router alone, with the same context each time; nothing is latched.
-
-        Args:
-            housekeeping: Whether it is a side call; ``None`` finds out as the engine does.
-            watch: Watches the router's own code.
-        """
+        """Ask the router alone, with the same context each time; nothing is latched."""
         if housekeeping is None:
             marks = self.bench.harness.policy.housekeeping
             housekeeping = bool(housekeeping_mark(self.request, marks))
@@ -335,30 +304,12 @@ async def _refused_or(deciding: Awaitable[Any]) -> Any:
 class Interview:
     """Asks an answering router for one answer, and answers its questions with the suite's replies.
 
-    Args:
-        trial: Route and request.
-        setting: Another number gives another clock and other randomness; ids are new ones anyway.
-        fail: Number of the call, from 0, that fails as if the provider were overloaded.
-        hold: Number of the call that is never answered; ``held`` is set when it has begun.
-
-    Attributes:
-        events: What the router said.
-        asked: What was sent for its calls, in order; nothing for undeclared targets.
-        strangers: Undeclared targets that it asked.
-        refusal: Why it refused, or which error of a model it let through.
-        open: How many calls have begun and not ended.
-
-    Raises:
-        AssertionError: The route does not answer by itself.
+    ``fail`` and ``hold`` are the numbers of a call that fails, or is never answered; another
+    ``setting`` gives another clock and other randomness.
     """
 
     def __init__(
-        self,
-        trial: Trial,
-        *,
-        setting: int = 0,
-        fail: int | None = None,
-        hold: int | None = None,
+        self, trial: Trial, *, setting: int = 0, fail: int | None = None, hold: int | None = None
     ) -> None:
         self.events: list[AnswerEvent] = []
         self.asked: list[Outgoing] = []
@@ -412,8 +363,7 @@ class Interview:
     async def _ask(self, target: str, call: ModelCall) -> ModelReply:
         if target not in self._bench.targets:
             self.strangers.append(target)
-            msg = f"asked the target `{target}`, which the route does not declare"
-            raise PluginError(msg)
+            raise PluginError(f"asked the target `{target}`, which the route does not declare")
         outgoing = self._bench.harness.asked.outgoing(self._trial.request, target, call)
         number = len(self.asked)
         self.asked.append(outgoing)

@@ -1,4 +1,4 @@
-"""The contract of mutation packs as tests that anybody's pack inherits."""
+"""The contract of mutation packs as tests that any pack inherits."""
 
 from __future__ import annotations
 
@@ -6,13 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from switchyard_core.declarations import WireFormat
-from switchyard_core.mutation import (
-    LABELS,
-    MutationRules,
-    Verdict,
-    check_rule_set,
-    compile_rules,
-)
+from switchyard_core.mutation import LABELS, MutationRules, Verdict, check_rule_set, compile_rules
 from switchyard_core.testing.conformance.bench import PerFormat, require
 from switchyard_core.testing.conversation import conversation
 from switchyard_core.testing.harness import registry_of
@@ -81,7 +75,9 @@ class MutationPackConformance(PerFormat):
         for name in sorted({call.name for _, call in self._calls()} or {"bash"}):
             for arguments in _ODD:
                 for verdict in _verdicts(rules, wire_format, Call(name=name, arguments=arguments)):
-                    problem = f"`{name}` with {arguments!r} is `{verdict.label}`, which is no label"
+                    problem = (
+                        f"`{name}` with {arguments!r} is `{verdict.label}`, which is not a label"
+                    )
                     require(verdict.label in LABELS, problem)
 
     def _calls(self) -> Iterator[tuple[str, Call]]:

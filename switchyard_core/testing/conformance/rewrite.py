@@ -1,4 +1,4 @@
-"""The contract of named rewrites as tests that anybody's rewrite inherits."""
+"""The contract of named rewrites as tests that any rewrite inherits."""
 
 from __future__ import annotations
 
@@ -69,10 +69,7 @@ class RewriteConformance(PerFormat):
     removes: ClassVar[Collection[str]] = ()
 
     def requests(self, wire_format: WireFormat) -> Mapping[str, Request]:
-        """Return the requests whose bodies are rewritten, by name.
-
-        Override it to add what your rewrite changes.
-        """
+        """Return the requests to rewrite, by name; override it to add what your rewrite changes."""
         return sample_requests(wire_format, _MODEL)
 
     def wire_formats(self) -> Sequence[WireFormat]:

@@ -1,4 +1,4 @@
-"""The contract of routers, as tests that anybody's router inherits."""
+"""The contract of routers, as tests that any router inherits."""
 
 from __future__ import annotations
 
@@ -71,10 +71,7 @@ _REWRITES = "the router's rewrites"
 
 
 class RouteSuite(PerFormat):
-    """The tests of a router's ``route()``, and what a suite says of its route.
-
-    Inherited by :class:`.RouterConformance` and :class:`.AnsweringConformance`.
-    """
+    """The tests of a router's ``route()`` that both suites share, and what a suite declares."""
 
     #: The keys of one route, for a policy of the kit's own, whose targets are ``strong`` and
     #: ``weak``, of one provider.
@@ -89,18 +86,11 @@ class RouteSuite(PerFormat):
     removes: ClassVar[Collection[str]] = ()
 
     def requests(self, wire_format: WireFormat, model: str) -> Mapping[str, Request]:
-        """Return the requests that the router is tried with, new ones at each call, by name.
-
-        Override it to add what your router looks at.
-        """
+        """Return new requests to try, by name; override it to add what your router looks at."""
         return samples.sample_requests(wire_format, model)
 
     def reply(self, target: str, call: ModelCall) -> ModelReply:
-        """Return what a model answers, for routers that ask one.
-
-        Raises:
-            AssertionError: Nobody has said what it answers.
-        """
+        """Return what a model answers, for routers that ask one."""
         del call
         msg = f"the router asks `{target}`: say what it answers by overriding `reply`"
         raise AssertionError(msg)
@@ -125,12 +115,7 @@ class RouteSuite(PerFormat):
         return WIRE_FORMATS if served is None else (served,)
 
     def bench(self, wire_format: WireFormat, targets: WireFormat | None = None) -> Bench:
-        """Return the route on an engine of its own, for checks of one's own.
-
-        Args:
-            wire_format: Of the requests.
-            targets: Of the targets, that of the requests when absent.
-        """
+        """Return the route on a new engine; by default targets speak the requests' wire format."""
         text, source = self.policy_text(targets or wire_format), str(self.policy)
         fixed = source and "\n" not in source and text == Path(source).read_text("utf-8")
         # A file that is taken as it is may name others beside it.
@@ -219,8 +204,7 @@ class RouteSuite(PerFormat):
     @each_trial("usual")
     async def test_router_takes_time_from_its_context(self, trial: Trial) -> None:
         """Only ``context.clock`` may tell the time, so that a decision can be replayed."""
-        advice = "ask `context.clock()`, which tests set"
-        await require_unseen(_watched(trial), reads_clock, advice)
+        await require_unseen(_watched(trial), reads_clock, "ask `context.clock()`, which tests set")
 
     @each_trial("usual")
     async def test_router_does_not_block_the_event_loop(self, trial: Trial) -> None:
@@ -385,11 +369,7 @@ class RouterConformance(RouteSuite):
 async def require_unseen(
     watched: Watched, names: Callable[[Any], str], advice: str, *, who: str = "the router"
 ) -> Watch:
-    """Require that a router's own code calls no built-in of a kind; return the watch.
-
-    Raises:
-        AssertionError: Names the calls with their places.
-    """
+    """Require that a router's own code calls no built-in of a kind; return the watch."""
     # The engine, which is part of an answer, measures how long tools take.
     watch = Watch(names, spared=("switchyard_core",) if who == "the answer" else ())
     await watched(watch)
@@ -398,11 +378,7 @@ async def require_unseen(
 
 
 async def require_free_loop(watched: Watched, *, who: str = "the router") -> None:
-    """Require that a router neither waits nor computes for long without an ``await``.
-
-    Raises:
-        AssertionError: Names the calls with their places, or says how long it took.
-    """
+    """Require that a router neither waits nor computes for long without an ``await``."""
     advice = (
         "no other request is served meanwhile; use an asynchronous client, `asyncio.sleep` or "
         "`asyncio.to_thread`"
@@ -424,13 +400,11 @@ def _require_declared(trial: Trial, outcome: Outcome | None) -> None:
 
 
 def _misspelt(name: str) -> str:
-    """Return a name with its last two letters swapped, or one letter more."""
     swapped = name[:-2] + name[-1] + name[-2]
     return swapped if swapped != name else f"{name}x"
 
 
 def _models(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
-    """Yield a model and all models inside it."""
     seen: set[type[BaseModel]] = set()
     waiting: list[Any] = [model]
     while waiting:
@@ -460,7 +434,6 @@ _PROGRAM = f"import sys; from {__name__} import _print_decisions; _print_decisio
 
 
 def _decided_in_process(file: str, suite: str, seed: str) -> dict[str, str]:
-    """Return what another process decides: by wire format and request."""
     done = subprocess.run(  # noqa: S603  # our own interpreter and module
         [sys.executable, "-c", _PROGRAM, file, suite],
         env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)},

@@ -1,6 +1,6 @@
 """Requests that a router is tried with: what agents send, and what no agent should.
 
-Beside the odd ones stands what must be left of them in the body that is sent on.
+The functions ``require_…`` check what must be left of the odd ones in the outgoing body.
 """
 
 from __future__ import annotations
@@ -34,12 +34,7 @@ _HUGE_TURNS, _HUGE_CALLS, _HUGE_RESULT = 20, 50, 2000
 
 
 def sample_requests(wire_format: WireFormat, model: str) -> dict[str, Request]:
-    """Return valid requests of many kinds, by name; all are new ones.
-
-    Args:
-        wire_format: Their wire format.
-        model: Model id that they ask for.
-    """
+    """Return new, valid requests of many kinds, by name."""
     start = conversation(wire_format).system("You are a coding agent.").user("fix the bug")
     looked = start.says("I will look.").reads("read_file", path="src/app.py")
     edited = looked.edits("edit_file", **_EDIT)
@@ -117,11 +112,7 @@ def huge_requests(wire_format: WireFormat, model: str) -> dict[str, Request]:
 
 
 def odd_request(request: Request) -> Request:
-    """Return a request with unknown fields in its body and in each item of its history.
-
-    Fields: ``x-first``, ``x-middle``, ``x-last`` of the body, ``x-item`` of each item, whose
-    value begins with the item's number.
-    """
+    """Return a request with unknown fields ``x-…`` in its body and each item of its history."""
     fields = ObjectText(request.body)
     fields.insert(0, "x-first", _ODD)
     fields.insert(len(fields) // 2, "x-middle", _ODD)
@@ -134,17 +125,7 @@ def odd_request(request: Request) -> Request:
 def require_unknown_fields(
     request: Request, body: bytes, who: str, removes: Collection[str] = ()
 ) -> None:
-    """Fail unless every field of an :func:`odd_request` is in a body, with the very same bytes.
-
-    Args:
-        request: What the caller sent.
-        body: What is sent on.
-        who: Who changed the body, for the message.
-        removes: Types of history items that may be gone.
-
-    Raises:
-        AssertionError: Names the field.
-    """
+    """Fail unless a body has every field of an :func:`odd_request`, with the very same bytes."""
     before, after = ObjectText(request.body), ObjectText(body)
     places = [(f"`{key}` of the body", before.raw(key), after.raw(key)) for key in _ODD_FIELDS]
     found = {item.raw("x-item") for item in _items(after, request)}
@@ -156,19 +137,14 @@ def require_unknown_fields(
     for place, raw, now in places:
         if raw is not None and now != raw:
             told = "is lost" if now is None else f"became {now.decode(errors='replace')}"
-            msg = (
+            raise AssertionError(
                 f"{who}: {place} {told}: change the caller's body by `set`, `insert` and "
                 "`delete` of the `ObjectText` that a rewrite is given, and do not build a new one"
             )
-            raise AssertionError(msg)
 
 
 def require_key_order(request: Request, body: bytes, who: str) -> None:
-    """Fail unless the keys of an :func:`odd_request` that are left have the caller's order.
-
-    Raises:
-        AssertionError: Names the object and both orders.
-    """
+    """Fail unless the keys of an :func:`odd_request` that are left have the caller's order."""
     before, after = ObjectText(request.body), ObjectText(body)
     twins = {item.raw("x-item"): item for item in _items(after, request)}
     pairs: list[tuple[str, ObjectText, ObjectText | None]] = [("the body", before, after)]
@@ -180,11 +156,10 @@ def require_key_order(request: Request, body: bytes, who: str) -> None:
         kept = [key for key in one.keys() if other and key in other]  # noqa: SIM118  # no mapping
         found = [key for key in other.keys() if key in one] if other else []  # noqa: SIM118
         if kept != found:
-            msg = (
+            raise AssertionError(
                 f"{who}: the keys of {place} are in another order: {found}, sent as "
                 f"{kept}; change a member in its place (`set`), do not delete and add it"
             )
-            raise AssertionError(msg)
 
 
 def _items(body: ObjectText, request: Request) -> Iterator[ObjectText]:

@@ -1,9 +1,10 @@
-"""The contracts of latch stores and of plan stores, as tests that anybody's store inherits."""
+"""The contracts of latch stores and of plan stores, as tests that any store inherits."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+import contextlib
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 from switchyard_core.decision import LatchRecord
@@ -29,7 +30,7 @@ _DATA = bytes(range(256)) * 16
 def _with_store(
     capacity: int,
 ) -> Callable[[Callable[..., Coroutine[Any, Any, None]]], Callable[[Any], None]]:
-    """Make a test of a check: it has an event loop and a store of its own."""
+    """Make a test of a check: it has its own event loop and store."""
 
     def decorate(check: Callable[..., Coroutine[Any, Any, None]]) -> Callable[[Any], None]:
         def test(self: Any) -> None:
@@ -47,7 +48,7 @@ def _with_store(
 class LatchStoreConformance:
     """Inherit it in a test module, give :meth:`make`, and pytest runs the contract's tests.
 
-    Each test runs on an event loop of its own and on a store of its own.
+    Each test has its own event loop and its own store.
 
     Example:
         >>> class TestRedisStore(LatchStoreConformance):
@@ -56,14 +57,9 @@ class LatchStoreConformance:
     """
 
     def make(self, capacity: int) -> LatchStore:
-        """Return a new, empty store.
-
-        Args:
-            capacity: Most identities.
-        """
+        """Return a new, empty store for at most so many identities."""
         del capacity
-        msg = "say which store is tested: override `make`"
-        raise AssertionError(msg)
+        raise AssertionError("say which store is tested: override `make`")
 
     def _given(self, capacity: int) -> LatchStore:
         return self.make(capacity)
@@ -76,7 +72,7 @@ class LatchStoreConformance:
 
     @_with_store(capacity=1)
     async def test_new_identity_is_not_latched(self, store: LatchStore) -> None:
-        """An empty store knows nobody."""
+        """An empty store knows no identity."""
         require(await store.get(_ROOT) is None, "`get` of a new identity must be None")
         await _require_count(store, 0)
 
@@ -95,7 +91,7 @@ class LatchStoreConformance:
     ) -> None:
         """No identity is ever evicted."""
         await store.latch(_ROOT, _FIRST)
-        error = await _latch_error(store, _OTHER)
+        error = await _refused(store.latch(_OTHER, _FIRST))
         require(error is not None, "a full store must raise LatchCapacityError")
         told = error is not None and (error.status, error.code) == (400, "latch_capacity")
         require(told, "raise what `switchyard_core.stores.capacity_error` returns")
@@ -144,7 +140,7 @@ class LatchStoreConformance:
         """After a release there is room for a new identity."""
         await store.latch(_ROOT, _FIRST)
         await store.release(_ROOT)
-        require(await _latch_error(store, _OTHER) is None, "a released slot must be free")
+        require(await _refused(store.latch(_OTHER, _FIRST)) is None, "a released slot must be free")
 
     @_with_store(capacity=2)
     async def test_identities_with_joined_names_do_not_collide(self, store: LatchStore) -> None:
@@ -158,7 +154,7 @@ class LatchStoreConformance:
     async def test_many_tasks_for_one_slot_admit_one(self, store: LatchStore) -> None:
         """Looking for room and taking it is one step."""
         identities = [Identity(session=str(number)) for number in range(_TASKS)]
-        errors = await asyncio.gather(*(_latch_error(store, each) for each in identities))
+        errors = await asyncio.gather(*(_refused(store.latch(each, _FIRST)) for each in identities))
         admitted = errors.count(None)
         require(admitted == 1, f"{admitted} of {_TASKS} tasks got the one slot: make it atomic")
         await _require_count(store, 1)
@@ -176,7 +172,7 @@ class LatchStoreConformance:
 class PlanStoreConformance:
     """Inherit it in a test module, give :meth:`make`, and pytest runs the contract's tests.
 
-    Each test runs on an event loop of its own and on a store of its own.
+    Each test has its own event loop and its own store.
 
     Example:
         >>> class TestRedisPlans(PlanStoreConformance):
@@ -185,13 +181,7 @@ class PlanStoreConformance:
     """
 
     def make(self, capacity: int, ttl_s: float, clock: Callable[[], float]) -> PlanStore:
-        """Return a new, empty store.
-
-        Args:
-            capacity: Most plans.
-            ttl_s: Seconds after which a plan that does not run expires.
-            clock: Seconds since the epoch; the tests move it.
-        """
+        """Return a new, empty store; the tests move its clock, in seconds since the epoch."""
         del capacity, ttl_s, clock
         msg = "say which store is tested: override `make`"
         raise AssertionError(msg)
@@ -220,13 +210,9 @@ class PlanStoreConformance:
     async def test_id_that_is_taken_is_refused(self, store: PlanStore) -> None:
         """A plan never takes another's place unnoticed."""
         await store.add(_plan("a"))
-        try:
+        with contextlib.suppress(ValueError):
             await store.add(_plan("a", "failed"))
-        except ValueError:
-            refused = True
-        else:
-            refused = False
-        require(refused, "`add` with an id that is taken must raise ValueError")
+            raise AssertionError("`add` with an id that is taken must raise ValueError")
         require(await store.get("a") == _plan("a"), "the plan that was there changed")
 
     @_with_store(capacity=3)
@@ -237,7 +223,7 @@ class PlanStoreConformance:
         kept = [_plan("a", "planning"), _plan("b", "planned"), _plan("c", "running")]
         for record in kept:
             await store.add(record)
-        error = await _add_error(store, _plan("d"))
+        error = await _refused(store.add(_plan("d")))
         require(error is not None, "a full store must raise PlanCapacityError")
         told = error is not None and (error.status, error.code) == (400, "plan_capacity")
         require(told, "raise what `switchyard_core.stores.plan_capacity_error` returns")
@@ -259,13 +245,13 @@ class PlanStoreConformance:
             await store.add(_plan(f"new {number}", created_s=self.now))
             require(await store.get(gone) is None, f"`{gone}` must go as number {number}")
             await _require_count(store, 4)
-        require(await _add_error(store, _plan("late")) is not None, "nothing more may go")
+        require(await _refused(store.add(_plan("late"))) is not None, "nothing more may go")
 
     @_with_store(capacity=2)
     async def test_plan_that_waits_expires_and_one_that_runs_does_not(
         self, store: PlanStore
     ) -> None:
-        """After its time a plan reads `expired`; whoever read it before cannot change it."""
+        """After its time a plan is `expired`, and a swap of what was read before fails."""
         waits, runs = _plan("a", "planned"), _plan("b", "running")
         for record in (waits, runs):
             await store.add(record)
@@ -303,7 +289,7 @@ class PlanStoreConformance:
     async def test_many_tasks_for_one_place_admit_one(self, store: PlanStore) -> None:
         """Looking for room and taking it is one step."""
         plans = [_plan(str(number)) for number in range(_TASKS)]
-        errors = await asyncio.gather(*(_add_error(store, plan) for plan in plans))
+        errors = await asyncio.gather(*(_refused(store.add(plan)) for plan in plans))
         admitted = errors.count(None)
         require(admitted == 1, f"{admitted} of {_TASKS} tasks got the one place")
         await _require_count(store, 1)
@@ -314,7 +300,7 @@ class PlanStoreConformance:
         await store.add(_plan("a", "running"))
         require(await store.remove("a"), "`remove` of a kept plan is True")
         require(not await store.remove("a"), "`remove` of an unknown plan is False")
-        require(await _add_error(store, _plan("b")) is None, "a free place must be free")
+        require(await _refused(store.add(_plan("b"))) is None, "a free place must be free")
 
     @_with_store(capacity=3)
     async def test_limits_may_change_while_it_serves(self, store: PlanStore) -> None:
@@ -323,7 +309,7 @@ class PlanStoreConformance:
             await store.add(_plan(name, "planned"))
         store.capacity = 1
         await _require_count(store, 3)
-        require(await _add_error(store, _plan("d")) is not None, "there is no room")
+        require(await _refused(store.add(_plan("d"))) is not None, "there is no room")
         store.ttl_s = 5.0
         self.now = _START + 6
         found = await store.get("a")
@@ -341,17 +327,9 @@ async def _require_count(store: LatchStore | PlanStore, expected: int) -> None:
     require(found == expected, f"`count` must be {expected}, not {found}")
 
 
-async def _latch_error(store: LatchStore, identity: Identity) -> LatchCapacityError | None:
+async def _refused(storing: Awaitable[object]) -> LatchCapacityError | PlanCapacityError | None:
     try:
-        await store.latch(identity, _FIRST)
-    except LatchCapacityError as error:
-        return error
-    return None
-
-
-async def _add_error(store: PlanStore, record: PlanRecord) -> PlanCapacityError | None:
-    try:
-        await store.add(record)
-    except PlanCapacityError as error:
+        await storing
+    except (LatchCapacityError, PlanCapacityError) as error:
         return error
     return None

@@ -1,4 +1,4 @@
-"""Sees what a router or a rewrite must not do: look at a clock, draw by chance, or block."""
+"""Sees what a router or a rewrite must not do: read a clock, draw at random, or block."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CLOCKS = frozenset(
     for unit in ("", "_ns")
 )
 _DATES = frozenset({"now", "utcnow", "today"})
-#: Functions that wait for somebody else, by module; the methods of sockets are looked at apart.
+#: Functions that wait, by module; the methods of sockets are checked separately.
 _WAITS = {
     "time": {"sleep"},
     "select": {"select"},
@@ -63,7 +63,7 @@ def reads_randomness(function: Any) -> str:
 
 
 def blocks_loop(function: Any) -> str:
-    """Return the name of a built-in that waits and lets nobody else run, ``""`` for any other."""
+    """Return the name of a built-in that blocks the event loop, ``""`` for any other."""
     name, owner = getattr(function, "__name__", ""), getattr(function, "__self__", None)
     if isinstance(owner, socket.socket):
         waits = name in _ON_SOCKETS and owner.gettimeout() != 0
@@ -78,14 +78,7 @@ class Watch:
     """Notes calls of built-ins while it is entered, under whatever name they were imported.
 
     Patching names would miss ``from time import time``, and ``datetime`` cannot be patched.
-
-    Args:
-        name: Returns what to call a built-in in a message, ``""`` if it may be called.
-        spared: Packages whose own calls do not matter, beside asyncio, logging and threading.
-
-    Attributes:
-        seen: Every forbidden call with its place: where the standard library was called.
-        longest_s: Seconds of the longest time for which it was entered.
+    ``name`` says what to call a forbidden built-in; calls by ``spared`` packages do not matter.
     """
 
     def __init__(self, name: Callable[[Any], str], spared: Collection[str] = ()) -> None:
@@ -98,8 +91,7 @@ class Watch:
         self._begun = 0.0
 
     def __enter__(self) -> Self:
-        """Begin to watch this thread."""
-        # Whoever is told of collections, as hypothesis is, may look at the clock for it.
+        # Listeners to collections, such as hypothesis, may look at the clock.
         self._collects = gc.isenabled()
         gc.disable()
         self._begun = time.perf_counter()
@@ -108,7 +100,6 @@ class Watch:
         return self
 
     def __exit__(self, *exc_info: object) -> None:
-        """Watch no longer."""
         sys.setprofile(self._outer)
         self.longest_s = max(self.longest_s, time.perf_counter() - self._begun)
         if self._collects:
