@@ -393,7 +393,8 @@ class Switchyard:
                     await self._release(decision.route, effect.identity)
         if outcome is None:
             outcome = Outcome(status=200 if ok else 0, ok=ok, bytes_out=0, duration_s=0.0)
-        self.registry.notify_finished(decision, outcome)
+        if self.registry.notify_finished is not None:
+            self.registry.notify_finished(decision, outcome)
 
     async def _finished(self, decision: Decision, outcome: Outcome) -> None:
         await self.finish(decision, outcome.ok, outcome)

@@ -158,7 +158,8 @@ class Decider:
                 break
         else:
             settled = decision
-        self._registry.notify_decision(settled, request)
+        if self._registry.notify_decision is not None:
+            self._registry.notify_decision(settled, request)
         return settled
 
     async def again(self, routed: Routed, failed: Decision, failure: Failure) -> Decision | None:

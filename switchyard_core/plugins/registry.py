@@ -127,10 +127,11 @@ class PluginRegistry:
     conflicts: tuple[Conflict, ...]
     #: Implementations of ``switchyard_register_commands``: plugin label and function of the group.
     command_hooks: tuple[tuple[str, Callable[[Any], object]], ...]
-    #: Calls ``switchyard_decision_made`` with decision and request; never raises.
-    notify_decision: Callable[[Any, Any], None]
+    #: Calls ``switchyard_decision_made`` with decision and request; never raises. ``None`` when no
+    #: plugin observes decisions.
+    notify_decision: Callable[[Any, Any], None] | None
     #: Calls ``switchyard_request_finished`` with decision and outcome; never raises.
-    notify_finished: Callable[[Any, Any], None]
+    notify_finished: Callable[[Any, Any], None] | None
 
     @property
     def broken(self) -> tuple[PluginInfo, ...]:
@@ -240,8 +241,8 @@ def _by_name(given: Iterable[Contribution], kind: Kind) -> Mapping[str, Any]:
     return MappingProxyType({g.name: g.declaration for g in given if g.kind == kind})
 
 
-def _notifier(candidates: Sequence[Candidate], hook: str) -> Callable[[Any, Any], None]:
-    """Resolve an event to plain calls; without an implementation nothing is called."""
+def _notifier(candidates: Sequence[Candidate], hook: str) -> Callable[[Any, Any], None] | None:
+    """Resolve an event to plain calls, ``None`` when no plugin observes it."""
     calls = tuple(
         (candidate.info.name, impl.function, tuple(_EVENTS[hook].index(a) for a in impl.argnames))
         for candidate in candidates
@@ -249,7 +250,7 @@ def _notifier(candidates: Sequence[Candidate], hook: str) -> Callable[[Any, Any]
         if name == hook
     )
     if not calls:
-        return _ignore
+        return None
 
     def notify(first: Any, second: Any) -> None:
         pair = (first, second)
@@ -260,7 +261,3 @@ def _notifier(candidates: Sequence[Candidate], hook: str) -> Callable[[Any, Any]
                 _LOG.exception("plugin %s failed in %s", name, hook)
 
     return notify
-
-
-def _ignore(_first: Any, _second: Any) -> None:
-    """Do nothing: no plugin observes this event."""
