@@ -250,7 +250,7 @@ async def test_failing_judge_never_fails_the_request(
 
 async def test_judge_without_a_key_never_fails_the_request(world, story):
     w = world(route=ROUTE + 'on_error = "weak"\n', other_origin=True)
-    del w.engine.environ["NEAR_KEY"]
+    del w.engine.world.environ["NEAR_KEY"]
 
     served = await w.ask(story.request("main"))
 
