@@ -1,11 +1,11 @@
-"""What a router says and asks: calls to models, and the events that its own answer is made of.
+"""What a router asks and answers: calls to models, and the events of its own answer.
 
-A router never opens a connection. It says what it wants to know with
+A router never opens a connection. It asks with
 ``await context.ask(target, ModelCall(...))``; the engine makes the call with the target's key,
 retries and timeouts, and a test feeds canned replies.
 
 A router of kind ``answers`` is an asynchronous generator of events, which the engine writes in
-the wire format of whoever asked, whole or as a stream::
+the wire format of the caller, whole or as a stream::
 
     async def answer(self, request, context):
         reply = await context.ask("writer", ModelCall(text="..."))
@@ -110,7 +110,7 @@ class ModelCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelUsage:
-    """Tokens of one call, 0 where the provider says nothing.
+    """Tokens of one call, 0 where the provider reports none.
 
     Args:
         input_tokens: All tokens of the input, cached ones included, in every wire format.

@@ -79,7 +79,7 @@ class Remember:
     """Effect: keep a record for an identity, new or not, before the call, if there is room.
 
     For what a router can do without, such as a verdict that it could ask for again: a full
-    store refuses nothing, and the decision says so with the warning ``memory_full``.
+    store refuses nothing, and the decision has the warning ``memory_full``.
     """
 
     identity: Identity
@@ -106,7 +106,7 @@ class Reason:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionWarning:
-    """Something the caller should know though the request goes on."""
+    """Something the caller should know; the request continues."""
 
     code: str
     detail: str
@@ -153,7 +153,7 @@ class Failure:
         status: HTTP status, 0 for ``transport``.
         code: The provider's error code or type if it could be read, else the transport's kind.
         body: The first 64 KiB of the error's body.
-        retry: What the provider says about another try: those of the headers ``retry-after``,
+        retry: The provider's words about another try: those of the headers ``retry-after``,
             ``retry-after-ms`` and ``x-should-retry`` that it sent. Only where a router asked.
     """
 

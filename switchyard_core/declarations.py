@@ -322,7 +322,6 @@ class RewriteFunction(Protocol):
 
     def __call__(self, body: ObjectText, parameters: Any, scope: RewriteScope, /) -> Sequence[str]:
         """Return one line per change, none when nothing had to change."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -36,7 +36,7 @@ class Request:
             never changed).
         headers: The client's headers, as a mapping or as pairs.
         endpoint: Which call of the wire format this is.
-        query: Query string without ``?``; it goes on to the provider.
+        query: Query string without ``?``; the provider gets it.
         session_final: Whether this is the session's last request; ``None`` reads it from
             ``x-switchyard-session-final``.
 
@@ -204,7 +204,7 @@ def refuse_flood(fields: ObjectText, history_key: str) -> None:
     """
     body = fields.dump()
     commas = body.count(b",")
-    # Whoever reads what cannot be read here says what is wrong.
+    # The reader of the body reports what cannot be read.
     with contextlib.suppress(ValueError):
         if len(body) < commas * BYTES_PER_COMMA:
             crowded = _is_crowded(parse_json(body))

@@ -54,7 +54,6 @@ class Router(Protocol):
 
     async def route(self, request: Request, context: RouteContext) -> Decision:
         """Return the decision for one request."""
-        ...
 
 
 @runtime_checkable
@@ -65,7 +64,6 @@ class RetryingRouter(Router, Protocol):
         self, request: Request, failed: Decision, failure: Failure, context: RouteContext
     ) -> Decision | None:
         """Return the next try, ``None`` to give the failure to the client."""
-        ...
 
 
 @runtime_checkable
@@ -82,7 +80,6 @@ class AnsweringRouter(Router, Protocol):
         Raises:
             RequestError: The request is refused; only before the first event.
         """
-        ...
 
 
 class Price(BaseModel):

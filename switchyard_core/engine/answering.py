@@ -73,7 +73,7 @@ class Answers:
         routed = await self._decider.routed(request)
         if not routed.runtime.answers:
             raise RefusedError(
-                message=f"the route `{routed.runtime.route.id}` sends requests on and answers none",
+                message=f"the route `{routed.runtime.route.id}` forwards requests and answers none",
                 code="route_does_not_answer",
                 param="model",
             )
@@ -126,14 +126,11 @@ class Answers:
             warnings=(*decision.warnings, *run.warnings),
         )
 
-        async def finish(outcome: Outcome) -> None:
-            await self._finish(said, outcome)
-
         return Response(
             answer,
             decision=said,
             reports=(),
-            finish=finish,
+            finish=partial(self._finish, said),
             clock=self._world.monotonic,
             tokens=tokens,
         )
@@ -147,9 +144,13 @@ class Answers:
     ) -> AsyncGenerator[AnswerEvent]:
         decider, runtime = self._decider, routed.runtime
         asking = decider.asking(routed, dry_run=False, instead=rehearse)
-        context = await runtime.context(
-            routed, Tally(asking, tokens), self._world, dry_run=rehearse is not None
-        )
+
+        async def ask(target: str, call: ModelCall) -> ModelReply:
+            reply = await asking(target, call)
+            tokens[target] = tokens.get(target, ModelUsage()) + reply.usage
+            return reply
+
+        context = await runtime.context(routed, ask, self._world, dry_run=rehearse is not None)
         if rehearse is not None and context.plans is not None:
             clock = self._world.clock
             plans = MemoryPlanStore(context.plans.capacity, context.plans.ttl_s, clock)
@@ -173,21 +174,6 @@ class Answers:
             error=error,
         )
         await self._finish(decision, outcome)
-
-
-@dataclass(slots=True)
-class Tally:
-    """Counts the tokens of each target that an answer asks."""
-
-    ask: Ask
-    #: What each target took so far, by name.
-    tokens: dict[str, ModelUsage] = field(default_factory=dict)
-
-    async def __call__(self, target: str, call: ModelCall) -> ModelReply:
-        """Ask a target and count."""
-        reply = await self.ask(target, call)
-        self.tokens[target] = self.tokens.get(target, ModelUsage()) + reply.usage
-        return reply
 
 
 async def checked_events(

@@ -42,7 +42,7 @@ _LOG = logging.getLogger("switchyard")
 
 #: Reads whom a request belongs to, or the place of an id that cannot be used.
 SessionReader = Callable[[Request], tuple[Identity | None, str]]
-#: Route and stores before a reload: what a route may go on with.
+#: Route and stores before a reload: what a route may continue with.
 Kept = tuple[Route, LatchStore | None, PlanStore | None]
 
 
@@ -53,7 +53,7 @@ class RouteRuntime:
     route: Route
     router: Router
     rules: MutationRules
-    #: Its latch store, `None` when its options are no :class:`.LatchOptions`.
+    #: Its latch store, `None` when its options are not :class:`.LatchOptions`.
     store: LatchStore | None
     targets: Mapping[str, TargetView]  # all targets of the policy
     sessions: SessionReader
@@ -109,8 +109,8 @@ class RouteRuntime:
         if not place:
             return ()
         detail = (
-            f"`{place}` is no session or agent id, which has at most {MAX_LENGTH} ASCII "
-            "characters: this request is decided from its history alone, and nothing is latched"
+            f"`{place}` is not a usable session or agent id (at most {MAX_LENGTH} ASCII "
+            "characters): this request is decided from its history alone, and nothing is latched"
         )
         return (DecisionWarning(code="session_id_unfit", detail=detail),)
 

@@ -35,7 +35,7 @@ _SCALAR = re.compile(rb"[^,\]}\s]+")
 # A string, or (group 1) one of the words that Python reads and JSON does not know.
 _CONSTANT = re.compile(rb'"(?:[^"\\]|\\.)*"|(-?Infinity|NaN)', re.DOTALL)
 # A surrogate pair, a lone surrogate (group 1), or any other escape: left to right, so that the
-# second half of an escaped backslash never starts an escape of its own.
+# second half of an escaped backslash never starts an escape.
 _SURROGATE = re.compile(
     rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
     rb"|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
@@ -159,7 +159,7 @@ def _refuse_constant(_name: str) -> None:
 
 
 def _constant_message(data: bytes) -> str:
-    """Say where the first word such as ``NaN`` stands."""
+    """Return the place of the first word such as ``NaN``."""
     for match in _CONSTANT.finditer(data):
         if match[1]:
             name = match[1].decode("ascii")

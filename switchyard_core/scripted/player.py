@@ -1,4 +1,4 @@
-"""Plays a script: one request in, the whole reply out, without any input or output of its own."""
+"""Plays a script: one request in, the whole reply out, without input or output."""
 
 from __future__ import annotations
 

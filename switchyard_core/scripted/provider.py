@@ -54,7 +54,7 @@ class ScriptedUpstream:
         body = self._body(reply)
 
         async def close() -> None:
-            # A task that reads at this moment stops by itself when it wakes up.
+            # A task that reads at this moment ends when it wakes up.
             with contextlib.suppress(RuntimeError):
                 await body.aclose()
 

@@ -24,7 +24,6 @@ class LatchStore(Protocol):
 
     async def get(self, identity: Identity) -> LatchRecord | None:
         """Return the record of a latched identity, ``None`` when it is not latched."""
-        ...
 
     async def latch(self, identity: Identity, record: LatchRecord) -> LatchRecord:
         """Latch an identity and return the record that won.
@@ -34,19 +33,15 @@ class LatchStore(Protocol):
         Raises:
             LatchCapacityError: The identity is new and the store is full; nothing changed.
         """
-        ...
 
     async def update(self, identity: Identity, record: LatchRecord) -> bool:
         """Replace the record of a latched identity; return whether it was latched."""
-        ...
 
     async def release(self, identity: Identity) -> bool:
         """Free an identity's slot, for a root its sub-agents' too; return whether one was."""
-        ...
 
     async def count(self) -> int:
         """Return how many identities are latched."""
-        ...
 
 
 def capacity_error(capacity: int) -> LatchCapacityError:

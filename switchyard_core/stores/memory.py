@@ -107,7 +107,7 @@ class MemoryPlanStore:
             self._records[record.plan_id] = record
 
     async def get(self, plan_id: str) -> PlanRecord | None:
-        """Return a plan as it stands now."""
+        """Return a plan in its present state."""
         with self._lock:
             return self._now(plan_id)
 

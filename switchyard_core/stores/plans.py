@@ -22,7 +22,7 @@ class PlanRecord:
     Args:
         plan_id: Its id, unique in the store.
         digest: Digest of the plan and of what it would be run with, ``""`` while it is made.
-        state: Where it stands. Only a ``planned`` one can be approved.
+        state: Its state. Only a ``planned`` one can be approved.
         owner: Key of the identity that asked for it, ``None`` when the request named none.
         created_s: Seconds since the epoch; a plan that is not ``running`` expires after the
             store's time from here.
@@ -61,29 +61,24 @@ class PlanStore(Protocol):
             PlanCapacityError: The store is full of plans that must be kept; nothing changed.
             ValueError: The id is taken.
         """
-        ...
 
     async def get(self, plan_id: str) -> PlanRecord | None:
-        """Return a plan as it stands now, ``None`` when it is not kept.
+        """Return a plan in its present state, ``None`` when it is not kept.
 
         A ``planned`` one past its time has the state ``expired``.
         """
-        ...
 
     async def swap(self, before: PlanRecord, after: PlanRecord) -> bool:
         """Replace a record if it is still as it was read, in one step; return whether it was.
 
         Of many callers with the same ``before`` one wins.
         """
-        ...
 
     async def remove(self, plan_id: str) -> bool:
         """Forget a plan; return whether it was kept."""
-        ...
 
     async def count(self) -> int:
         """Return how many plans are kept."""
-        ...
 
 
 def plan_capacity_error(capacity: int) -> PlanCapacityError:

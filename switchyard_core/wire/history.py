@@ -259,7 +259,7 @@ class BlankPart:
     key: str
     remove: Callable[[], None] | None = None  # removes it; `None` for a result, which must stay
 
-    def mend(self, text: str) -> str:
+    def repair(self, text: str) -> str:
         """Remove it, or give it a text; return the change."""
         if self.remove is not None:
             self.remove()
@@ -315,7 +315,7 @@ class ToolTurn(ABC):
         return False
 
     @abstractmethod
-    def mend(self, strays: Sequence[MadeCall], missing: Sequence[MadeCall], text: str) -> None:
+    def repair(self, strays: Sequence[MadeCall], missing: Sequence[MadeCall], text: str) -> None:
         """Remove some results, and answer some calls with a text."""
 
 

@@ -48,7 +48,7 @@ class _Talk(ToolTurn):
         super().__init__(calls, results)
         self.view = view
 
-    def mend(self, strays: Sequence[MadeCall], missing: Sequence[MadeCall], text: str) -> None:
+    def repair(self, strays: Sequence[MadeCall], missing: Sequence[MadeCall], text: str) -> None:
         for call in reversed(missing):
             made = {"by": "tool", "no": next(iter(call.ids)), "say": text}
             self.view.items.insert(call.index + 1, encode(made))

@@ -36,7 +36,7 @@ __all__ = ["OpenAIChat", "openai_error", "openai_provider_error", "openai_usage"
 #: Keys of a message that no request needs, and some providers refuse, when they say nothing; an
 #: empty ``tool_calls`` is refused by OpenAI itself.
 _EMPTY = ("refusal", "audio", "function_call", "tool_calls")
-#: What OpenAI's own answers say beside.
+#: Members that only OpenAI's answers have.
 _SERVED = {"service_tier": "default", "system_fingerprint": "fp_scripted"}
 
 

@@ -71,7 +71,7 @@ class _Turn(ToolTurn):
     def may_wait(self, *, answered: bool) -> bool:
         return not answered and self._end == len(self._messages)
 
-    def mend(self, strays: Sequence[MadeCall], missing: Sequence[MadeCall], text: str) -> None:
+    def repair(self, strays: Sequence[MadeCall], missing: Sequence[MadeCall], text: str) -> None:
         for call in reversed(missing):
             (name,) = call.ids
             legacy = call.place.endswith("function_call")

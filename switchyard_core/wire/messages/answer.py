@@ -33,7 +33,7 @@ __all__ = ["AnthropicMessages"]
 
 #: A refusal that comes without a word.
 _REFUSED = "the model refused to answer"
-#: The provider wants to be asked to go on with its own tools.
+#: The provider waits for a request to continue with its own tools.
 _PAUSED = "pause_turn"
 _ERROR_TYPES: Mapping[int, str] = {
     400: "invalid_request_error",

@@ -61,7 +61,7 @@ class _Turn(ToolTurn):
         del answered
         return self._first == len(self._messages)
 
-    def mend(self, strays: Sequence[MadeCall], missing: Sequence[MadeCall], text: str) -> None:
+    def repair(self, strays: Sequence[MadeCall], missing: Sequence[MadeCall], text: str) -> None:
         for stray in reversed(strays):
             content = _content(self._messages, stray.index)
             if content is not None:

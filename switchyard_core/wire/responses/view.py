@@ -113,7 +113,7 @@ class _History(ToolTurn):
         super().__init__(calls, results, once=False, elsewhere=elsewhere)
         self._items = items
 
-    def mend(self, strays: Sequence[MadeCall], missing: Sequence[MadeCall], text: str) -> None:
+    def repair(self, strays: Sequence[MadeCall], missing: Sequence[MadeCall], text: str) -> None:
         gone = {stray.index for stray in strays}
         for faulty in sorted((*strays, *missing), key=lambda each: each.index, reverse=True):
             item = self._items.object(faulty.index)

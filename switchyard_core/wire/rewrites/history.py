@@ -182,7 +182,7 @@ def repair_tool_pairs(
     changes: list[str] = []
     for turn in reversed(FORMATS[scope.wire_format].view(body).tool_turns()):
         strays, missing = turn.faults()
-        turn.mend(strays, missing, fixed_text("lost_result"))
+        turn.repair(strays, missing, fixed_text("lost_result"))
         changes[:0] = [
             *(f"removed {stray.place}, its call is missing" for stray in strays),
             *(f"added a result for {call.place}" for call in missing),
@@ -200,7 +200,7 @@ def drop_empty_content(
         return ()
     changes: list[str] = []
     for index in range(len(items) - 1, -1, -1):
-        changes += [part.mend(fixed_text("empty_result")) for part in view.blanks(index)[::-1]]
+        changes += [part.repair(fixed_text("empty_result")) for part in view.blanks(index)[::-1]]
         if view.is_empty(index):
             items.delete(index)
             changes.append(f"removed the empty {view.key}[{index}]")
