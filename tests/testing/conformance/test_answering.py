@@ -49,7 +49,7 @@ WRONG = [
         "`plan-id` has a value that no header",
         False,
     ),
-    (wrong.no_json, "answer_is_made_of_legal_events", "no JSON object", False),
+    (wrong.no_json, "answer_is_made_of_legal_events", "not a JSON object", False),
     (wrong.silent, "answer_is_written_in_every_wire_format", "the answer says nothing", False),
     (wrong.refuses_all, "answer_is_written_in_every_wire_format", "override `requests`", True),
     (wrong.lets_fail, "answer_survives_a_failed_call", "catch `AskError`", True),
