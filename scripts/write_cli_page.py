@@ -21,7 +21,7 @@ Every command says what it does with `--help`; this page is written from that by
 
 Colours are used only on a terminal, and not where `NO_COLOR` is set to something.
 
-The shell completes commands, options and files when this line stands in its start file
+The shell completes commands, options and files if this line is in its start file
 (`~/.bashrc`, `~/.zshrc`, `~/.config/fish/completions/switchyard.fish`):
 
 ```sh

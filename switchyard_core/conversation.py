@@ -181,7 +181,7 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def calls(self) -> tuple[ToolCall, ...]:
         """The tool calls that the assistant made and the client ran, oldest first.
 
-        A result that names its tool stands for a missing call; readers put such a call into the
+        A result that names its tool replaces a missing call; readers put such a call into the
         ``tool`` message. Calls in user messages do not count.
         """
         return tuple(

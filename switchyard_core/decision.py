@@ -26,7 +26,7 @@ __all__ = [
     "UpdateRecord",
 ]
 
-#: Most bytes of :attr:`LatchRecord.data`.
+#: Maximum size in bytes of :attr:`LatchRecord.data`.
 MAX_RECORD_DATA = 1024
 
 

@@ -57,7 +57,7 @@ class Finding:
         message: One sentence, lower case, no final stop, user input in back-ticks.
         file: The path as the user gave it.
         line: 1-based line, 0 when the problem has no place in the file.
-        column: 1-based column counted in characters, 0 when there is none.
+        column: 1-based column counted in characters, 0 if unknown.
         path: Path in the document, such as ``routes.plan_execute.capable_target``.
         severity: ``error`` stops the policy from being used, ``warning`` does not.
         notes: Further lines, such as the names that would have been valid.

@@ -198,7 +198,7 @@ class ObjectText(_Node):
         return tuple([slot.key for slot in self._slots])
 
     def raw(self, key: str) -> bytes | None:
-        """Return the bytes of a member's value, ``None`` when there is none."""
+        """Return the bytes of a member's value, ``None`` when there is no such value."""
         slot = self._members.get(key)
         if slot is None:
             return None
@@ -206,7 +206,7 @@ class ObjectText(_Node):
         return value if isinstance(value, bytes) else value.dump()
 
     def value(self, key: str) -> Any:
-        """Return a member's value, parsed; ``None`` when there is none."""
+        """Return a member's value, parsed; ``None`` when there is no such value."""
         raw = self.raw(key)
         return None if raw is None else loads(raw)
 

@@ -29,7 +29,7 @@ __all__ = ["ANSWER_BYTES", "Ledger", "Spool", "Tee", "Writer", "is_stream", "who
 
 
 _LOG = logging.getLogger("switchyard")
-#: Most bytes of an answer that is recorded, with its content encoding and without.
+#: Maximum size in bytes of an answer that is recorded, with its content encoding and without.
 ANSWER_BYTES = 16 * 1024 * 1024
 _EVENT_STREAM = "text/event-stream"
 #: Bytes that stay in memory; what comes after them goes to a temporary file without a name.

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DEFAULT_MAX_BODY", "SwitchyardApp"]
 
-#: Most bytes of a request's body.
+#: Maximum size of a request body in bytes.
 DEFAULT_MAX_BODY = 64 * 1024 * 1024
 
 _MODELS = "/models/"
@@ -68,7 +68,7 @@ class SwitchyardApp:
 
     Args:
         engine: What decides and calls; the end of the host's lifespan closes its connections.
-        max_body: Most bytes of a request's body.
+        max_body: Maximum size of a request body in bytes.
         server_key: Key that callers must send, ``None`` for none.
         log_bodies: Folder that request bodies are written to, ``None`` for nowhere.
         dry_run: Answer with the explanation, or what would be passed on, and call no provider.
