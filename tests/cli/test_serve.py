@@ -106,23 +106,17 @@ def refused(config, *options, **environ):
     return process.returncode, out, err
 
 
-def test_serve_is_ready_in_2_s_prints_one_line_and_ends_with_0(config):
-    durations = []
-    for _ in range(3):
-        begin = time.monotonic()
-        with serving(config) as (process, url):
-            durations.append(time.monotonic() - begin)
-            answer = httpx.post(url + CHAT, json=BODY)
-            process.terminate()
-            out, err = process.communicate(timeout=20)
-        assert answer.status_code == 200
-        assert answer.headers["x-switchyard-target"] == "planner"
-        assert (process.returncode, out) == (0, "")
-        assert "request=req_" in err
-        assert "uvicorn" not in err
-        if durations[-1] < 2:
-            break
-    assert min(durations) < 2
+def test_serve_prints_one_line_when_it_is_ready_and_ends_with_0(config):
+    with serving(config) as (process, url):
+        answer = httpx.post(url + CHAT, json=BODY)
+        process.terminate()
+        out, err = process.communicate(timeout=20)
+
+    assert answer.status_code == 200
+    assert answer.headers["x-switchyard-target"] == "planner"
+    assert (process.returncode, out) == (0, "")
+    assert "request=req_" in err
+    assert "uvicorn" not in err
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
