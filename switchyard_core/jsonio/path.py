@@ -12,7 +12,7 @@ import re
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from jsonpath_ng import exceptions as ng_errors
@@ -87,6 +87,12 @@ def compile_path(expression: str) -> Path:
     Raises:
         PathError: The expression is not JSONPath, or could cost too much; carries the column.
     """
+    return _compiled(expression)
+
+
+# A policy's packs have the same few expressions, and a reload has all of them again.
+@lru_cache(maxsize=1024)
+def _compiled(expression: str) -> Path:
     tree = _parse(expression)
     try:
         _check_size(tree)
