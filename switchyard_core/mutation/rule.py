@@ -127,7 +127,7 @@ class CompiledRule:
 
 def is_glob(entry: str) -> bool:
     """Return whether an entry of ``match`` is a glob or ``re:`` pattern."""
-    return entry.startswith("re:") or any(mark in entry for mark in "*?[")
+    return "*" in entry or "?" in entry or "[" in entry or entry.startswith("re:")
 
 
 def compile_rule(
