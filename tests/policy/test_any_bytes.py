@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -24,7 +25,8 @@ SOURCES = [*SHIPPED, *(example(rule.name).encode() for rule in RULES)]
 #: Environment variables of the policies above.
 KEYS = {"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k"}
 #: Seconds that a check may take, of a processor: a busy machine is not its fault.
-LIMIT = 2.0
+# Coverage doubles the time.
+LIMIT = 2.0 if sys.gettrace() is None else 4.0
 #: What a slip of the finger or an editor leaves behind.
 SNIPPETS = st.sampled_from(
     [b'"', b"'", b'"""', b"[", b"]]", b"{", b"}", b"=", b".", b",", b"\n", b"\r", b"\t", b"\xff",
