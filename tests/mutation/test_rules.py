@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from typing import Any
 
@@ -227,7 +228,8 @@ def test_pattern_cannot_hang_the_router(place: str, pattern: str, unit: str) -> 
     verdict = rules.label(call)
 
     assert verdict.label == "read_only"
-    assert time.process_time() - began < 2
+    # Coverage doubles the time.
+    assert time.process_time() - began < (2 if sys.gettrace() is None else 6)
 
 
 def test_condition_on_the_server_is_about_the_call() -> None:

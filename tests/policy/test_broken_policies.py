@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -250,7 +251,8 @@ def test_policy_of_nothing_but_mistakes_is_checked_only_so_far(
     findings = check(f"schema_version = 1\n{head}{entries}").findings
 
     # Some tenths of a second; all findings of the last one took nine.
-    assert time.process_time() - began < 5
+    # Coverage doubles the time.
+    assert time.process_time() - began < (5 if sys.gettrace() is None else 15)
     assert len(findings) == 201
     assert (findings[-1].code, findings[-1].message) == (
         "SY115",
