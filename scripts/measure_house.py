@@ -114,9 +114,9 @@ def rooms(modules: Collection[Module]) -> None:
     print()
     row("lines in total", lines.total(), "≤ 34000")
     row("  of them neither blank nor only a comment", filled.total())
-    row("modules in total", count.total(), "≤ 220")
+    row("modules in total", count.total(), "≤ 300")
     entries = [path for path in (ROOT / CORE).iterdir() if path.name not in _NO_ENTRIES]
-    row(f"entries in {CORE}/", len(entries), "≤ 22")
+    row(f"entries in {CORE}/", len(entries), "≤ 30")
 
 
 _NO_ENTRIES = {"__init__.py", "__pycache__", "py.typed"}
