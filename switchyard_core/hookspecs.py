@@ -6,8 +6,7 @@ arguments than its spec has, so that a hook can grow an argument without breakin
 
 A hook that returns something returns *declarations* (classes, functions and option models) and
 is called once, when a :class:`~switchyard_core.plugins.PluginRegistry` is built. An error there
-makes that one plugin broken; all others load. A name that two plugins declare belongs to neither,
-and a policy that uses it gets SY503.
+makes that one plugin broken; all others load.
 """
 
 from __future__ import annotations
@@ -59,8 +58,11 @@ hookimpl = pluggy.HookimplMarker(PROJECT)
 def switchyard_route_types() -> Iterable[RouteType]:  # type: ignore[empty-body]
     """Declare the kinds of routes that the plugin gives.
 
+    When: once, at registry build.
     Result: each becomes a value of ``type`` in ``[routes.<name>]``; its options model checks the
     route's other keys.
+    On error: the plugin is broken. A name that two plugins give belongs to neither, and a policy
+    that uses it gets SY503.
 
     .. versionadded:: 0.1.0
     """
@@ -70,8 +72,10 @@ def switchyard_route_types() -> Iterable[RouteType]:  # type: ignore[empty-body]
 def switchyard_mutation_packs() -> Iterable[MutationPack]:  # type: ignore[empty-body]
     """Declare mutation rule sets that a policy may use by name.
 
+    When: once, at registry build.
     Result: each is a name for ``mutation_rules`` and ``extends``.
-    On error: the plugin is broken, also when the text of a pack is not a rule set.
+    On error: the plugin is broken, also when the text of a pack is no rule set. A name that two
+    plugins give belongs to neither (SY503).
 
     .. versionadded:: 0.1.0
     """
@@ -81,7 +85,9 @@ def switchyard_mutation_packs() -> Iterable[MutationPack]:  # type: ignore[empty
 def switchyard_latch_stores() -> Iterable[LatchStoreType]:  # type: ignore[empty-body]
     """Declare kinds of latch stores.
 
-    Result: each is a value of ``latch_store``; its factory is called once per route.
+    When: once, at registry build; a store's factory is called once per route.
+    Result: each is a value of ``latch_store``.
+    On error: the plugin is broken. A name that two plugins give belongs to neither (SY503).
 
     .. versionadded:: 0.1.0
     """
@@ -91,7 +97,9 @@ def switchyard_latch_stores() -> Iterable[LatchStoreType]:  # type: ignore[empty
 def switchyard_plan_stores() -> Iterable[PlanStoreType]:  # type: ignore[empty-body]
     """Declare kinds of plan stores: where plans wait for approval.
 
-    Result: each is a value of ``plan_store``; its factory is called once per route that names it.
+    When: once, at registry build; a store's factory is called once per route that names it.
+    Result: each is a value of ``plan_store``.
+    On error: the plugin is broken. A name that two plugins give belongs to neither (SY503).
 
     .. versionadded:: 0.1.0
     """
@@ -101,8 +109,10 @@ def switchyard_plan_stores() -> Iterable[PlanStoreType]:  # type: ignore[empty-b
 def switchyard_tools() -> Iterable[Tool]:  # type: ignore[empty-body]
     """Declare tools that answering routers may offer to their models.
 
-    Result: each is a name for ``tools`` of a route; models get the tools that a policy lists.
-    On error: a failed call becomes an error result for the model.
+    When: once, at registry build; a tool's function is called when a model asks for it.
+    Result: each is a name for ``tools`` of a route. Nothing is offered unless a policy lists it.
+    On error: the plugin is broken. A name that two plugins give belongs to neither (SY503). What
+    goes wrong in a call becomes an error result for the model.
 
     .. versionadded:: 0.1.0
     """
@@ -112,8 +122,9 @@ def switchyard_tools() -> Iterable[Tool]:  # type: ignore[empty-body]
 def switchyard_rewrites() -> Iterable[RewriteType]:  # type: ignore[empty-body]
     """Declare named rewrites that a decision may list.
 
-    Result: each is a name for ``Decision.rewrites`` and for ``rewrites`` of a target; it runs for
-    each request whose decision lists it.
+    When: once, at registry build; a rewrite runs for each request whose decision lists it.
+    Result: each is a name for ``Decision.rewrites`` and for ``rewrites`` of a target.
+    On error: the plugin is broken. A name that two plugins give belongs to neither (SY503).
 
     .. versionadded:: 0.1.0
     """
@@ -123,9 +134,10 @@ def switchyard_rewrites() -> Iterable[RewriteType]:  # type: ignore[empty-body]
 def switchyard_lint_rules() -> Iterable[LintRule]:  # type: ignore[empty-body]
     """Declare checks of a whole policy.
 
-    Result: ``check`` is called with each policy that has no error; its findings join the policy's.
-    The prefix ``SY`` of codes belongs to switchyard.
-    On error: a rule that raises while checking gives one finding, SY901.
+    When: once, at registry build; a rule's ``check`` is called with each policy that has no error.
+    Result: the findings are reported with the policy's own. Codes need a prefix of the
+    plugin's own; ``SY`` belongs to switchyard.
+    On error: the plugin is broken. A rule that raises while checking gives one finding, SY901.
 
     .. versionadded:: 0.1.0
     """
@@ -142,7 +154,7 @@ def switchyard_decision_made(decision: Any, request: Any) -> None:
     Args: ``decision`` is the :class:`~switchyard_core.decision.Decision`, ``request`` the
     :class:`~switchyard_core.request.Request`. Both are read-only.
     Result: ignored.
-    On error: the exception is logged and routing continues. Must not be async or block.
+    On error: the exception is logged and routing goes on. Must not be async and must not block.
 
     .. versionadded:: 0.1.0
     """
@@ -153,9 +165,9 @@ def switchyard_request_finished(decision: Any, outcome: Any) -> None:
     """Observe the end of a request.
 
     When: after each response, complete or broken off.
-    Args: ``decision`` as above; ``outcome`` has status, latency and usage as far as known.
+    Args: ``decision`` as above; ``outcome`` says status, latency and usage as far as known.
     Result: ignored.
-    On error: the exception is logged. Must not be async or block.
+    On error: the exception is logged. Must not be async and must not block.
 
     .. versionadded:: 0.1.0
     """
@@ -169,7 +181,7 @@ def switchyard_register_commands(cli: Any) -> None:
     """Add commands to ``switchyard``.
 
     When: the command line lists its commands, or is asked for one that the core does not have.
-    Args: ``cli`` is a :class:`click.Group` for the plugin's commands.
+    Args: ``cli`` is a :class:`click.Group` of the plugin's own; add commands to it.
     Result: ignored. A command named like one of the core's, or like another plugin's, is left
     out with a warning that names both.
     On error: the plugin's commands are left out with a warning.
