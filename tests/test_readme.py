@@ -22,6 +22,7 @@ def copied(pytester: pytest.Pytester) -> pytest.Pytester:
     return pytester
 
 
+@pytest.mark.timeout(120)  # three runs of pytest
 def test_snapshot_test_fails_first_then_passes_and_writes_one_file(copied):
     copied.runpytest_subprocess("-q").assert_outcomes(failed=1)
     copied.runpytest_subprocess("-q", "--snapshot-update").assert_outcomes(passed=1)
