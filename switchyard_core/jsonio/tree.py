@@ -160,8 +160,9 @@ class ObjectText(_Node):
         members = self._members
         while values:
             start, match = position, _KEY.match(data, position)
-            if match is None:  # pragma: no cover  # it was read as JSON
-                break
+            if match is None:  # pragma: no cover  # msgspec reads no such object
+                msg = f"the key at byte {start} cannot be read"
+                raise JsonTextError(msg)
             position, quoted = match.end(), match[1]
             key = _key_text(quoted) if b"\\" in quoted else quoted[1:-1].decode("utf-8", "replace")
             # A lone surrogate in a key is masked in what msgspec read.
@@ -198,7 +199,7 @@ class ObjectText(_Node):
         return tuple([slot.key for slot in self._slots])
 
     def raw(self, key: str) -> bytes | None:
-        """Return the bytes of a member's value, ``None`` when there is no such value."""
+        """Return the bytes of a member's value, ``None`` if the object lacks it."""
         slot = self._members.get(key)
         if slot is None:
             return None
@@ -206,7 +207,7 @@ class ObjectText(_Node):
         return value if isinstance(value, bytes) else value.dump()
 
     def value(self, key: str) -> Any:
-        """Return a member's value, parsed; ``None`` when there is no such value."""
+        """Return a member's value, parsed; ``None`` if the object lacks it."""
         raw = self.raw(key)
         return None if raw is None else loads(raw)
 

@@ -343,5 +343,6 @@ class Format(ABC):
         return {"input_tokens": tokens}
 
     def compaction(self, frame: Frame, opaque: str, usage: ModelUsage) -> dict[str, Any]:
-        """Return the answer to a request for a compaction."""
-        raise NotImplementedError
+        """Return the answer to a request for a compaction; for formats that have the endpoint."""
+        msg = f"{self.name} has no endpoint for compactions"
+        raise NotImplementedError(msg)
