@@ -14,9 +14,11 @@ from switchyard_core.decision import (
     Failure,
     Latch,
     LatchRecord,
+    Outgoing,
     Reason,
     ReleaseAfterSuccess,
     Remember,
+    Rewrite,
     UpdateRecord,
 )
 from switchyard_core.declarations import (
@@ -34,7 +36,6 @@ from switchyard_core.declarations import (
     PlanStoreType,
     Prompt,
     Reference,
-    Rewrite,
     RewriteType,
     RouteName,
     RouteType,
@@ -76,7 +77,6 @@ from switchyard_core.router import (
 )
 from switchyard_core.switchyard import Switchyard
 from switchyard_core.tools import Toolbox
-from switchyard_core.upstream import Outgoing
 from switchyard_core.version import VERSION
 from switchyard_core.wire.transcript import Transcript
 from switchyard_core.world import World

@@ -1,4 +1,4 @@
-"""A decision is data: which target, why, which rewrites, which effects.
+"""A decision is data: target, reason, rewrites, effects; and the request that it becomes.
 
 A router returns one and does nothing; the engine carries it out. So every decision can be
 printed, compared, replayed and tested without a network.
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from switchyard_core.declarations import Rewrite
+from switchyard_core.declarations import WireFormat
 from switchyard_core.identity import Identity
 
 __all__ = [
@@ -20,14 +20,53 @@ __all__ = [
     "Failure",
     "Latch",
     "LatchRecord",
+    "Outgoing",
     "Reason",
     "ReleaseAfterSuccess",
     "Remember",
+    "Rewrite",
+    "RewriteReport",
+    "RewriteScope",
     "UpdateRecord",
 ]
 
 #: Maximum size in bytes of :attr:`LatchRecord.data`.
 MAX_RECORD_DATA = 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rewrite:
+    """A named rewrite and its parameters (a mapping of plain values)."""
+
+    name: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class RewriteScope:
+    """What a rewrite may know besides the body, shared by all rewrites of one request.
+
+    Args:
+        facts: Counters that one rewrite leaves for a later one of the same request,
+            such as ``dropped_reasoning``.
+    """
+
+    wire_format: WireFormat
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RewriteReport:
+    """What one rewrite did to one body.
+
+    Args:
+        changes: One line per change; empty when nothing had to change.
+        skipped: Why it did not run, ``""`` when it did.
+    """
+
+    name: str
+    changes: tuple[str, ...] = ()
+    skipped: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,3 +201,39 @@ class Failure:
     code: str
     body: bytes
     retry: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outgoing:
+    """One request to a provider, ready to be sent.
+
+    Args:
+        wire_format: Wire format of the body.
+        path: Path with its version, such as ``/v1/responses``.
+        headers: Names and values in sending order; ``host`` and the headers that frame the
+            body are set by the client and ignored here.
+        body: The body's bytes, sent as they are.
+        stream: Whether the body asks for a stream.
+        target: Id of the target the request goes to.
+        model: Model id as the provider knows it.
+        method: HTTP method, upper case.
+        query: Query string as the caller sent it, without ``?``.
+        route: Name of the route that it is for, ``""`` for none.
+        role: What the call is for, one word, such as a phase; ``""`` when nobody says.
+        reports: What each rewrite changed in the caller's body.
+    """
+
+    wire_format: WireFormat
+    path: str
+    # Neither credentials nor prompts belong into a traceback or a log.
+    headers: tuple[tuple[str, str], ...] = field(repr=False)
+    body: bytes = field(repr=False)
+    stream: bool
+    target: str
+    model: str
+    method: str = "POST"
+    query: str = ""
+    # For logs and the names of recordings: no provider gets them.
+    route: str = ""
+    role: str = ""
+    reports: tuple[RewriteReport, ...] = field(default=(), repr=False)

@@ -6,8 +6,8 @@ plain data without behaviour, so that a plugin can be listed without being run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, GetJsonSchemaHandler
@@ -18,6 +18,7 @@ from switchyard_core.jsonio.path import PathError, compile_path
 from switchyard_core.patterns import PatternError, compile_pattern
 
 if TYPE_CHECKING:
+    from switchyard_core.decision import RewriteScope
     from switchyard_core.jsonio.tree import ObjectText
 
 __all__ = [
@@ -38,10 +39,7 @@ __all__ = [
     "Prompt",
     "Reference",
     "ReferenceKind",
-    "Rewrite",
     "RewriteFunction",
-    "RewriteReport",
-    "RewriteScope",
     "RewriteType",
     "RouteName",
     "RouteType",
@@ -274,43 +272,6 @@ class MutationPack:
     name: str
     text: str
     source: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rewrite:
-    """A named rewrite and its parameters (a mapping of plain values)."""
-
-    name: str
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class RewriteScope:
-    """What a rewrite may know besides the body, shared by all rewrites of one request.
-
-    Args:
-        notes: What the rewrites so far report, per rewrite name, in order.
-        facts: Counters that one rewrite leaves for a later one of the same request,
-            such as ``dropped_reasoning``.
-    """
-
-    wire_format: WireFormat
-    notes: dict[str, list[str]] = field(default_factory=dict)
-    facts: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RewriteReport:
-    """What one rewrite did to one body.
-
-    Args:
-        changes: One line per change; empty when nothing had to change.
-        skipped: Why it did not run, ``""`` when it did.
-    """
-
-    name: str
-    changes: tuple[str, ...] = ()
-    skipped: str = ""
 
 
 class RewriteFunction(Protocol):

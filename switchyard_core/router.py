@@ -17,8 +17,8 @@ from typing import Any, Literal, Protocol, runtime_checkable
 from pydantic import BaseModel, ConfigDict, Field
 
 from switchyard_core.answering import AnswerEvent, Ask, ModelCall, ModelReply, WouldAsk
-from switchyard_core.decision import Decision, Failure, LatchRecord
-from switchyard_core.declarations import Rewrite, WireFormat
+from switchyard_core.decision import Decision, Failure, LatchRecord, Rewrite
+from switchyard_core.declarations import WireFormat
 from switchyard_core.identity import Identity
 from switchyard_core.mutation import MutationRules, Verdict
 from switchyard_core.request import Request

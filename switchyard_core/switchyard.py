@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from switchyard_core.answering import AnswerEvent, Ask
 from switchyard_core.cases import CaseResult, read_cases, run_cases
-from switchyard_core.decision import Decision, Failure, ReleaseAfterSuccess
+from switchyard_core.decision import Decision, Failure, Outgoing, ReleaseAfterSuccess
 from switchyard_core.engine.answering import Answers
 from switchyard_core.engine.calling import (
     FAILURE_BYTES,
@@ -34,7 +34,7 @@ from switchyard_core.policy import Client, Policy, load_policy, load_policy_text
 from switchyard_core.replay import Replay
 from switchyard_core.request import Request
 from switchyard_core.router import RetryingRouter
-from switchyard_core.upstream.base import Outgoing, Upstream, UpstreamResponse
+from switchyard_core.upstream.base import Upstream, UpstreamResponse
 from switchyard_core.wire import FORMATS
 from switchyard_core.wire.passing import StreamWatch
 from switchyard_core.wire.rewrites import apply_rewrites

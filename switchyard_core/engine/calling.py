@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from switchyard_core.answering import Ask, AskError, ModelCall, ModelReply, WouldAsk
-from switchyard_core.decision import Failure
-from switchyard_core.declarations import Rewrite, RewriteType
+from switchyard_core.decision import Failure, Outgoing, Rewrite
+from switchyard_core.declarations import RewriteType
 from switchyard_core.engine.response import ends_task, succeeded
 from switchyard_core.errors import (
     Finding,
@@ -25,7 +25,7 @@ from switchyard_core.policy.models import Client, Policy, Route, Target
 from switchyard_core.replay import Replay
 from switchyard_core.request import Request
 from switchyard_core.scripted import ScriptedUpstream, load_script
-from switchyard_core.upstream.base import Outgoing, Upstream, UpstreamResponse
+from switchyard_core.upstream.base import Upstream, UpstreamResponse
 from switchyard_core.upstream.encoding import EncodingError, content_encoding, decoded
 from switchyard_core.upstream.http import HttpUpstream
 from switchyard_core.version import VERSION

@@ -20,9 +20,9 @@ from switchyard_core.decision import (
     Reason,
     ReleaseAfterSuccess,
     Remember,
+    Rewrite,
     UpdateRecord,
 )
-from switchyard_core.declarations import Rewrite
 from switchyard_core.engine.calling import AskTarget, RouterAsk, target_settings
 from switchyard_core.engine.response import ends_task
 from switchyard_core.engine.routes import (

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from switchyard_core.answering import ModelUsage
-from switchyard_core.decision import Decision
-from switchyard_core.declarations import RewriteReport
+from switchyard_core.decision import Decision, RewriteReport
 from switchyard_core.upstream.base import UpstreamResponse
 from switchyard_core.upstream.encoding import Decoder, EncodingError, content_encoding
 from switchyard_core.wire.passing import StreamWatch

@@ -19,8 +19,7 @@ from switchyard_core.answering import (
     TextDelta,
     WouldAsk,
 )
-from switchyard_core.decision import Decision
-from switchyard_core.declarations import RewriteReport
+from switchyard_core.decision import Decision, RewriteReport
 from switchyard_core.jsonio.printing import pretty
 from switchyard_core.request import Request
 from switchyard_core.wire.rewrites import order_rewrites

@@ -10,6 +10,7 @@ from typing import Literal, get_args
 
 import httpx
 
+from switchyard_core.decision import Outgoing
 from switchyard_core.errors import ReplayError, ReplayMiss, UpstreamError
 from switchyard_core.policy.models import Client
 from switchyard_core.policy.recordings import default_key_fields
@@ -17,7 +18,7 @@ from switchyard_core.replay.folder import Folder, file_name
 from switchyard_core.replay.nearest import difference, nearest
 from switchyard_core.replay.recording import Answer, Recording, key_of
 from switchyard_core.replay.writing import Ledger, Tee, Writer, is_stream, whole
-from switchyard_core.upstream.base import Outgoing, Upstream, UpstreamResponse
+from switchyard_core.upstream.base import Upstream, UpstreamResponse
 from switchyard_core.wire import endpoint_of
 
 __all__ = ["Mode", "Replay", "ReplayTransport", "ReplayUpstream"]

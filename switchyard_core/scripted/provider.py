@@ -7,11 +7,12 @@ import contextlib
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 
+from switchyard_core.decision import Outgoing
 from switchyard_core.declarations import WireFormat
 from switchyard_core.errors import UpstreamError
 from switchyard_core.scripted.player import Player, Reply
 from switchyard_core.scripted.script import Script
-from switchyard_core.upstream.base import Outgoing, UpstreamResponse
+from switchyard_core.upstream.base import UpstreamResponse
 from switchyard_core.upstream.http import Retries
 
 __all__ = ["ScriptedUpstream"]

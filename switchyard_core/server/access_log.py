@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from switchyard_core.answering import ModelUsage
-from switchyard_core.decision import Decision, Latch
+from switchyard_core.decision import Decision, Latch, Outgoing
 from switchyard_core.declarations import WireFormat
 from switchyard_core.engine.response import ends_task, succeeded
 from switchyard_core.engine.routes import RequestFacts
@@ -21,7 +21,6 @@ from switchyard_core.identity import Identity
 from switchyard_core.server.exchange import ClientGoneError, Exchange
 from switchyard_core.server.metrics import Metrics
 from switchyard_core.server.problems import problem_of
-from switchyard_core.upstream.base import Outgoing
 from switchyard_core.wire.passing import AnswerTrace
 
 __all__ = ["GONE_STATUS", "LOG", "BodyLog", "LogEntry"]

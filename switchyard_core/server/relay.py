@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, cast
 from urllib.parse import unquote
 
-from switchyard_core.decision import Decision
+from switchyard_core.decision import Decision, Outgoing
 from switchyard_core.declarations import Endpoint, WireFormat
 from switchyard_core.engine.calling import forwarded_headers
 from switchyard_core.engine.response import Response, succeeded
@@ -19,7 +19,7 @@ from switchyard_core.server.access_log import LogEntry
 from switchyard_core.server.exchange import Exchange, header_value
 from switchyard_core.server.metrics import Metrics
 from switchyard_core.server.problems import error_event, log_fault, problem_of
-from switchyard_core.upstream.base import Outgoing, UpstreamResponse
+from switchyard_core.upstream.base import UpstreamResponse
 from switchyard_core.wire import format_of
 from switchyard_core.wire.passing import AnswerTrace
 

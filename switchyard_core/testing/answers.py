@@ -17,12 +17,12 @@ from switchyard_core.answering import (
     ModelReply,
     ModelUsage,
 )
+from switchyard_core.decision import Outgoing
 from switchyard_core.declarations import WireFormat
 from switchyard_core.engine.calling import Upstreams
 from switchyard_core.request import Request
 from switchyard_core.scripted import Player, Script, Scripted, Turn
 from switchyard_core.scripted.script import Call as ScriptedCall
-from switchyard_core.upstream.base import Outgoing
 from switchyard_core.wire import format_of
 from switchyard_core.wire.answers import AnswerWriter, Sections, answer_id, answer_writer
 

@@ -16,8 +16,7 @@ from typing import Any, Literal, Self
 
 import httpx
 
-from switchyard_core.decision import Decision
-from switchyard_core.declarations import RewriteReport
+from switchyard_core.decision import Decision, Outgoing, RewriteReport
 from switchyard_core.engine.calling import Upstreams
 from switchyard_core.errors import PolicyError, RequestError, UpstreamError
 from switchyard_core.explain import Explanation, explain
@@ -30,7 +29,6 @@ from switchyard_core.server.app import SwitchyardApp
 from switchyard_core.switchyard import Switchyard
 from switchyard_core.testing.answers import Answered, CannedAnswers, Questions
 from switchyard_core.testing.provider import FakeReply, FakeUpstream
-from switchyard_core.upstream.base import Outgoing
 from switchyard_core.wire import format_of
 from switchyard_core.world import World
 

@@ -9,11 +9,12 @@ from typing import Any
 
 import httpx
 
+from switchyard_core.decision import Outgoing
 from switchyard_core.errors import UpstreamError
 from switchyard_core.jsonio.tree import JsonTextError, encode, loads
 from switchyard_core.scripted import check_script
 from switchyard_core.scripted.player import Player
-from switchyard_core.upstream.base import Outgoing, UpstreamResponse
+from switchyard_core.upstream.base import UpstreamResponse
 from switchyard_core.wire import endpoint_of
 
 __all__ = ["FakeReply", "FakeUpstream"]

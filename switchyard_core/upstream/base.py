@@ -8,48 +8,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass, field
 from typing import Protocol, Self
 
-from switchyard_core.declarations import RewriteReport, WireFormat
+from switchyard_core.decision import Outgoing
 
-__all__ = ["Outgoing", "Upstream", "UpstreamResponse"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outgoing:
-    """One request to a provider, ready to be sent.
-
-    Args:
-        wire_format: Wire format of the body.
-        path: Path with its version, such as ``/v1/responses``.
-        headers: Names and values in sending order; ``host`` and the headers that frame the
-            body are set by the client and ignored here.
-        body: The body's bytes, sent as they are.
-        stream: Whether the body asks for a stream.
-        target: Id of the target the request goes to.
-        model: Model id as the provider knows it.
-        method: HTTP method, upper case.
-        query: Query string as the caller sent it, without ``?``.
-        route: Name of the route that it is for, ``""`` for none.
-        role: What the call is for, one word, such as a phase; ``""`` when nobody says.
-        reports: What each rewrite changed in the caller's body.
-    """
-
-    wire_format: WireFormat
-    path: str
-    # Neither credentials nor prompts belong into a traceback or a log.
-    headers: tuple[tuple[str, str], ...] = field(repr=False)
-    body: bytes = field(repr=False)
-    stream: bool
-    target: str
-    model: str
-    method: str = "POST"
-    query: str = ""
-    # For logs and the names of recordings: no provider gets them.
-    route: str = ""
-    role: str = ""
-    reports: tuple[RewriteReport, ...] = field(default=(), repr=False)
+__all__ = ["Upstream", "UpstreamResponse"]
 
 
 class UpstreamResponse:

@@ -21,8 +21,9 @@ from urllib.parse import unquote
 import httpcore
 import httpx
 
+from switchyard_core.decision import Outgoing
 from switchyard_core.errors import UpstreamError
-from switchyard_core.upstream.base import Outgoing, UpstreamResponse
+from switchyard_core.upstream.base import UpstreamResponse
 from switchyard_core.upstream.connections import Connections, Lease, is_closed
 
 __all__ = [

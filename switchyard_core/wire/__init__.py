@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from switchyard_core.decision import RewriteReport, RewriteScope
 from switchyard_core.declarations import (
     WIRE_FORMATS,
     Endpoint,
     RewriteFunction,
-    RewriteReport,
-    RewriteScope,
     WireFormat,
 )
 from switchyard_core.jsonio.tree import ObjectText

@@ -11,9 +11,9 @@ from typing import Any
 
 import httpcore
 
+from switchyard_core.decision import Outgoing
 from switchyard_core.declarations import WireFormat
 from switchyard_core.scripted import Script, ScriptedProviderApp, check_script
-from switchyard_core.upstream import Outgoing
 
 STREAM_HEAD = (
     b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from switchyard_core.declarations import Rewrite, RewriteReport, WireFormat
+from switchyard_core.decision import Rewrite, RewriteReport
+from switchyard_core.declarations import WireFormat
 from switchyard_core.jsonio.tree import ObjectText
 from switchyard_core.wire.rewrites import CORE_REWRITES, apply_rewrites
 

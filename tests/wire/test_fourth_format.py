@@ -23,11 +23,10 @@ from switchyard_core.answering import (
     SectionStarted,
     TextDelta,
 )
-from switchyard_core.declarations import Rewrite
+from switchyard_core.decision import Outgoing, Rewrite
 from switchyard_core.jsonio.tree import ObjectText
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.scripted import ScriptedUpstream
-from switchyard_core.upstream import Outgoing
 from switchyard_core.wire import FORMATS, endpoint_of
 from switchyard_core.wire.rewrites import CORE_REWRITES, apply_rewrites
 from tests.upstream.loopback import script_of

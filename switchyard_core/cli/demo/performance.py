@@ -16,6 +16,7 @@ import httpx
 import uvicorn
 
 from switchyard_core.cli.demo.story import Step, StoryBook, load_story
+from switchyard_core.decision import Outgoing
 from switchyard_core.declarations import RewriteType, WireFormat
 from switchyard_core.engine.calling import Upstreams
 from switchyard_core.identity import Headers
@@ -25,7 +26,7 @@ from switchyard_core.policy import Client, Policy, load_policy
 from switchyard_core.replay import Replay
 from switchyard_core.server.run import bind, url_of
 from switchyard_core.switchyard import Switchyard
-from switchyard_core.upstream.base import Outgoing, UpstreamResponse
+from switchyard_core.upstream.base import UpstreamResponse
 from switchyard_core.wire import format_of
 from switchyard_core.world import World
 

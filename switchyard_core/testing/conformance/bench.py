@@ -12,7 +12,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from switchyard_core.answering import AnswerEvent, Ask, AskError, ModelCall, ModelReply
-from switchyard_core.decision import Decision, Failure
+from switchyard_core.decision import Decision, Failure, Outgoing
 from switchyard_core.declarations import WIRE_FORMATS, WireFormat
 from switchyard_core.engine.answering import checked_events
 from switchyard_core.engine.routes import housekeeping_mark
@@ -24,7 +24,6 @@ from switchyard_core.testing.answers import complete_reply
 from switchyard_core.testing.conformance import samples
 from switchyard_core.testing.conformance.watching import Watch, watched
 from switchyard_core.testing.harness import NOW, Harness
-from switchyard_core.upstream.base import Outgoing
 from switchyard_core.wire import format_of
 from switchyard_core.world import World
 

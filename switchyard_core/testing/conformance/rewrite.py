@@ -7,14 +7,8 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel
 
-from switchyard_core.declarations import (
-    WIRE_FORMATS,
-    Rewrite,
-    RewriteReport,
-    RewriteScope,
-    RewriteType,
-    WireFormat,
-)
+from switchyard_core.decision import Rewrite, RewriteReport, RewriteScope
+from switchyard_core.declarations import WIRE_FORMATS, RewriteType, WireFormat
 from switchyard_core.errors import PluginError
 from switchyard_core.jsonio.tree import ObjectText
 from switchyard_core.request import Request

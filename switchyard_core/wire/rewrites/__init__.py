@@ -11,14 +11,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from switchyard_core.declarations import (
-    Rewrite,
-    RewriteFunction,
-    RewriteReport,
-    RewriteScope,
-    RewriteType,
-    WireFormat,
-)
+from switchyard_core.decision import Rewrite, RewriteReport, RewriteScope
+from switchyard_core.declarations import RewriteFunction, RewriteType, WireFormat
 from switchyard_core.errors import BodyError, PluginError
 from switchyard_core.jsonio.tree import JsonTextError, ObjectText, encode
 from switchyard_core.wire import FORMATS

@@ -14,7 +14,7 @@ from typing import Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from switchyard_core.conversation import Conversation
-from switchyard_core.declarations import RewriteScope
+from switchyard_core.decision import RewriteScope
 from switchyard_core.jsonio.tree import ObjectText, encode
 from switchyard_core.wire import FORMATS
 from switchyard_core.wire.history import PLANNER, STRIPPED, BodyView, ReasoningPart, fixed_text
