@@ -194,6 +194,10 @@ class Failure:
         body: The first 64 KiB of the error's body.
         retry: The provider's words about another try: those of the headers ``retry-after``,
             ``retry-after-ms`` and ``x-should-retry`` that it sent. Only where a router asked.
+        meaning: What the body says, by the phrases that providers are known to use: ``overflow``,
+            ``signature``, ``reasoning_missing``, ``parameter``, ``order``, ``overloaded``,
+            ``refusal`` and others of :func:`~switchyard_core.models.phrases.meaning_of`; ``""``
+            for none.
     """
 
     kind: str
@@ -201,6 +205,7 @@ class Failure:
     code: str
     body: bytes
     retry: Mapping[str, str] = field(default_factory=dict)
+    meaning: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

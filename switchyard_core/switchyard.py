@@ -29,6 +29,7 @@ from switchyard_core.engine.routes import RequestFacts, Routed, RouteRuntime
 from switchyard_core.errors import PolicyError, RefusedError, ReplayError, UpstreamError
 from switchyard_core.explain.explanation import Explanation, explain
 from switchyard_core.identity import Identity
+from switchyard_core.models.phrases import meaning_of
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.policy import Client, Policy, load_policy, load_policy_text
 from switchyard_core.replay import Replay
@@ -376,7 +377,13 @@ class Switchyard:
                 body = await answer.peek(FAILURE_BYTES)
             except UpstreamError:
                 return None
-            failure = Failure(kind="status", status=answer.status, code=error_code(body), body=body)
+            failure = Failure(
+                kind="status",
+                status=answer.status,
+                code=error_code(body),
+                body=body,
+                meaning=meaning_of(body, answer.status),
+            )
         return await self._decider.again(routed, decision, failure)
 
     # --- the end -------------------------------------------------------------------------

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cache
-from importlib.resources import files
 from typing import Annotated, Literal
 
-import tomli
 from pydantic import AfterValidator, Field
 
 from switchyard_core import (
@@ -123,34 +120,28 @@ def _again(
     )
 
 
-@cache
-def _words() -> dict[str, tuple[bytes, ...]]:
-    text = (files("switchyard_demo_routers") / "failures.toml").read_text("utf-8")
-    words: dict[str, list[str]] = tomli.loads(text)
-    return {name: tuple(word.encode() for word in listed) for name, listed in words.items()}
-
-
-def _says(failure: Failure, name: str) -> bool:
-    body = failure.body.lower()
-    return any(word in body for word in _words()[name])
+_TOO_LONG = frozenset({"overflow", "silent_overflow"})
+#: What a provider may say that any other target would say of this request, too.
+_OF_THE_REQUEST = frozenset({"signature", "reasoning_missing", "parameter", "order", "refusal"})
 
 
 def _kinds(failure: Failure) -> frozenset[FailureKind]:
     """Return the kinds of a failure, none when another target would fail like this one."""
+    kinds: set[FailureKind] = set()
     if failure.kind == "transport" or failure.status == 408:
-        return frozenset({"transport"})
-    if failure.status == 429:
-        return frozenset({"rate_limit"})
-    if failure.status >= 500:
-        return frozenset({"server_error"})
-    if failure.status in (400, 413) and _says(failure, "context_length"):
-        return frozenset({"context_length"})
-    return frozenset()
+        kinds.add("transport")
+    if failure.status == 429 or (failure.kind == "content" and failure.meaning == "not_overflow"):
+        kinds.add("rate_limit")
+    if failure.meaning in _TOO_LONG:
+        kinds.add("context_length")
+    elif failure.kind == "content" and failure.meaning not in _OF_THE_REQUEST:
+        kinds.add("server_error")
+    if failure.status >= 500 or failure.meaning == "overloaded":
+        kinds.add("server_error")
+    return frozenset(kinds)
 
 
 def _refuses_reasoning(request: Request, failure: Failure) -> bool:
     """Return whether a provider says that it cannot read the reasoning of a history."""
-    if failure.status not in (400, 404, 422) or not _says(failure, "reasoning"):
-        return False
     parts = request.conversation.parts()
-    return not _says(failure, "parameter") and any(isinstance(p, Reasoning) for _, p in parts)
+    return failure.meaning == "signature" and any(isinstance(p, Reasoning) for _, p in parts)

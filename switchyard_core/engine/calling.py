@@ -21,6 +21,7 @@ from switchyard_core.errors import (
 )
 from switchyard_core.identity import Headers
 from switchyard_core.jsonio.tree import ObjectText
+from switchyard_core.models.phrases import meaning_of
 from switchyard_core.policy.models import Client, Policy, Route, Target
 from switchyard_core.replay import Replay
 from switchyard_core.request import Request
@@ -243,6 +244,7 @@ async def _read_reply(target: Target, call: ModelCall, answer: UpstreamResponse)
         code=error_code(body),
         body=body[:FAILURE_BYTES],
         retry={name: value for name, value in answer.headers if name in _RETRY},
+        meaning=meaning_of(body[:FAILURE_BYTES], answer.status),
     )
     if not succeeded(answer.status):
         raise AskError(f"asking `{target.name}` gave status {answer.status}", failure)

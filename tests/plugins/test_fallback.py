@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
+from importlib.resources import files
 
+import pytest
+import tomli
+
+import switchyard_core.models as models_room
 import switchyard_demo_routers
 from switchyard_core import PolicyError, UpstreamError
 from switchyard_core.testing import (
@@ -18,6 +22,12 @@ from tests.support.cases import each_of
 from tests.support.policies import PLUGINS, one_route, one_route_harness
 
 ROUTE = 'type = "fallback"\ntargets = ["large", "small", "judge"]\n'
+OVERFLOWS = [
+    text
+    for row in tomli.loads((files(models_room) / "phrases.toml").read_text("utf-8"))["phrase"]
+    if row["kind"] == "overflow"
+    for text in row["any"]
+]
 TOO_LONG = {
     "openai_chat": {"code": "context_length_exceeded", "message": "…"},
     "openai_responses": {"code": None, "message": "Your input exceeds the context window of it."},
@@ -149,6 +159,16 @@ async def test_nothing_is_tried_again_after_the_first_byte(wire_format, story):
     assert len(w.upstream.requests) == 1
 
 
+@pytest.mark.parametrize("text", OVERFLOWS)
+async def test_every_known_overflow_text_goes_to_the_next_target(text):
+    told = error(400, message=f"Error: {text.replace('|', ' 9 ')} 12345")
+    w = one_route_harness("openai_chat", "library", route=ROUTE, replies=[told])
+
+    served = await w.ask(conversation("openai_chat").user("go").request("main"))
+
+    assert models(served) == ["large", "small"]
+
+
 # --- windows -----------------------------------------------------------------------------
 
 
@@ -216,7 +236,7 @@ async def test_first_target_that_cannot_read_a_history_gets_it_without_reasoning
 
 async def test_reasoning_is_dropped_once_and_the_second_refusal_is_the_callers(world, story):
     told = story.reasoning("hm", encrypted="OPAQUE").says("ok").user("go on")
-    refusal = error(400, message="invalid encrypted content")
+    refusal = error(400, message="The encrypted content for item rs_1 could not be verified.")
     w = world(route=ROUTE, replies=[refusal, refusal])
 
     served = await w.ask(told.request("main"))

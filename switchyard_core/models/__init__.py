@@ -1,0 +1,1 @@
+"""What is known about models and the endpoints that serve them, as data."""
