@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -31,6 +30,8 @@ from switchyard_core.upstream.encoding import EncodingError, content_encoding, d
 from switchyard_core.upstream.http import HttpUpstream
 from switchyard_core.version import VERSION
 from switchyard_core.wire import FORMATS
+from switchyard_core.wire.patching import KeyMask
+from switchyard_core.wire.replies import error_code
 from switchyard_core.wire.rewrites import apply_rewrites
 from switchyard_core.world import World
 
@@ -40,7 +41,7 @@ __all__ = [
     "RouterAsk",
     "Upstreams",
     "connect",
-    "error_code",
+    "failure_of",
     "forwarded_headers",
     "script_findings",
     "target_settings",
@@ -134,10 +135,24 @@ class Upstreams:
         keys = self.admit(client, lambda: outgoing, headers)
         if keys:
             outgoing = replace(outgoing, headers=(*outgoing.headers, *keys))
-        if self.replay is None:
-            return await self.of(client).send(outgoing)
-        key_fields = self._policy.replay.key_fields
-        return await self.replay.upstream(client, self.of, key_fields).send(outgoing)
+        upstream = self.of(client) if self.replay is None else self._recorded(client, self.replay)
+        answer = await upstream.send(outgoing)
+        if 300 <= answer.status < 400 and answer.status != 304:  # HTTP
+            await answer.aclose()
+            raise _redirected(client, answer.status)
+        return self._without_key(client, answer)
+
+    def _recorded(self, client: Client, replay: Replay) -> Upstream:
+        return replay.upstream(client, self.of, self._policy.replay.key_fields)
+
+    def _without_key(self, client: Client, answer: UpstreamResponse) -> UpstreamResponse:
+        """Return an answer whose errors do not repeat the configured key."""
+        key = self._world.environ.get(client.api_key_env or "", "").strip()
+        if not KeyMask.worth(key):
+            return answer
+        mask = KeyMask(key, from_start=not succeeded(answer.status))
+        chunks = _masked(answer.chunks, mask)
+        return UpstreamResponse(answer.status, answer.headers, chunks, answer.aclose)
 
     def admit(
         self, client: Client, outgoing: Callable[[], Outgoing], headers: Headers
@@ -221,6 +236,25 @@ async def _close(made: dict[Client, Upstream], clients: Collection[Client]) -> N
             await upstream.aclose()
 
 
+def _redirected(client: Client, status: int) -> UpstreamError:
+    # Where it leads stays here: a caller that followed it would send its credential there.
+    msg = (
+        f"the provider of the client `{client.name}` answered with a redirect ({status}): set its "
+        f"`base_url`, now `{client.base_url or client.script}`, to the address that it redirects to"
+    )
+    return UpstreamError(msg, kind="redirect", final=True)
+
+
+async def _masked(chunks: AsyncIterator[bytes], mask: KeyMask) -> AsyncIterator[bytes]:
+    async for chunk in chunks:
+        masked = mask.feed(chunk)
+        if masked:
+            yield masked
+    rest = mask.end()
+    if rest:
+        yield rest
+
+
 def _not_answered(target: Target, error: UpstreamError) -> AskError:
     failure = Failure(kind="transport", status=0, code=error.kind, body=b"")
     return AskError(f"asking `{target.name}` failed: {error.message}", failure)
@@ -238,14 +272,9 @@ async def _read_reply(target: Target, call: ModelCall, answer: UpstreamResponse)
         body = b"".join(decoded(content_encoding(answer.headers), (body,), ANSWER_BYTES))
     except EncodingError as error:
         body, unreadable = b"", error
-    failure = Failure(
-        kind="status",
-        status=answer.status,
-        code=error_code(body),
-        body=body[:FAILURE_BYTES],
-        retry={name: value for name, value in answer.headers if name in _RETRY},
-        meaning=meaning_of(body[:FAILURE_BYTES], answer.status),
-    )
+    kind = "content" if succeeded(answer.status) else "status"
+    retry = {name: value for name, value in answer.headers if name in _RETRY}
+    failure = replace(failure_of(kind, answer.status, body), retry=retry)
     if not succeeded(answer.status):
         raise AskError(f"asking `{target.name}` gave status {answer.status}", failure)
     if unreadable is not None:
@@ -375,14 +404,18 @@ def credential(
             f"`{client.name}` is not set (SY204): set it where switchyard runs",
             code="missing_api_key",
             status=500,
+            headers={"x-should-retry": "false"},
         )
     return (FORMATS[client.format].credential(key),)
 
 
-def error_code(body: bytes) -> str:
-    """Return the code or type in a provider's error, ``""`` when it cannot be read."""
-    try:
-        error = json.loads(body)["error"]
-        return str(error.get("code") or error.get("type") or "")
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return ""
+def failure_of(kind: str, status: int, body: bytes) -> Failure:
+    """Return the failure that the body of an answer tells."""
+    body = body[:FAILURE_BYTES]
+    return Failure(
+        kind=kind,
+        status=status,
+        code=error_code(body),
+        body=body,
+        meaning=meaning_of(body, status),
+    )

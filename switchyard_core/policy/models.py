@@ -269,6 +269,8 @@ class Route(Table):
         workspace: Paths that are workspace though they look like scratch paths.
         unmatched: Label of a tool call that no rule matches.
         subagents: Name of the route that serves the sub-agents of this route's sessions.
+        answer_model: Which model id answers name: the ``requested`` one or the ``provider``'s;
+            ``None`` is ``requested`` for Anthropic Messages, ``provider`` for the others.
         name: Name of its table.
         options: Instance of the type's options model.
         targets: Names of all targets that its options name, in order of appearance.
@@ -287,6 +289,7 @@ class Route(Table):
     workspace: tuple[Prompt, ...] = ()
     unmatched: LabelName | None = None
     subagents: RouteName | None = None
+    answer_model: Literal["requested", "provider"] | None = None
     name: Annotated[str, _GIVEN] = ""
     options: Annotated[BaseModel, _GIVEN] = Options()
     targets: Annotated[tuple[str, ...], _GIVEN] = ()

@@ -34,7 +34,7 @@ class ScriptedUpstream:
         self._player = Player(script, now)
         self._wire_format: WireFormat = wire_format
         self._sleep = sleep
-        self._retries = Retries(max_retries=max_retries, sleep=sleep, now=now)
+        self._retries = Retries(max_retries=max_retries, sleep=sleep)
 
     async def send(self, outgoing: Outgoing) -> UpstreamResponse:
         """Play the reply to one request; see :meth:`Upstream.send`."""
@@ -50,7 +50,7 @@ class ScriptedUpstream:
         if reply.delay_s:
             await self._sleep(reply.delay_s)
         if reply.ending == "drop":
-            message = "the scripted provider closed the connection before it answered"
+            message = "connection lost: the scripted provider closed it before it answered"
             raise UpstreamError(message, kind="closed")
         body = self._body(reply)
 
@@ -67,5 +67,5 @@ class ScriptedUpstream:
                 await self._sleep(reply.event_delay_s)
             yield chunk
         if reply.ending == "cut":
-            message = "the scripted provider broke off in the middle of an answer"
+            message = "connection lost: the scripted provider broke off in the middle of an answer"
             raise UpstreamError(message, kind="cut")

@@ -114,11 +114,15 @@ def _is_comment(chunk: bytes, last: bytes) -> bool:
     return whole and last.endswith(b"\n\n")
 
 
+def _is_stream(answer: Response | UpstreamResponse) -> bool:
+    return dict(answer.headers).get("content-type", "").lower().startswith(_EVENT_STREAM)
+
+
 def _takes_events(answer: Response | UpstreamResponse) -> bool:
     """Return whether an event of ours can be added to the body of an answer."""
     headers = dict(answer.headers)
     return (
-        headers.get("content-type", "").lower().startswith(_EVENT_STREAM)
+        _is_stream(answer)
         and headers.get("content-encoding", "identity") == "identity"
         and "content-length" not in headers
     )
@@ -247,8 +251,10 @@ async def _call(entry: LogEntry, engine: Switchyard, request: Request) -> None:
     )
     if cut is not None:
         entry.failed(cut)
-    elif trace is not None and (trace.broken_stream or not _is_ok(response)):
+    elif succeeded(response.status) and trace is not None and trace.broken_stream:
         entry.error = "stream_failed"
+    elif succeeded(response.status) and not _is_ok(response):
+        entry.error = "stream_failed" if _is_stream(response) else "answer_failed"
 
 
 async def _explain(entry: LogEntry, engine: Switchyard, request: Request) -> None:

@@ -160,7 +160,7 @@ async def _play(chunks: tuple[bytes, ...], *, cut: bool) -> AsyncIterator[bytes]
     for chunk in chunks:
         yield chunk
     if cut:
-        raise UpstreamError("the connection broke off inside the answer", kind="cut")
+        raise UpstreamError("connection lost: it broke off inside the answer", kind="cut")
 
 
 class _Pieces(httpx.AsyncByteStream):

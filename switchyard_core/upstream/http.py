@@ -11,10 +11,8 @@ import asyncio
 import base64
 import random as random_module
 import re
-import time
 from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from typing import cast
 from urllib.parse import unquote
 
@@ -27,12 +25,9 @@ from switchyard_core.upstream.base import UpstreamResponse
 from switchyard_core.upstream.connections import Connections, Lease, is_closed
 
 __all__ = [
-    "LONGEST_WAIT_S",
     "HttpUpstream",
     "Retries",
     "backoff_s",
-    "is_retryable",
-    "retry_after_s",
 ]
 
 # The client frames the message itself; a second length or a foreign host would contradict it.
@@ -51,10 +46,10 @@ _WITHOUT_BODY = frozenset({"DELETE", "GET", "HEAD"})
 class HttpUpstream:
     """A provider reached over HTTP/1.1 with connections kept alive.
 
-    Failed calls are tried again as long as no byte of an answer was handed on: when the
-    connection cannot be made, when it is closed before the first byte of the body, and for
-    408, 409, 429 and 5xx. Timeouts are not tried again, because that would multiply the
-    longest wait. The last failing answer is returned as it came.
+    A call is tried again as long as no byte of an answer is there: when the connection cannot be
+    made, and when it is closed before the first byte of the body. Timeouts are not tried again,
+    because that would multiply the longest wait. A failing answer is returned as it came, with
+    its ``retry-after``: agents try again on their own, and both together would multiply a storm.
 
     Args:
         base_url: Absolute URL; ``https://host`` and ``https://host/v1`` mean the same. A query
@@ -66,7 +61,6 @@ class HttpUpstream:
         backend: Opens sockets; ``None`` takes those of the operating system.
         sleep: Waits between tries, in seconds.
         random: Source of jitter, from 0 to below 1.
-        now: Seconds since the epoch, to read ``retry-after`` dates.
         max_connections: Connections at the same time; a further request waits for one.
 
     Raises:
@@ -82,14 +76,13 @@ class HttpUpstream:
         backend: httpcore.AsyncNetworkBackend | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         random: Callable[[], float] = random_module.random,
-        now: Callable[[], float] = time.time,
         max_connections: int = 1000,
     ) -> None:
         self._url, self._authorization = _split_credentials(base_url)
         self._place = f"{self._url.scheme}://{self._url.netloc.decode('ascii')}"
         self._timeout_s = timeout_s
         self._timeout = {"connect": timeout_s, "read": timeout_s, "write": timeout_s}
-        self._retries = Retries(max_retries=max_retries, sleep=sleep, random=random, now=now)
+        self._retries = Retries(max_retries=max_retries, sleep=sleep, random=random)
         self._connections = Connections(
             self._url, most=max_connections, timeout_s=timeout_s, backend=backend
         )
@@ -178,10 +171,11 @@ class HttpUpstream:
             await lease.end(whole=True)
         except httpcore.TimeoutException as error:
             what = f"sent nothing for {self._timeout_s:g} s in the middle of an answer"
-            raise UpstreamError(f"{self._place} {what}", kind="cut", status=504) from error
+            message = f"connection lost: {self._place} {what}"
+            raise UpstreamError(message, kind="cut", status=504) from error
         except _FAILURES as error:
-            what = "broke off in the middle of an answer"
-            raise UpstreamError(f"{self._place} {what}", kind="cut") from error
+            message = f"connection lost: {self._place} broke off in the middle of an answer"
+            raise UpstreamError(message, kind="cut") from error
         finally:
             await lease.end()
 
@@ -202,9 +196,8 @@ class HttpUpstream:
         )
 
     def _gone(self) -> UpstreamError:
-        return UpstreamError(
-            f"{self._place} closed the connection before it answered", kind="closed"
-        )
+        message = f"connection lost: {self._place} closed the connection before it answered"
+        return UpstreamError(message, kind="closed")
 
 
 def _is_no_http(error: BaseException | None) -> bool:
@@ -264,9 +257,6 @@ def _cause(error: Exception) -> Exception | None:
     return None if isinstance(error, (httpcore.LocalProtocolError, httpx.InvalidURL)) else error
 
 
-#: The longest ``retry-after`` that is waited for here; a longer one is the caller's to keep.
-LONGEST_WAIT_S = 30.0
-
 _FIRST_WAIT_S = 0.5
 _LAST_WAIT_S = 8.0
 _JITTER = 0.25
@@ -279,60 +269,20 @@ class Retries:
     max_retries: int
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     random: Callable[[], float] = random_module.random
-    now: Callable[[], float] = time.time
 
     async def run(self, attempt: Callable[[], Awaitable[UpstreamResponse]]) -> UpstreamResponse:
-        """Call ``attempt`` until it gives an answer that is good, or for the last time.
+        """Call ``attempt`` until it gives an answer, or for the last time.
 
-        A connection that failed or was closed and an answer of :func:`is_retryable` are tried
-        again; a timeout is not. An answer that asks for a longer wait than
-        :data:`LONGEST_WAIT_S` is returned at once, so that the caller can keep it.
+        Only a connection that failed, or was closed before the answer, is tried again.
         """
-        tries = 0
-        while True:
-            wait: float | None = None
+        for tries in range(self.max_retries):
             try:
-                response = await attempt()
+                return await attempt()
             except UpstreamError as error:
-                if tries >= self.max_retries or error.kind not in ("connect", "closed"):
+                if error.kind not in ("connect", "closed"):
                     raise
-            else:
-                if tries >= self.max_retries or not is_retryable(response):
-                    return response
-                wait = retry_after_s(response, self.now())
-                if wait is not None and wait > LONGEST_WAIT_S:
-                    return response
-                await response.aclose()
-            await self.sleep(backoff_s(tries, self.random) if wait is None else wait)
-            tries += 1
-
-
-def is_retryable(response: UpstreamResponse) -> bool:
-    """Return whether to try again: 408, 409, 429 and 5xx, unless ``x-should-retry`` is false."""
-    if response.header("x-should-retry") == "false":
-        return False
-    return response.status in (408, 409, 429) or response.status >= 500
-
-
-def retry_after_s(response: UpstreamResponse, now: float) -> float | None:
-    """Return the seconds to wait by ``retry-after-ms`` or ``retry-after``, ``None`` for neither."""
-    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        value = response.header(name)
-        if value is None:
-            continue
-        try:
-            seconds = float(value) * unit
-        except ValueError:
-            continue
-        # A negative, infinite or NaN wait means nothing.
-        return seconds if 0.0 <= seconds < float("inf") else None
-    date = response.header("retry-after")
-    if date is None:
-        return None
-    try:
-        return max(0.0, parsedate_to_datetime(date).timestamp() - now)
-    except (ValueError, OverflowError):
-        return None
+            await self.sleep(backoff_s(tries, self.random))
+        return await attempt()
 
 
 def backoff_s(attempt: int, random: Callable[[], float]) -> float:

@@ -35,7 +35,7 @@ async def test_drop_is_closed_unless_a_retry_helps() -> None:
     async def sleep(seconds: float) -> None:
         waits.append(seconds)
 
-    script = script_of({"text": "hi"}, faults=[{"kind": "drop"}, {"status": 503}])
+    script = script_of({"text": "hi"}, faults=[{"kind": "drop"}, {"kind": "drop"}])
     with pytest.raises(UpstreamError) as caught:
         await ScriptedUpstream(script, "openai_chat").send(outgoing())
     retrying = ScriptedUpstream(script, "openai_chat", max_retries=2, sleep=sleep)
