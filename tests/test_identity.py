@@ -12,9 +12,16 @@ ROOT = "00000000-root"
 THREAD = "00000000-thread"
 
 
-def identify(headers: dict[str, str], *, user_id: str | None = None) -> Identity | None:
+def identify(
+    headers: dict[str, str],
+    *,
+    user_id: object = None,
+    wire_format: str = "anthropic_messages",
+    body: dict[str, object] | None = None,
+) -> Identity | None:
     found = Headers(headers)
-    return read_identity(found, read_mark(found), user_id=lambda: user_id)[0]
+    at = {"metadata.user_id": user_id, **(body or {})}
+    return read_identity(found, read_mark(found), wire_format=wire_format, body=at.get)[0]
 
 
 def codex(**metadata: object) -> str:

@@ -24,11 +24,15 @@ _CREATED_AT = "2025-01-01T00:00:00Z"
 
 
 def models_of(policy: Policy) -> dict[str, dict[str, Any]]:
-    """Return the wire object of each model id that callers may use, in the policy's order."""
+    """Return the wire object of each model id that callers may use, in the policy's order.
+
+    Globs are left out: they are not ids.
+    """
     return {
         model: _model(model, route)
         for route in policy.routes.values()
         for model in (route.id, *route.aliases)
+        if "*" not in model or model == route.id
     }
 
 
