@@ -358,7 +358,7 @@ async def test_subagents_on_a_small_model_stay_on_it_by_a_glob(name):
     assert sent == json.loads(asked.body) | {"model": "claude-haiku-4-5"}
 
 
-@pytest.mark.parametrize("name", ["main", "main-later", "agent-own-model"])
+@pytest.mark.parametrize("name", ["main", "agent-own-model"])
 async def test_other_requests_of_that_session_are_planned(name):
     world = harness("", tail=GLOB)
 
