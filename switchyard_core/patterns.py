@@ -16,6 +16,7 @@ __all__ = [
     "MAX_PROGRAM",
     "PatternError",
     "compile_pattern",
+    "id_glob",
     "linear",
     "name_glob",
     "path_classes",
@@ -82,6 +83,13 @@ def name_glob(glob: str) -> _Search:
     """Compile a glob on a whole name, ignoring case; ``*`` matches any text."""
     pattern = _translated(glob, star=".*")
     match = _compile(pattern, ignore_case=True, dot_all=True).fullmatch
+    return lambda text: match(_encoded(text)) is not None
+
+
+def id_glob(glob: str) -> _Search:
+    """Compile a glob on a whole model id, in which only ``*`` is special; letters have case."""
+    pattern = ".*".join(map(re.escape, glob.split("*")))
+    match = _compile(pattern, dot_all=True).fullmatch
     return lambda text: match(_encoded(text)) is not None
 
 

@@ -17,6 +17,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 from pydantic import BaseModel, ConfigDict, Field
 
 from switchyard_core.answering import AnswerEvent, Ask, ModelCall, ModelReply, WouldAsk
+from switchyard_core.clients import SideCall
 from switchyard_core.decision import Decision, Failure, LatchRecord, Rewrite
 from switchyard_core.declarations import WireFormat
 from switchyard_core.identity import Identity
@@ -231,8 +232,8 @@ class RouteContext:
         targets: The policy's targets, by name.
         session: Identity and latch record.
         mutations: Verdicts of the route's rules.
-        housekeeping: Whether the request is a client's side call: a title, a compaction, a
-            token count.
+        side_call: What is known of a client's side call (a title, a compaction, a token count),
+            such as its ``kind``; ``None`` for a turn.
         random: The only source of randomness; tests seed it.
         clock: Seconds since the epoch; tests inject it.
         ask: ``await context.ask(target, call)`` asks a target that the route declares and
@@ -248,13 +249,18 @@ class RouteContext:
     targets: Mapping[str, TargetView]
     session: SessionView
     mutations: Mutations
-    housekeeping: bool = False
+    side_call: SideCall | None = None
     random: Random = field(default_factory=Random)
     clock: Callable[[], float] = lambda: 0.0
     ask: Ask = _ask_nobody
     tools: Toolbox = field(default_factory=Toolbox)
     plans: PlanStore | None = None
     new_id: Callable[[str], str] = fresh_id
+
+    @property
+    def housekeeping(self) -> bool:
+        """Whether the request is a client's side call."""
+        return self.side_call is not None
 
 
 def handoff_rewrites(

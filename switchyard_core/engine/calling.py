@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from switchyard_core.answering import Ask, AskError, ModelCall, ModelReply, WouldAsk
+from switchyard_core.clients import forwarded
 from switchyard_core.decision import Failure, Outgoing, Rewrite
 from switchyard_core.declarations import RewriteType
 from switchyard_core.engine.response import ends_task, succeeded
@@ -353,7 +354,7 @@ def forwarded_headers(headers: Headers, client: Client) -> tuple[tuple[str, str]
     Only listed headers pass: no session headers, cookies, hop-by-hop headers or credentials.
     """
     wire_format = FORMATS[client.format]
-    names = [*_ALWAYS, *wire_format.headers, *client.forward_headers]
+    names = [*_ALWAYS, *wire_format.headers, *forwarded(client.format), *client.forward_headers]
     if client.forward_auth:
         names += _WITH_CREDENTIAL
     values: dict[str, str] = {}

@@ -25,12 +25,8 @@ from switchyard_core.decision import (
 )
 from switchyard_core.engine.calling import AskTarget, RouterAsk, target_settings
 from switchyard_core.engine.response import ends_task
-from switchyard_core.engine.routes import (
-    Routed,
-    RouteRuntime,
-    build_runtimes,
-    housekeeping_mark,
-)
+from switchyard_core.engine.routes import Routed, RouteRuntime, build_runtimes
+from switchyard_core.engine.side_calls import redirected, side_call_of
 from switchyard_core.errors import (
     LatchCapacityError,
     PluginError,
@@ -76,18 +72,13 @@ class Decider:
         self._registry = registry
         self._needs = {target.name: _needs(target) for target in policy.targets.values()}
         self.runtimes = build_runtimes(policy, registry, kept, world)
-        self._by_model = {
-            model: name
-            for name, route in policy.routes.items()
-            for model in (route.id, *route.aliases)
-        }
 
     def runtime_for(self, request: Request) -> RouteRuntime:
         """Return the route that a request leads to, in whatever wire format."""
-        name = self._by_model.get(request.model, self._policy.default_route)
-        if name is None:
+        route = self._policy.route_for(request.model)
+        if route is None:
             raise self._unknown(request.model)
-        runtime = self.runtimes[name]
+        runtime = self.runtimes[route.name]
         delegate = runtime.route.subagents
         if delegate is not None:
             # A client's upkeep of its root counts as the root's: it has no agent here.
@@ -113,14 +104,21 @@ class Decider:
                 headers={"x-should-retry": "false"},
             )
         request.check()
-        return runtime.routed(request, housekeeping_mark(request, self._policy.housekeeping))
+        named = self._policy.names_route(request.model)
+        return runtime.routed(
+            request, side_call_of(request, self._policy.housekeeping, named=named)
+        )
 
     def _unknown(self, model: str) -> UnknownModelError:
-        routes = ", ".join(sorted(route.id for route in self._policy.routes.values()))
-        near = get_close_matches(model, list(self._by_model), n=1)
+        routes = self._policy.routes.values()
+        ids = [each for route in routes for each in (route.id, *route.aliases)]
+        near = get_close_matches(model, ids, n=1)
         hint = f"; did you mean `{near[0]}`?" if near else ""
+        what = f"no route has the model id `{model[:200]}`{hint}"
+        if not model:
+            what = "the request names no `model`, and the policy has no `default_route`"
         return UnknownModelError(
-            message=f"no route has the model id `{model[:200]}`{hint} (routes: {routes})",
+            message=f"{what} (routes: {', '.join(sorted(route.id for route in routes))})",
             code="model_not_found",
             status=404,
             param="model",
@@ -145,12 +143,13 @@ class Decider:
         for _ in range(MAX_RACES):
             asking = self.asking(routed, dry_run=dry_run, instead=ask)
             context = await runtime.context(routed, asking, self._world, dry_run=dry_run)
-            reads = runtime.route.rule_sets and context.session.record is None
-            if reads and not runtime.answers and _is_large(request.body):
-                await asyncio.to_thread(_label, routed)
-            decision = self._complete(
-                routed, await self._route(routed, context, asking), context, dry_run=dry_run
-            )
+            chosen = redirected(routed, self._policy)
+            if chosen is None:
+                reads = runtime.route.rule_sets and context.session.record is None
+                if reads and not runtime.answers and _is_large(request.body):
+                    await asyncio.to_thread(_label, routed)
+                chosen = await self._route(routed, context, asking)
+            decision = self._complete(routed, chosen, context, dry_run=dry_run)
             if admit is not None:
                 admit(decision)
             settled = await self._apply(runtime, decision, dry_run=dry_run)
@@ -450,13 +449,14 @@ _EFFECTS = (Latch, UpdateRecord, Remember, ReleaseAfterSuccess)
 def _trace_of(
     routed: Routed, context: RouteContext, decision: Decision, *, dry_run: bool
 ) -> dict[str, Any]:
-    identity, record = routed.identity, context.session.record
+    identity, record, call = routed.identity, context.session.record, routed.side_call
     route = routed.runtime.route
     trace: dict[str, Any] = {
         "route": route.id,
         "route_type": route.type.name,
         "identity": None,
-        "housekeeping": routed.mark,
+        "housekeeping": call.mark if call is not None else "",
+        "kind": call.kind if call is not None else "",
         "final": context.session.final,
         "latched_before": record is not None,
         "latched_after": record is not None

@@ -128,7 +128,7 @@ class Explanation:
         yield f"route     {decision.route}{kind}"
         yield f"identity  {_identity(trace.get('identity'))}"
         if trace.get("housekeeping"):
-            yield f"side call {trace['housekeeping']}"
+            yield f"side call {trace['housekeeping']} ({trace['kind']})"
         yield from _calls(trace.get("calls"))
         for asked in trace.get("asked", ()):
             yield f"asked     {asked['target']}: {asked['reply']}"

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from switchyard_core.clients import side_call_kinds
 from switchyard_core.declarations import LatchStoreType, PlanStoreType
 from switchyard_core.errors import Finding
 from switchyard_core.plugins import PluginRegistry
@@ -31,6 +32,7 @@ from switchyard_core.policy.routes import resolve_routes
 from switchyard_core.policy.rulesets import check_used_packs, resolve_rule_sets
 from switchyard_core.policy.secrets import shown
 from switchyard_core.policy.validation import MOST_FINDINGS
+from switchyard_core.policy.wording import suggestion
 
 __all__ = ["CheckResult", "check_document", "check_workers"]
 
@@ -126,6 +128,8 @@ def _resolved(draft: Draft, path: Path | None) -> Policy:
     routes = resolve_routes(draft)
     check_used_packs(draft, routes.values(), own)
     identity = draft.validated(("identity",), Identity, draft.tables("identity"))
+    housekeeping = _housekeeping(draft)
+    _check_side_targets(draft, housekeeping, targets, routes)
     return Policy(
         name=document.name,
         path=path,
@@ -137,7 +141,7 @@ def _resolved(draft: Draft, path: Path | None) -> Policy:
         routes=routes,
         rule_sets={**registry.rule_sets, **own},
         identity_session=identity.session if identity is not None else (),
-        housekeeping=_housekeeping(draft),
+        housekeeping=housekeeping,
         default_route=_text(document, "default_route"),
         fallback_client=_text(document, "fallback_client"),
         prices=prices,
@@ -279,11 +283,57 @@ def _housekeeping(draft: Draft) -> tuple[Housekeeping, ...]:
     return tuple(conditions)
 
 
+def _check_kinds(draft: Draft, location: Location, table: Mapping[str, Any]) -> None:
+    """Report a selection of side calls by kind that has no effect or a wrong name."""
+    for key in ("kind", *_TESTS):
+        if key in table:
+            message = f"`{key}` has no meaning beside `kinds`, which selects known side calls"
+            draft.report("SY109", message, (*location, key), at_key=True, fix="remove the key")
+    if "target" not in table:
+        message = "`kinds` without `target` changes nothing"
+        fix = "name the target that serves these side calls"
+        draft.report("SY109", message, location, at_key=True, fix=fix)
+    own = draft.document.values.get("housekeeping")
+    marked = {each.get("kind") for each in own if isinstance(each, dict)} if own else set()
+    known = sorted({*side_call_kinds(), *filter(lambda kind: isinstance(kind, str), marked)})
+    kinds = table["kinds"] if isinstance(table["kinds"], list) else []
+    for number, kind in enumerate(kinds):
+        if isinstance(kind, str) and kind not in known:
+            draft.report(
+                "SY109",
+                f"nothing marks side calls of kind `{shown(kind)}`",
+                (*location, "kinds", number),
+                notes=(f"kinds: {', '.join(known)}",),
+                fix=suggestion(kind, known, "remove it, or mark such calls with `kind`"),
+            )
+
+
+def _check_side_targets(
+    draft: Draft,
+    conditions: Iterable[Housekeeping],
+    targets: Mapping[str, Target],
+    routes: Mapping[str, Route],
+) -> None:
+    """Report a target for side calls that none of the routes can send its requests to."""
+    spoken = {route.wire_format for route in routes.values()}
+    for number, condition in enumerate(conditions):
+        target = targets.get(condition.target or "")
+        if target is not None and spoken and target.wire_format not in spoken:
+            draft.report(
+                "SY303",
+                f"no route speaks {target.wire_format}, which target `{shown(target.name)}` speaks",
+                ("housekeeping", number, "target"),
+                fix="name a target of a route's wire format; formats are not translated yet",
+            )
+
+
 def _check_condition(draft: Draft, location: Location, table: Mapping[str, Any]) -> None:
     """Report conflicting keys of a condition, and a test that never holds."""
-    if ("path" in table) == ("header" in table):
-        message = "a housekeeping condition reads either a `path` or a `header`"
+    if sum(key in table for key in ("path", "header", "kinds")) != 1:
+        message = "a housekeeping condition reads either a `path` or a `header`, or selects `kinds`"
         draft.report("SY109", message, location, at_key=True, fix="give exactly one of them")
+    if "kinds" in table:
+        _check_kinds(draft, location, table)
     tests = [key for key in _TESTS if key in table]
     if len(tests) > 1:
         several = " and ".join(f"`{test}`" for test in tests)

@@ -25,11 +25,13 @@ from switchyard_core.declarations import (
     Reference,
     RouteName,
     RouteType,
+    TargetName,
     Tool,
     WireFormat,
 )
 from switchyard_core.errors import Finding, Severity
 from switchyard_core.mutation.schema import RuleSetModel
+from switchyard_core.patterns import id_glob
 from switchyard_core.policy.document import Document
 from switchyard_core.policy.places import Location
 from switchyard_core.policy.values import (
@@ -45,10 +47,12 @@ from switchyard_core.policy.values import (
     SchemaVersion,
     ScriptPath,
     SessionSource,
+    SideCallKind,
     Tokens,
     Variable,
     Word,
     bearer,
+    exactness,
     same_json,
 )
 from switchyard_core.request import Request
@@ -262,7 +266,7 @@ class Route(Table):
     Args:
         id: The model id that callers ask for, unique among all ids and aliases.
         type: Route type: what decides where a request goes.
-        aliases: Further model ids.
+        aliases: Further model ids; ``*`` stands for any text, and the most exact one counts.
         context_window: Tokens, for the model list.
         tool_calling: For the model list.
         reasoning: For the model list.
@@ -312,24 +316,30 @@ class Identity(Table):
 class Housekeeping(Table):
     """``[[housekeeping]]``: a condition that marks a request as a client's side call.
 
-    Exactly one of ``path`` and ``header`` selects a value, at most one of the others tests it;
-    without a test it must exist.
+    Exactly one of ``path`` and ``header`` selects a value, at most one of the tests is made on it;
+    without a test it must exist. Or ``kinds`` selects side calls that are known already.
 
     Args:
         path: JSONPath on the body.
         header: Name of a header.
+        kinds: Kinds of side calls, in place of a value, such as ``title``.
         equals: The value is this one.
         in_: The value is one of these (key ``in``).
         matches: The regular expression (RE2) is found in the value, which is text.
         exists: Whether there must be a value at all.
+        kind: What kind of side call the condition marks, such as ``compaction``.
+        target: Where such side calls go; without it they go where the session is.
     """
 
     path: ConditionPath | None = None
     header: ConditionHeader | None = None
+    kinds: tuple[SideCallKind, ...] = ()
     equals: Any = None
     in_: tuple[Any, ...] | None = Field(default=None, alias="in")
     matches: ConditionPattern | None = None
     exists: bool | None = None
+    kind: SideCallKind | None = None
+    target: TargetName | None = None
 
     def holds(self, headers: Mapping[str, str], body: Callable[[], Any]) -> bool:
         """Return whether a request with these headers, by lower-case name, satisfies it.
@@ -361,7 +371,7 @@ class ReplaySettings(Table):
     key_fields: tuple[str, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Policy:
     """A policy without errors.
 
@@ -398,6 +408,35 @@ class Policy:
     document: Document
     tools: Mapping[str, Tool] = field(default_factory=dict)
     replay: ReplaySettings = field(default_factory=ReplaySettings)
+
+    @cached_property
+    def _ids(self) -> Mapping[str, str]:
+        """Names of routes by the ids and aliases that are not globs."""
+        routes = self.routes.values()
+        ids = {alias: route.name for route in routes for alias in route.aliases if "*" not in alias}
+        return {**ids, **{route.id: route.name for route in routes}}
+
+    @cached_property
+    def _globs(self) -> tuple[tuple[Callable[[str], bool], str], ...]:
+        """Tests on model ids with the names of their routes, the most exact one first."""
+        found = [(a, r.name) for r in self.routes.values() for a in r.aliases if "*" in a]
+        found.sort(key=lambda pair: exactness(pair[0]), reverse=True)
+        return tuple((id_glob(alias), name) for alias, name in found)
+
+    def route_for(self, model: str) -> Route | None:
+        """Return the route that serves a model id, ``None`` without one."""
+        name = self._named(model) or self.default_route
+        return None if name is None else self.routes[name]
+
+    def names_route(self, model: str) -> bool:
+        """Return whether a route has a model id, and not only the default route takes it."""
+        return self._named(model) is not None
+
+    def _named(self, model: str) -> str | None:
+        name = self._ids.get(model)
+        if name is None and self._globs:
+            name = next((route for matches, route in self._globs if matches(model)), None)
+        return name
 
     @property
     def text(self) -> str:

@@ -23,6 +23,7 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
+from switchyard_core.clients import identity_headers
 from switchyard_core.declarations import OptionError, Reference
 from switchyard_core.identity import HEADER_NAME
 from switchyard_core.jsonio.path import Path as JSONPath
@@ -47,10 +48,12 @@ __all__ = [
     "SchemaVersion",
     "ScriptPath",
     "SessionSource",
+    "SideCallKind",
     "Tokens",
     "Variable",
     "Word",
     "bearer",
+    "exactness",
     "same_json",
 ]
 
@@ -67,17 +70,15 @@ _REFERENCE = re.compile(
     r"\s*(?:\$\{?|%|\$?env:|\{env:)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?:[}%])?\s*", re.ASCII
 )
 _DISTRIBUTION = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
+_KIND = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _HEADER_VALUE = re.compile(r"[\t\x20-\x7e]*")
 #: Headers that carry credentials or belong to the connection.
 _OWN_HEADERS = re.compile(
     "(?:x-)?api-key|x-goog-api-key|(?:proxy-)?authorization|cookie|host|connection"
     "|content-(?:length|type)|transfer-encoding"
 )
-#: Headers with the identity of a request; they are never forwarded.
-_SESSION_HEADERS = re.compile(
-    "session[-_]id|thread-id|x-(?:parent-)?session-id|x-claude-code-(?:agent|session)-id"
-    "|x-codex-turn-metadata|x-nemo-relay-(?:session|subagent)-id|x-switchyard-.*"
-)
+#: Our own headers about a request; those of clients are data.
+_OUR_HEADERS = "x-switchyard-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +115,11 @@ def same_json(left: Any, right: Any) -> bool:
     if isinstance(left, list) and isinstance(right, list):
         return len(left) == len(right) and all(map(same_json, left, right))
     return bool(left == right) and isinstance(left, bool) is isinstance(right, bool)
+
+
+def exactness(glob: str) -> int:
+    """Return how many characters of a model id a glob fixes: the more, the more exact it is."""
+    return len(glob.replace("*", ""))
 
 
 def bearer(kind: Literal["client", "route_type"]) -> object:
@@ -232,7 +238,7 @@ def _header_name(name: str) -> str:
     elif _OWN_HEADERS.fullmatch(name.lower()):
         msg = f"header `{name}` cannot be set by a policy"
         fix = "remove it; credentials come from `api_key_env` or `forward_auth`"
-    elif _SESSION_HEADERS.fullmatch(name.lower()):
+    elif name.lower() in identity_headers() or name.lower().startswith(_OUR_HEADERS):
         msg = f"header `{name}` says whose request it is and is not sent to a provider"
         fix = "remove it; `[identity]` names further sources of session ids"
     else:
@@ -275,6 +281,13 @@ def _session_source(source: str) -> str:
         return f"header:{rest.lower()}"
     msg = f"`{shown(source)}` is not a session source"
     raise OptionError(msg, fix="write `header:<name>` or `body:<JSONPath>`", code="SY109")
+
+
+def _kind(word: str) -> str:
+    if not _KIND.fullmatch(word):
+        msg = f"`{shown(word)}` is not a kind of side calls"
+        raise OptionError(msg, fix="write one word in snake_case, such as `title`", code="SY109")
+    return word
 
 
 def _condition_header(name: str) -> str:
@@ -326,6 +339,10 @@ ScriptPath = Annotated[Path, _As(_script, r"\S")]
 RewriteName = Annotated[str, AfterValidator(_switchable), Reference("rewrite")]
 #: ``header:<name>`` or ``body:<JSONPath>``.
 SessionSource = Annotated[str, AfterValidator(_session_source)]
+#: A word for what a side call is for.
+SideCallKind = Annotated[
+    str, AfterValidator(_kind), Field(json_schema_extra={"pattern": f"^{_KIND.pattern}$"})
+]
 #: Lower-case name of a header that a condition reads.
 ConditionHeader = Annotated[str, AfterValidator(_condition_header)]
 ConditionPath = Annotated[JSONPath, _As(_path)]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from switchyard_core.clients import path_prefixes
 from switchyard_core.decision import RewriteReport, RewriteScope
 from switchyard_core.declarations import (
     WIRE_FORMATS,
@@ -78,12 +79,18 @@ def caller_format(path: str, headers: Mapping[str, str]) -> WireFormat:
 def plain_path(path: str) -> str:
     """Return a path without version and final slashes: ``/v1/models/`` is ``/models``.
 
-    Clients have base URLs with and without ``/v1``; both reach the same place.
+    Clients have base URLs with and without ``/v1``, and some add one to it or have a prefix of
+    their own; all reach the same place.
     """
     path = path.rstrip("/")
-    if path == "/v1" or path.startswith("/v1/"):
-        return path[len("/v1") :]
-    return path
+    for prefix in path_prefixes():
+        path = _without(path, prefix)
+    return _without(_without(path, "/v1"), "/v1")
+
+
+def _without(path: str, prefix: str) -> str:
+    cut = path == prefix or path.startswith(prefix + "/")
+    return path[len(prefix) :] if cut else path
 
 
 def endpoint_of(path: str) -> tuple[WireFormat, Endpoint] | None:

@@ -189,11 +189,6 @@ class Format(ABC):
         ]
         return instruction_text([apart or b"", *inside])
 
-    def user_id(self, fields: ObjectText) -> str | None:
-        """Return the user id in the body."""
-        del fields
-        return None
-
     def includes_usage(self, fields: ObjectText) -> bool:
         """Return whether a stream that answers the request states its tokens."""
         del fields

@@ -67,7 +67,7 @@ REFUSED = {
     "compressed": (
         "POST",
         CHAT,
-        {"content": b"x", "headers": {**JSON, "content-encoding": "gzip"}},
+        {"content": b"x", "headers": {**JSON, "content-encoding": "lz4"}},
         415,
         "unsupported_encoding",
         "create",

@@ -32,10 +32,11 @@ def _unused_target(policy: Policy) -> Iterator[Finding]:
         # A route with errors may be meant to use any of them.
         return
     used = {target for route in policy.routes.values() for target in route.targets}
+    used |= {condition.target or "" for condition in policy.housekeeping}
     for name in policy.targets:
         if name not in used:
             message = f"no route uses target `{shown(name)}`"
-            fix = "remove it, or name it in a route"
+            fix = "remove it, or name it in a route or in `[[housekeeping]]`"
             yield policy.finding("SY220", message, ("targets", name), fix=fix)
 
 

@@ -12,10 +12,11 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from switchyard_core.answering import AnswerEvent, Ask, AskError, ModelCall, ModelReply
+from switchyard_core.clients import SideCall
 from switchyard_core.decision import Decision, Failure, Outgoing
 from switchyard_core.declarations import WIRE_FORMATS, WireFormat
 from switchyard_core.engine.answering import checked_events
-from switchyard_core.engine.routes import housekeeping_mark
+from switchyard_core.engine.side_calls import side_call_of
 from switchyard_core.errors import PluginError, PolicyError, RequestError, UpstreamError
 from switchyard_core.jsonio.tree import ObjectText, loads
 from switchyard_core.request import Request
@@ -206,7 +207,7 @@ class Trial:
         """Ask the router alone, with the same context each time; nothing is latched."""
         if housekeeping is None:
             marks = self.bench.harness.policy.housekeeping
-            housekeeping = bool(housekeeping_mark(self.request, marks))
+            housekeeping = side_call_of(self.request, marks) is not None
         context = await self.context(self._ask, housekeeping=housekeeping)
         deciding = self.bench.runtime.router.route(self.request, context)
         decision: Outcome = await _refused_or(watched(deciding, watch))
@@ -278,7 +279,8 @@ class Trial:
             # Never the same twice on one bench: its plan store may keep what was made before.
             new_id=lambda prefix: f"{prefix}_{next(self.bench.numbers):024x}",
         )
-        routed = self.bench.runtime.routed(self.request, "side call" if housekeeping else "")
+        side_call = SideCall(kind="other", mark="bench") if housekeeping else None
+        routed = self.bench.runtime.routed(self.request, side_call)
         return await self.bench.runtime.context(routed, ask, world)
 
     async def _ask(self, target: str, call: ModelCall) -> ModelReply:

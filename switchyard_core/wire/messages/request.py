@@ -149,13 +149,6 @@ class MessagesRequests(Format):
         thread = fields.object("thread")
         return ("thread",) if thread is not None and thread.text("type") == "continue" else ()
 
-    def user_id(self, fields: ObjectText) -> str | None:
-        """Return ``metadata.user_id``."""
-        metadata = fields.raw("metadata")
-        if metadata is None or metadata[:1] != b"{":
-            return None
-        return ObjectText(metadata).text("user_id")
-
     def schema_fields(self, name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
         """Return ``output_config.format``."""
         return {"output_config": {"format": {"type": "json_schema", "schema": schema}}}
