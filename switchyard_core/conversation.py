@@ -210,6 +210,26 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True, dict=True):
                 return index
         return None
 
+    def turn_end(self, index: int) -> int:
+        """Return the index of the last message before the next assistant turn."""
+        while index + 1 < len(self.messages) and self.messages[index + 1].role != "assistant":
+            index += 1
+        return index
+
+    def end_behind(self, number: int) -> int | None:
+        """Return the number of wire items up to the turn that follows a call and its results.
+
+        ``None`` while the call, or another one of its turn, waits for its result at the very end.
+        """
+        if number >= len(self.calls):
+            return None
+        message = self.calls[number].message
+        end = self.turn_end(message)
+        last = end == len(self.messages) - 1
+        if end == message or (last and self.ends_with_open_call):
+            return None
+        return self.messages[end].last + 1
+
     @property
     def ends_with_open_call(self) -> bool:
         """Whether the history ends with an unanswered call of the last assistant turn.

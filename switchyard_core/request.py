@@ -9,12 +9,14 @@ from hashlib import blake2b
 from typing import Any
 
 from switchyard_core.conversation import Conversation, UserMessage, parse_json
+from switchyard_core.decision import RewriteScope
 from switchyard_core.declarations import Endpoint, WireFormat
 from switchyard_core.errors import BodyError
 from switchyard_core.identity import Headers, Mark, read_mark
 from switchyard_core.jsonio.scan import cut_array
 from switchyard_core.jsonio.tree import MAX_MEMBERS, JsonTextError, ObjectText, encode, loads
 from switchyard_core.wire import FORMATS
+from switchyard_core.wire.rewrites.history import DropParameters, foreign_context
 
 __all__ = ["MAX_ITEMS", "Request", "refuse_flood"]
 
@@ -149,8 +151,35 @@ class Request:
     @cached_property
     def misses_history(self) -> bool:
         """Whether the request continues, by id, a history that it does not hold."""
-        fields = self.fields
-        return bool(self.continuation) and self._format.misses_history(fields, self.conversation)
+        return bool(self.missing_history)
+
+    @cached_property
+    def missing_history(self) -> tuple[str, ...]:
+        """The places that name or seal history which the request does not hold otherwise."""
+        fields, named = self.fields, self.continuation
+        if not (named and self._format.misses_history(fields, self.conversation)):
+            named = ()
+        return (*named, *self._format.hidden_history(fields))
+
+    def foreign_context(
+        self,
+        *,
+        through_call: int | None = None,
+        through_message: int | None = None,
+        spans: Sequence[tuple[int, int]] = (),
+    ) -> tuple[str, ...]:
+        """Return what only one provider can read and whose loss would lose context.
+
+        That is compactions, references to items, and files, in the part of the history that the
+        arguments say; see :func:`~switchyard_core.router.handoff_rewrites`.
+        """
+        place = (through_call, through_message)
+        if not self._format.context_mark.search(self.body) or (place == (None, None) and not spans):
+            return ()
+        part = DropParameters(
+            through_call=through_call, through_message=through_message, spans=tuple(spans)
+        )
+        return foreign_context(self.fields.copy(), part, RewriteScope(wire_format=self.wire_format))
 
     @cached_property
     def continuation(self) -> tuple[str, ...]:

@@ -7,9 +7,10 @@ huge history, and chooses only targets that its policy declares.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from functools import cache
 from itertools import chain
 from random import Random
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -21,7 +22,9 @@ from switchyard_core.clients import SideCall
 from switchyard_core.decision import Decision, Failure, LatchRecord, Rewrite
 from switchyard_core.declarations import WireFormat
 from switchyard_core.identity import Identity
+from switchyard_core.models import Profile
 from switchyard_core.mutation import MutationRules, Verdict
+from switchyard_core.patterns import name_glob
 from switchyard_core.request import Request
 from switchyard_core.stores import PlanStore
 from switchyard_core.tools import Toolbox
@@ -40,6 +43,7 @@ __all__ = [
     "handoff_rewrites",
 ]
 
+_glob = cache(name_glob)
 #: Bytes of JSON that are counted as one token when a request is measured against a window.
 BYTES_PER_TOKEN = 4
 
@@ -124,6 +128,10 @@ class TargetView(Protocol):
 
         Only then can one read the other's opaque reasoning.
         """
+
+    @property
+    def accepts(self) -> Profile:
+        """What is known of what the model accepts."""
 
     @property
     def context_window(self) -> int | None:
@@ -263,20 +271,38 @@ class RouteContext:
         return self.side_call is not None
 
 
-def handoff_rewrites(
+def _is_foreign(source: TargetView, target: TargetView) -> bool:
+    """Return whether a target cannot read what only the provider of another one can."""
+    return source.origin != target.origin or source.wire_format != target.wire_format
+
+
+def _rebinds(source: TargetView, target: TargetView) -> bool:
+    """Return whether a target checks the prefix of the thinking that another one made.
+
+    It does where it can read that thinking, and refuses it behind any other prefix.
+    """
+    if not target.accepts.prefix_bound:
+        return False
+    return source.id == target.id or any(_glob(glob)(source.id) for glob in target.accepts.reads)
+
+
+def handoff_rewrites(  # noqa: PLR0913  # all that a handoff may have to know
     *,
     source: TargetView,
     target: TargetView,
     through_call: int | None = None,
     through_message: int | None = None,
     opaque: Literal["auto", "keep", "drop"] = "auto",
+    spans: Sequence[tuple[int, int]] = (),
     as_text_max_chars: int | None = None,
     drop_continuation: bool = False,
+    origin_bound: Literal["keep", "drop", "drop_context"] = "drop",
 ) -> tuple[Rewrite, ...]:
     """Return the rewrites for a history that ``source`` began and ``target`` continues.
 
-    In the same origin nothing is changed but what is asked for. At another origin the opaque
-    reasoning goes, and with it whatever the next provider would then refuse.
+    In the same origin nothing is changed but what is asked for, and thinking that the target can
+    read but that is bound to another prefix. At another origin everything that only ``source``'s
+    provider can read goes, and with it whatever the next provider would then refuse.
 
     Args:
         source: The target that made the first part of the history.
@@ -285,26 +311,33 @@ def handoff_rewrites(
             ``None`` when the history holds nothing of it any more.
         through_message: In place of ``through_call``: index of the last message that may be of
             ``source``; every assistant message up to there counts as its.
-        opaque: What happens to opaque reasoning; ``auto`` drops it at another origin.
+        opaque: What happens to opaque reasoning; ``auto`` drops it at another origin, and where
+            the target refuses it as made behind another prefix.
+        spans: First and last index of further messages that ``source`` made.
         as_text_max_chars: Turns visible reasoning into text of at most so many characters;
             ``None`` leaves it.
         drop_continuation: Whether a continuation id names a response of ``source`` and the
             history is all here, so that the id can go at another origin.
+        origin_bound: What happens at another origin to parts that only ``source``'s provider can
+            read; ``drop`` leaves those that hold context of their own.
     """
-    foreign = source.origin != target.origin or source.wire_format != target.wire_format
-    drop = opaque == "drop" or (opaque == "auto" and foreign)
+    foreign = _is_foreign(source, target)
+    drop = opaque == "drop" or (opaque == "auto" and (foreign or _rebinds(source, target)))
     rewrites: list[Rewrite] = []
 
     def add(name: str, **parameters: Any) -> None:
         rewrites.append(Rewrite(name=name, parameters=parameters))
 
-    through = {"through_call": through_call, "through_message": through_message}
-    place = {name: number for name, number in through.items() if number is not None}
+    told = (through_call, through_message, tuple(spans) or None)
+    names = ("through_call", "through_message", "spans")
+    place = {name: given for name, given in zip(names, told, strict=True) if given is not None}
     if place:
         if as_text_max_chars is not None:
             add("reasoning_as_text", **place, max_chars=as_text_max_chars)
         if drop:
             add("drop_opaque_reasoning", **place)
+        if foreign and origin_bound != "keep":
+            add("drop_origin_bound", **place, context=origin_bound == "drop_context")
     if foreign or rewrites:
         when = "always" if foreign else "dropped"
         add(

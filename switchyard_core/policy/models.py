@@ -30,6 +30,7 @@ from switchyard_core.declarations import (
     WireFormat,
 )
 from switchyard_core.errors import Finding, Severity
+from switchyard_core.models import Profile
 from switchyard_core.mutation.schema import RuleSetModel
 from switchyard_core.patterns import id_glob
 from switchyard_core.policy.document import Document
@@ -229,6 +230,7 @@ class Target(Table):
         rewrites: ``{ name = false }`` switches a rewrite off.
         name: Name of its table.
         price: What it costs, ``None`` when the policy does not say.
+        accepts: What is known of what the model accepts.
     """
 
     id: Word
@@ -244,6 +246,7 @@ class Target(Table):
     rewrites: dict[RewriteName, bool] = {}
     name: Annotated[str, _GIVEN] = ""
     price: Annotated[Price | None, _GIVEN] = None
+    accepts: Annotated[Profile, _GIVEN] = Profile()
 
     @cached_property
     def wire_format(self) -> WireFormat:

@@ -78,6 +78,8 @@ class Format(ABC):
     instructions_key: ClassVar[str] = ""
     #: The body's keys by which a request may continue an earlier response.
     continuation_keys: ClassVar[tuple[str, ...]] = ()
+    #: What the bytes of a body have in them if it holds context that only one provider can read.
+    context_mark: ClassVar[re.Pattern[bytes]] = re.compile(rb"(?!)")
     #: The body's keys that offer tools.
     tool_keys: ClassVar[tuple[str, ...]] = ("tools",)
     #: The role that each word of the format means.
@@ -166,6 +168,11 @@ class Format(ABC):
     def misses_history(self, fields: ObjectText, conversation: Conversation) -> bool:
         """Return whether the request continues a history that it does not hold."""
         return lacks_history(fields.raw(self.history_key) or b"", conversation)
+
+    def hidden_history(self, fields: ObjectText) -> tuple[str, ...]:
+        """Return the places where a part of the history is that only its provider can read."""
+        del fields
+        return ()
 
     def user_message(self, fields: ObjectText) -> UserMessage:
         """Return the last message of the user, an empty one when there is none."""

@@ -20,6 +20,7 @@ from switchyard_core.conversation import Conversation, Image, Message, Part, Rol
 from switchyard_core.jsonio.tree import ArrayText, JsonTextError, ObjectText, encode, loads
 
 __all__ = [
+    "FOREIGN",
     "NULL",
     "ORPHAN",
     "PLANNER",
@@ -27,6 +28,7 @@ __all__ = [
     "BlankPart",
     "BodyView",
     "MadeCall",
+    "OriginPart",
     "ReasoningPart",
     "ToolTurn",
     "Turns",
@@ -227,6 +229,8 @@ def _texts() -> dict[str, str]:
 
 #: Tag of an item that the planner made.
 PLANNER = "planner"
+#: Tag of an item that another provider made, or that was sent to it.
+FOREIGN = "foreign"
 #: Tag of an item that followed dropped reasoning in the same turn.
 ORPHAN = "orphan"
 #: Tag of a message that lost reasoning.
@@ -248,6 +252,25 @@ class ReasoningPart(ABC):
     @abstractmethod
     def remove(self) -> Sequence[str]:
         """Remove it; return the names of what went."""
+
+
+@dataclass(frozen=True, slots=True)
+class OriginPart:
+    """A part that only its provider can read.
+
+    Args:
+        name: What it is, with its place.
+        remove: Removes it, or puts what anybody can read in its place. Parts are removed last
+            first, so that the places of the others hold.
+        context: Whether it holds context of its own, which is lost with it: a compaction, a file,
+            a reference to an item.
+        done: What removing it does, for reports.
+    """
+
+    name: str
+    remove: Callable[[], object]
+    context: bool = False
+    done: str = "removed"
 
 
 @dataclass(slots=True, eq=False)
@@ -341,6 +364,10 @@ class BodyView(ABC):
     def drop_companions(self) -> list[str]:
         """Remove what refers to dropped reasoning; return a line per change."""
 
+    def origin_bound(self) -> list[OriginPart]:
+        """Return what only its provider can read in items with the tag :data:`FOREIGN`."""
+        return []
+
     @abstractmethod
     def id_fields(self) -> Iterator[tuple[ObjectText, str]]:
         """Yield object and key of every tool id, of calls and of results."""
@@ -363,8 +390,11 @@ class BodyView(ABC):
         return []
 
     @abstractmethod
-    def append_user_text(self, text: str) -> str:
-        """Add a text of the user at the end; return the change, ``""`` if it is there."""
+    def append_user_text(self, text: str, end: int | None = None) -> str:
+        """Add a text of the user at the end; return the change, ``""`` if it is there.
+
+        ``end`` is the number of items in front of the place, ``None`` for all of them.
+        """
 
     def user_item(self, text: str) -> bytes:
         """Return a message of the user as a wire item."""

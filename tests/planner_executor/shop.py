@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 from typing import Any, Literal
@@ -36,6 +36,7 @@ from switchyard_core.answering import (
     ModelUsage,
     RequestedCall,
 )
+from switchyard_core.models import Profile
 from switchyard_core.policy import load_policy_text
 from switchyard_core.stores import MemoryPlanStore
 from switchyard_core.testing import FakeUpstream, Harness, conversation
@@ -286,6 +287,7 @@ class View:
     id: str
     wire_format: WireFormat = "openai_responses"
     origin: str = ""
+    accepts: Profile = field(default_factory=Profile)
     context_window: int | None = None
     on_overflow: Literal["send", "stay", "reject"] = "send"
     price: Price | None = None

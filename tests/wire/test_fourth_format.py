@@ -70,6 +70,7 @@ def test_every_core_rewrite_patches_it() -> None:
     given = {
         "reasoning_as_text": {"through_call": 0},
         "drop_opaque_reasoning": {"through_call": 0},
+        "drop_origin_bound": {"through_call": 0},
         "insert_system_prompt": {"text": "Test it."},
         "insert_planning_prompt": {"text": "Plan it.", "position": "append"},
         "append_user_text": {"text": "Go on."},

@@ -87,10 +87,11 @@ class ToyView(BodyView):
     def user_item(self, text: str) -> bytes:
         return encode({"by": "me", "say": text})
 
-    def append_user_text(self, text: str) -> str:
-        if self.items.raw(len(self.items) - 1) == self.user_item(text):
+    def append_user_text(self, text: str, end: int | None = None) -> str:
+        end = len(self.items) if end is None else end
+        if self.items.raw(end - 1) == self.user_item(text):
             return ""
-        self.items.append(self.user_item(text))
+        self.items.insert(end, self.user_item(text))
         return "added a turn"
 
     def add_instruction(self, text: str, *, append: bool) -> str:

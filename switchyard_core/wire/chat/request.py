@@ -66,6 +66,7 @@ class ChatRequests(Format):
     name: ClassVar[WireFormat] = "openai_chat"
     paths: ClassVar[Mapping[Endpoint, str]] = {"create": "/chat/completions"}
     view = ChatView
+    context_mark = re.compile(rb'"file_id"')
     tool_keys = ("tools", "functions")
     roles: ClassVar[Mapping[str, Role]] = {
         "system": "system",

@@ -7,11 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from switchyard_core.jsonio.tree import ArrayText, ObjectText, encode
+from switchyard_core.wire.chat.origin import origin_bound
 from switchyard_core.wire.history import (
     PLANNER,
     BlankPart,
     BodyView,
     MadeCall,
+    OriginPart,
     ReasoningPart,
     ToolTurn,
     blank,
@@ -99,6 +101,10 @@ class ChatView(BodyView):
             if items is not None and items.tagged(index, PLANNER)
         ]
 
+    def origin_bound(self) -> list[OriginPart]:
+        """Return signatures and files."""
+        return origin_bound(self.items)
+
     def drop_companions(self) -> list[str]:
         """Return nothing: reasoning is on the message itself, and nothing refers to it."""
         return []
@@ -153,13 +159,16 @@ class ChatView(BodyView):
             and message.object("function_call") is None
         )
 
-    def append_user_text(self, text: str) -> str:
+    def append_user_text(self, text: str, end: int | None = None) -> str:
         """Add a user message at the end."""
         messages = self.items
-        if messages is None or _ends_with(messages, text):
+        if messages is None:
             return ""
-        messages.append(self.user_item(text))
-        return f"added a user message as messages[{len(messages) - 1}]"
+        end = len(messages) if end is None else end
+        if _ends_with(messages, text, end):
+            return ""
+        messages.insert(end, self.user_item(text))
+        return f"added a user message as messages[{end}]"
 
     def add_instruction(self, text: str, *, append: bool) -> str:
         """Add a message before or after the leading instructions, in the role of the first."""
@@ -190,9 +199,9 @@ def leading_instructions(messages: ArrayText, raw: bytes) -> tuple[int, str]:
     return count, role or "system"
 
 
-def _ends_with(items: ArrayText, text: str) -> bool:
+def _ends_with(items: ArrayText, text: str, end: int) -> bool:
     """Return whether the text is among the user's messages at the end."""
-    for index in range(len(items) - 1, -1, -1):
+    for index in range(end - 1, -1, -1):
         item = items.object(index)
         if item is None or item.text("role") != "user":
             return False

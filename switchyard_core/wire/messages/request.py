@@ -25,6 +25,7 @@ from switchyard_core.declarations import Endpoint, WireFormat
 from switchyard_core.jsonio.tree import ObjectText
 from switchyard_core.wire.format import Format
 from switchyard_core.wire.history import NULL, Turns, decode_items, only_results, word
+from switchyard_core.wire.messages.origin import COMPACTION
 from switchyard_core.wire.messages.view import MessagesView
 
 __all__ = ["MessagesRequests"]
@@ -59,6 +60,7 @@ class _Block(msgspec.Struct):
     input: msgspec.Raw = NULL
     tool_use_id: Any = None
     is_error: Any = None
+    content: msgspec.Raw = NULL
 
 
 class _Tool(msgspec.Struct):
@@ -76,6 +78,7 @@ class MessagesRequests(Format):
     view = MessagesView
     instructions_key = "system"
     continuation_keys = ("thread",)
+    context_mark = re.compile(rb'"(?:compaction|container_upload|file_id)"')
     roles: ClassVar[Mapping[str, Role]] = {
         "user": "user",
         "assistant": "assistant",
@@ -149,6 +152,19 @@ class MessagesRequests(Format):
         thread = fields.object("thread")
         return ("thread",) if thread is not None and thread.text("type") == "continue" else ()
 
+    def hidden_history(self, fields: ObjectText) -> tuple[str, ...]:
+        """Return the compactions that cannot be read."""
+        raw = fields.raw("messages") or b""
+        if b'"compaction"' not in raw:
+            return ()
+        return tuple(
+            f"messages[{index}].content[{number}]"
+            for index, message in enumerate(decode_items(raw, _Message))
+            if message is not None
+            for number, block in enumerate(decode_items(bytes(message.content), _Block))
+            if block is not None and block.type == COMPACTION and not _is_said(block.content)
+        )
+
     def schema_fields(self, name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
         """Return ``output_config.format``."""
         return {"output_config": {"format": {"type": "json_schema", "schema": schema}}}
@@ -173,6 +189,11 @@ class MessagesRequests(Format):
         """Return one user message with all results."""
         blocks = [_result_block(output) for output in outputs]
         return ({"role": "user", "content": blocks},) if blocks else ()
+
+
+def _is_said(raw: msgspec.Raw) -> bool:
+    """Return whether a value is a text that is not empty."""
+    return bytes(raw)[:1] == b'"' and bytes(raw) != b'""'
 
 
 def _result_block(output: ToolOutput) -> dict[str, Any]:

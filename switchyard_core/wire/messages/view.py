@@ -13,6 +13,7 @@ from switchyard_core.wire.history import (
     BlankPart,
     BodyView,
     MadeCall,
+    OriginPart,
     ReasoningPart,
     ToolTurn,
     blank,
@@ -20,6 +21,7 @@ from switchyard_core.wire.history import (
     join_text,
     role_at,
 )
+from switchyard_core.wire.messages.origin import origin_bound
 
 __all__ = ["MessagesView"]
 
@@ -111,6 +113,10 @@ class MessagesView(BodyView):
             if block.text("type") in _THINKING
         ]
 
+    def origin_bound(self) -> list[OriginPart]:
+        """Return server tools, seals, files and containers."""
+        return origin_bound(self.body, self.items)
+
     def drop_companions(self) -> list[str]:
         """Remove ``thinking`` when the last tool loop has lost all its thinking.
 
@@ -191,19 +197,20 @@ class MessagesView(BodyView):
             changes.append("added a user message as messages[0]")
         return changes + _merge(messages)
 
-    def append_user_text(self, text: str) -> str:
+    def append_user_text(self, text: str, end: int | None = None) -> str:
         """Add a text block behind the last user message's results, or a new user message."""
         messages = self.items
         if messages is None:
             return ""
-        place = len(messages) - 1
+        end = len(messages) if end is None else end
+        place = end - 1
         # Claude Code puts system messages behind the user's.
         while place >= 0 and role_at(messages, place) == "system":
             place -= 1
         message = messages.object(place) if place >= 0 else None
         if message is None or message.text("role") != "user":
-            messages.append(self.user_item(text))
-            return f"added a user message as messages[{len(messages) - 1}]"
+            messages.insert(end, self.user_item(text))
+            return f"added a user message as messages[{end}]"
         block = encode({"type": "text", "text": text})
         raw, blocks = message.raw("content") or b"", message.array("content")
         if raw[:1] == b'"':

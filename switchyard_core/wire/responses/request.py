@@ -24,6 +24,7 @@ from switchyard_core.declarations import Endpoint, WireFormat
 from switchyard_core.jsonio.tree import ObjectText
 from switchyard_core.wire.format import Format
 from switchyard_core.wire.history import NULL, Turns, decode_items, word
+from switchyard_core.wire.responses.origin import hidden_history
 from switchyard_core.wire.responses.view import (
     CALL_TYPES,
     CONTINUATION_KEYS,
@@ -78,6 +79,9 @@ class ResponsesRequests(Format):
     history_key = "input"
     instructions_key = "instructions"
     continuation_keys = CONTINUATION_KEYS
+    context_mark = re.compile(
+        rb'"(?:compaction|compaction_summary|context_compaction|item_reference|file_id)"|\{\s*"id"'
+    )
     roles: ClassVar[Mapping[str, Role]] = {
         "system": "system",
         "developer": "system",
@@ -135,6 +139,10 @@ class ResponsesRequests(Format):
     def continuation(self, fields: ObjectText) -> tuple[str, ...]:
         """Return which of ``previous_response_id`` and ``conversation`` is set."""
         return continuation(fields)
+
+    def hidden_history(self, fields: ObjectText) -> tuple[str, ...]:
+        """Return compactions, item references, a stored prompt, and results without any call."""
+        return hidden_history(fields)
 
     def resembles(self, fields: ObjectText, headers: Mapping[str, str]) -> bool:
         """Return whether a body has ``input``, or continues an earlier response."""

@@ -16,12 +16,14 @@ from switchyard_core.wire.history import (
     BlankPart,
     BodyView,
     MadeCall,
+    OriginPart,
     ReasoningPart,
     ToolTurn,
     blank,
     join_text,
     same_text,
 )
+from switchyard_core.wire.responses.origin import origin_bound
 
 __all__ = [
     "CALL_TYPES",
@@ -139,6 +141,10 @@ class ResponsesView(BodyView):
             and item.text("type") == "reasoning"
         ]
 
+    def origin_bound(self) -> list[OriginPart]:
+        """Return seals, references, files, and what ran at the provider."""
+        return origin_bound(self.items)
+
     def drop_companions(self) -> list[str]:
         """Remove the ids of items that followed a dropped reasoning item.
 
@@ -203,7 +209,7 @@ class ResponsesView(BodyView):
         """Return a message of the user as an input item."""
         return encode({"type": "message", "role": "user", "content": text})
 
-    def append_user_text(self, text: str) -> str:
+    def append_user_text(self, text: str, end: int | None = None) -> str:
         """Add a user message at the end, never between a reasoning item and its follower."""
         ours, raw = self.user_item(text), self.body.raw("input")
         if raw is not None and raw[:1] == b'"':
@@ -211,9 +217,9 @@ class ResponsesView(BodyView):
             self.body.set("input", theirs + ours + b"]")
             return "added a user message as input[1]"
         items = self.items
-        if items is None or _ends_with(items, text):
+        place = len(items) if items is not None and end is None else end or 0
+        if items is None or _ends_with(items, text, place):
             return ""
-        place = len(items)
         while place and (item := items.object(place - 1)) and item.text("type") == "reasoning":
             place -= 1
         items.insert(place, ours)
@@ -319,9 +325,9 @@ def _last_turn(items: ArrayText) -> int:
     return place
 
 
-def _ends_with(items: ArrayText, text: str) -> bool:
+def _ends_with(items: ArrayText, text: str, end: int) -> bool:
     """Return whether the text is among the user's messages and reasoning at the end."""
-    for index in range(len(items) - 1, -1, -1):
+    for index in range(end - 1, -1, -1):
         item = items.object(index)
         if item is None:
             return False

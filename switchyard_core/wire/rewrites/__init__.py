@@ -91,6 +91,8 @@ class UserTextParameters(_Parameters):
     """The text to add; not blank."""
 
     text: str
+    #: Number of the call behind whose results the text is; ``None`` puts it at the end.
+    behind_call: int | None = None
 
 
 class PromptParameters(_Parameters):
@@ -121,10 +123,15 @@ class EffortParameters(_Parameters):
 def append_user_text(
     body: ObjectText, parameters: UserTextParameters, scope: RewriteScope
 ) -> Sequence[str]:
-    """Add a user's words at the end, unless a call is open."""
-    if FORMATS[scope.wire_format].read(body).ends_with_open_call:
+    """Add a user's words behind the results of a call or at the end, unless a call is open."""
+    conversation, end = FORMATS[scope.wire_format].read(body), None
+    if parameters.behind_call is not None:
+        end = conversation.end_behind(parameters.behind_call)
+        if end is None:
+            return ()
+    elif conversation.ends_with_open_call:
         return ()
-    return _told(FORMATS[scope.wire_format].view(body).append_user_text(parameters.text))
+    return _told(FORMATS[scope.wire_format].view(body).append_user_text(parameters.text, end))
 
 
 def insert_prompt(
@@ -218,6 +225,12 @@ CORE_REWRITES: tuple[RewriteType, ...] = (
         history.drop_opaque_reasoning,
         "removes the planner's reasoning, which another origin refuses",
         history.DropParameters,
+    ),
+    _built_in(
+        250,
+        history.drop_origin_bound,
+        "removes what only the planner's provider can read",
+        history.OriginParameters,
     ),
     _built_in(
         300,

@@ -17,17 +17,27 @@ from switchyard_core.conversation import Conversation
 from switchyard_core.decision import RewriteScope
 from switchyard_core.jsonio.tree import ObjectText, encode
 from switchyard_core.wire import FORMATS
-from switchyard_core.wire.history import PLANNER, STRIPPED, BodyView, ReasoningPart, fixed_text
+from switchyard_core.wire.history import (
+    FOREIGN,
+    PLANNER,
+    STRIPPED,
+    BodyView,
+    ReasoningPart,
+    fixed_text,
+)
 
 __all__ = [
     "CompanionParameters",
     "DropParameters",
+    "OriginParameters",
     "RemapParameters",
     "TextParameters",
     "WhenParameters",
     "drop_empty_content",
     "drop_opaque_reasoning",
+    "drop_origin_bound",
     "drop_reasoning_companions",
+    "foreign_context",
     "limit_cache_marks",
     "reasoning_as_text",
     "remap_tool_ids",
@@ -42,28 +52,53 @@ _ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 class DropParameters(BaseModel):
-    """Which turns are the planner's; exactly one of the two is set."""
+    """Which turns are the planner's: up to a call or a message, and some spans of messages."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     through_call: int | None = Field(default=None, ge=0)
     through_message: int | None = Field(default=None, ge=0)
+    #: First and last index of further messages that are the planner's.
+    spans: tuple[tuple[int, int], ...] = ()
 
     @model_validator(mode="after")
     def _say_one(self) -> Self:
-        if (self.through_call is None) == (self.through_message is None):
-            msg = "needs either `through_call` or `through_message`"
+        ends = (self.through_call, self.through_message)
+        if None not in ends or (ends == (None, None) and not self.spans):
+            msg = "needs either `through_call` or `through_message`, or `spans`"
             raise ValueError(msg)
         return self
 
-    def last_item(self, conversation: Conversation) -> int:
-        """Return the index of the planner's last wire item, -1 when nothing is the planner's."""
-        number, calls = self.through_call or 0, conversation.calls
-        message = self.through_message
-        if message is None:
-            message = calls[number].message if number < len(calls) else -1
-        messages = conversation.messages[: message + 1]
-        return messages[-1].last if messages else -1
+    def mark(self, view: BodyView, scope: RewriteScope) -> None:
+        """Tag the planner's items, once per request: later rewrites insert and remove items."""
+        items = view.items
+        if items is None or scope.facts.get("planner_marked"):
+            return
+        scope.facts["planner_marked"] = True
+        conversation = FORMATS[scope.wire_format].read(view.body)
+        last, behind = self._ends(conversation)
+        for number, message in enumerate(conversation.messages):
+            spanned = any(first <= number <= end for first, end in self.spans)
+            for index in range(message.first, message.last + 1):
+                if message.role == "assistant" and (index <= last or spanned):
+                    items.tag(index, PLANNER)
+                if index <= behind or spanned:
+                    items.tag(index, FOREIGN)
+
+    def _ends(self, conversation: Conversation) -> tuple[int, int]:
+        """Return the index of the planner's last item, and of the last one that was sent to it.
+
+        Both are -1 when nothing up to a call or message is the planner's.
+        """
+        number, calls = self.through_call, conversation.calls
+        message = -1 if self.through_message is None else self.through_message
+        if number is not None and number < len(calls):
+            message = calls[number].message
+        messages = conversation.messages
+        if message < 0 or not messages:
+            return -1, -1
+        message = min(message, len(messages) - 1)
+        return messages[message].last, messages[conversation.turn_end(message)].last
 
 
 class TextParameters(DropParameters):
@@ -71,6 +106,13 @@ class TextParameters(DropParameters):
 
     #: Most characters of converted text in all; the newest are kept.
     max_chars: int = Field(default=16000, ge=0)
+
+
+class OriginParameters(DropParameters):
+    """Which turns are the planner's, and whether context of theirs may be lost."""
+
+    #: Whether compactions, files and references to items go too.
+    context: bool = False
 
 
 class WhenParameters(BaseModel):
@@ -137,6 +179,29 @@ def drop_opaque_reasoning(
     if gone:
         scope.facts["dropped_reasoning"] = True
     return [f"removed {name}" for name in gone]
+
+
+def drop_origin_bound(
+    body: ObjectText, parameters: OriginParameters, scope: RewriteScope
+) -> Sequence[str]:
+    """Remove what only the planner's provider can read, except reasoning."""
+    view = FORMATS[scope.wire_format].view(body)
+    parameters.mark(view, scope)
+    gone: list[str] = []
+    for part in reversed(view.origin_bound()):
+        if parameters.context or not part.context:
+            part.remove()
+            gone.insert(0, f"{part.done} {part.name}")
+    return gone
+
+
+def foreign_context(
+    body: ObjectText, parameters: DropParameters, scope: RewriteScope
+) -> tuple[str, ...]:
+    """Return the names of the planner's parts whose loss would lose context; tags the items."""
+    view = FORMATS[scope.wire_format].view(body)
+    parameters.mark(view, scope)
+    return tuple(part.name for part in view.origin_bound() if part.context)
 
 
 def drop_reasoning_companions(
@@ -239,19 +304,8 @@ def limit_cache_marks(
 def _planners(
     view: BodyView, parameters: DropParameters, scope: RewriteScope
 ) -> list[ReasoningPart]:
-    """Return the planner's reasoning, oldest first.
-
-    Its items are tagged once per request, since later rewrites insert and remove items.
-    """
-    items = view.items
-    if items is not None and not scope.facts.get("planner_marked"):
-        scope.facts["planner_marked"] = True
-        conversation = FORMATS[scope.wire_format].read(view.body)
-        last = parameters.last_item(conversation)
-        for message in conversation.messages:
-            if message.role == "assistant":
-                for index in range(message.first, min(message.last, last) + 1):
-                    items.tag(index, PLANNER)
+    """Return the planner's reasoning, oldest first."""
+    parameters.mark(view, scope)
     return view.reasoning()
 
 
