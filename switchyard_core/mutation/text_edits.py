@@ -41,6 +41,8 @@ _PATH = re.compile(r'(?:[A-Za-z]:[\\/])?[^\s<>|:"`*?=,;]+')
 _EXTENSION = re.compile(r"\.([A-Za-z][\w+-]{0,15})$")
 #: Characters with which a line can begin that begins or ends something.
 _STARTS = frozenset("`~<-*")
+#: Characters with which a line of a hunk begins.
+_HUNK = frozenset(" +-\\@")
 
 
 class TextEdit(msgspec.Struct, frozen=True, gc=False):
@@ -179,7 +181,8 @@ class _Scan:
                 # Some models write the path in place of the language.
                 return path_on(fence[2].split()[-1], loose=True), number
             if fence is None and line.strip() and line.strip()[1:-1] not in _table()["fence_tags"]:
-                if path := path_on(line, loose=True):
+                near = not any(not above.strip() for above in self._lines[number + 1 : head])
+                if path := path_on(line, loose=near):
                     return path, number
                 break
         return self._file, head
@@ -209,11 +212,9 @@ class _Scan:
         if [line[:2] for line in heads] != ["++", "@@"] or heads[0][:4] != "+++ ":
             return
         changes, number = False, head + 3
-        while number < len(lines) and lines[number][:1] in set(" +-\\@"):
-            if (
-                lines[number][:4] == "--- "
-                and "".join(lines[number + 1 : number + 2])[:4] == "+++ "
-            ):
+        while number < len(lines) and lines[number][:1] in _HUNK:
+            following = lines[number + 1 : number + 2]
+            if lines[number][:4] == "--- " and following and following[0][:4] == "+++ ":
                 break
             changes = changes or lines[number][:1] in {"+", "-"}
             number += 1
