@@ -23,7 +23,7 @@ from switchyard_core.decision import Decision, Failure, LatchRecord, Rewrite
 from switchyard_core.declarations import WireFormat
 from switchyard_core.identity import Identity
 from switchyard_core.models import Profile
-from switchyard_core.mutation import MutationRules, Verdict
+from switchyard_core.mutation import MutationRules, TextHistory, Verdict
 from switchyard_core.patterns import name_glob
 from switchyard_core.request import Request
 from switchyard_core.stores import PlanStore
@@ -174,10 +174,21 @@ class SessionView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstMutation:
-    """The oldest call with one of some labels; ``number`` counts all calls from 0."""
+    """The oldest call, or edit in a text, with one of some labels.
 
-    number: int
+    Args:
+        number: Counts all calls from 0; ``None`` for an edit in a text.
+    """
+
+    number: int | None
     verdict: Verdict
+
+    @property
+    def through(self) -> Mapping[str, int]:
+        """Its place for :func:`handoff_rewrites`: everything up to its turn is the source's."""
+        if self.number is None:
+            return {"through_message": self.verdict.message}
+        return {"through_call": self.number}
 
 
 class Mutations:
@@ -192,8 +203,13 @@ class Mutations:
     def _more(self) -> Iterator[Verdict]:
         if self._rest is None:
             request = self._request
+            history = TextHistory(
+                conversation=request.conversation,
+                instructions=lambda: request.instructions,
+                key=request.history_key,
+            )
             self._rest = self._rules.iterate(
-                request.conversation, body=request.tree, wire_format=request.wire_format
+                history, body=request.tree, wire_format=request.wire_format
             )
         for verdict in self._rest:
             self._labelled.append(verdict)
@@ -201,7 +217,7 @@ class Mutations:
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
-        """One verdict per tool call of the history, oldest first."""
+        """One verdict per tool call of the history and per edit in a text, oldest first."""
         for _ in self._more():
             pass
         return tuple(self._labelled)
@@ -217,14 +233,16 @@ class Mutations:
         return self._rest is not None
 
     def first(self, labels: Collection[str]) -> FirstMutation | None:
-        """Return the oldest call whose label is among some, ``None`` without one.
+        """Return the oldest call or edit whose label is among some, ``None`` without one.
 
-        Calls behind it are not labelled: the first one decides.
+        What is behind it is not labelled: the first one decides.
         """
-        known = list(self._labelled)
-        for number, verdict in enumerate(chain(known, self._more())):
+        calls = 0
+        for verdict in chain(tuple(self._labelled), self._more()):
+            is_call = verdict.offset is None
             if verdict.label in labels:
-                return FirstMutation(number=number, verdict=verdict)
+                return FirstMutation(number=calls if is_call else None, verdict=verdict)
+            calls += is_call
         return None
 
 

@@ -91,7 +91,7 @@ class PlanExecuteRouter:
         return failed.with_(
             rewrites=(
                 *self._conversions(
-                    request, context, first.number, drop=True, transition=_drops_id(failed)
+                    request, context, first, drop=True, transition=_drops_id(failed)
                 ),
                 *rewrites,
             ),
@@ -136,7 +136,7 @@ class PlanExecuteRouter:
         fresh = last is None or first.verdict.message >= last
         prompt = carries and (session.identity is not None or fresh)
         return self._executing(
-            request, context, reason, number=first.number, prompt=prompt, transition=fresh
+            request, context, reason, first=first, prompt=prompt, transition=fresh
         ).with_(effects=effects)
 
     def _latched(self, request: Request, context: RouteContext) -> Decision:
@@ -164,7 +164,7 @@ class PlanExecuteRouter:
             request,
             context,
             reason,
-            number=self._planner_call(context),
+            first=self._planner_call(context),
             prompt=prompt,
             transition=again,
         ).with_(effects=effects)
@@ -185,9 +185,9 @@ class PlanExecuteRouter:
                 reason=reason,
                 effects=self._release(context),
             )
-        number = first.number if first else self._planner_call(context)
+        first = first or self._planner_call(context)
         return self._executing(
-            request, context, reason, number=number, prompt=False, transition=False
+            request, context, reason, first=first, prompt=False, transition=False
         ).with_(effects=self._release(context))
 
     # --- parts ---------------------------------------------------------------------------
@@ -198,11 +198,11 @@ class PlanExecuteRouter:
         context: RouteContext,
         reason: Reason,
         *,
-        number: int | None,
+        first: FirstMutation | None,
         prompt: bool,
         transition: bool,
     ) -> Decision:
-        rewrites = self._conversions(request, context, number, transition=transition)
+        rewrites = self._conversions(request, context, first, transition=transition)
         text = self._options.handoff_prompt
         if prompt and text is not None:
             rewrites += (Rewrite(name="append_user_text", parameters={"text": text}),)
@@ -214,7 +214,7 @@ class PlanExecuteRouter:
         self,
         request: Request,
         context: RouteContext,
-        number: int | None,
+        first: FirstMutation | None,
         *,
         transition: bool = False,
         drop: bool = False,
@@ -225,22 +225,21 @@ class PlanExecuteRouter:
         return handoff_rewrites(
             source=context.targets[options.capable_target],
             target=context.targets[options.efficient_target],
-            through_call=number,
             opaque="drop" if drop else options.opaque_reasoning,
             as_text_max_chars=cap,
             drop_continuation=transition and not request.misses_history,
+            **(first.through if first else {}),
         )
 
-    def _planner_call(self, context: RouteContext) -> int | None:
-        """Return the number of the call that handed off, ``None`` when it does not matter.
+    def _planner_call(self, context: RouteContext) -> FirstMutation | None:
+        """Return the edit that handed off, ``None`` when it does not matter.
 
         It matters when something of the planner's has to be converted; a latched request
         otherwise needs no look at its history.
         """
         if not self._options.planner_reasoning_as_text and not self._drops(context):
             return None
-        first = context.mutations.first(self._handoff_on)
-        return first.number if first else None
+        return context.mutations.first(self._handoff_on)
 
     def _drops(self, context: RouteContext) -> bool:
         options, record = self._options, context.session.record
@@ -312,7 +311,7 @@ def _built_in_prompt() -> str:
 
 def _story(first: FirstMutation) -> str:
     verdict = first.verdict
-    text = f"`{verdict.tool}` at {verdict.call_path} is a {verdict.label}"
+    text = f"{verdict.place} is a {verdict.label}"
     return f"{text}: {verdict.detail}" if verdict.detail else text
 
 
@@ -328,4 +327,6 @@ def _facts(first: FirstMutation) -> dict[str, str]:
     }
     if verdict.word:
         facts["word"] = verdict.word
+    if verdict.offset is not None:
+        facts["offset"] = str(verdict.offset)
     return facts

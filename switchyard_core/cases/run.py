@@ -183,18 +183,22 @@ class _Exercised:
             if name not in self.routes
         ]
         rules = [
-            (name, place, rule.name or f"rules[{place}]")
+            (name, key, place, own or f"{key}[{place}]")
             for name, model in policy.rule_sets.items()
             if name not in registry.rule_sets
-            for place, rule in enumerate(model.rules)
+            for key, names in (
+                ("rules", [rule.name for rule in model.rules]),
+                ("text", [rule.name for rule in model.text]),
+            )
+            for place, own in enumerate(names)
         ]
         uncovered += [
             Uncovered(
                 kind="rule",
                 name=f"{name}/{label}",
-                where=where(("mutation_rules", name, "rules", place), at_key=True),
+                where=where(("mutation_rules", name, key, place), at_key=True),
             )
-            for name, place, label in rules
+            for name, key, place, label in rules
             if (name, label) not in self.rules
         ]
         return Coverage(routes=len(policy.routes), rules=len(rules), uncovered=tuple(uncovered))

@@ -37,10 +37,11 @@ from switchyard_core.errors import (
     UpstreamError,
 )
 from switchyard_core.identity import Identity
+from switchyard_core.mutation import Verdict
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.policy.models import Policy, Target
 from switchyard_core.request import Request
-from switchyard_core.router import RetryingRouter, RouteContext, estimate_tokens
+from switchyard_core.router import Mutations, RetryingRouter, RouteContext, estimate_tokens
 from switchyard_core.stores import LatchStore, capacity_error
 from switchyard_core.world import World
 
@@ -307,11 +308,8 @@ def _is_large(body: bytes) -> bool:
 
 def _label(routed: Routed) -> None:
     """Read and label the history; the request and the rules keep the results."""
-    request = routed.request
-    for _ in routed.runtime.rules.iterate(
-        request.conversation, body=request.tree, wire_format=request.wire_format
-    ):
-        pass
+    # No label is among none, so nothing is left unread.
+    Mutations(routed.request, routed.runtime.rules).first(())
 
 
 def _must_be_asked(routed: Routed) -> None:
@@ -469,16 +467,19 @@ def _trace_of(
     if context.mutations.scanned:
         # An explanation lists every call; a request is not held up for those behind the first.
         verdicts = context.mutations.verdicts if dry_run else context.mutations.labelled
-        trace["calls"] = [
-            {
-                "tool": verdict.tool,
-                "call": verdict.call_path,
-                "label": verdict.label,
-                "rule_set": verdict.rule_set,
-                "rule": verdict.rule,
-                "word": verdict.word,
-                "detail": verdict.detail,
-            }
-            for verdict in verdicts
-        ]
+        trace["calls"] = [_told(verdict) for verdict in verdicts]
     return trace
+
+
+def _told(verdict: Verdict) -> dict[str, Any]:
+    """Return a verdict as plain data."""
+    told = {
+        "tool": verdict.tool,
+        "call": verdict.call_path,
+        "label": verdict.label,
+        "rule_set": verdict.rule_set,
+        "rule": verdict.rule,
+        "word": verdict.word,
+        "detail": verdict.detail,
+    }
+    return told if verdict.offset is None else {**told, "offset": verdict.offset}

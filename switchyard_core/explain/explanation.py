@@ -187,12 +187,17 @@ def _calls(calls: list[Mapping[str, Any]] | None) -> Iterator[str]:
     if calls is None:
         yield "calls     not read"
         return
-    yield f"calls     {len(calls)} in the history"
+    edits = sum("offset" in call for call in calls)
+    texts = f", {edits} edits in texts" if edits else ""
+    yield f"calls     {len(calls) - edits} in the history{texts}"
     for call in calls:
+        place = f"{call['tool']} at {call['call']}"
+        if "offset" in call:
+            place = f"text at {call['call']}, character {call['offset']}"
         rule = f" by {call['rule_set']}/{call['rule']}" if call.get("rule") else ""
         word = f", word `{call['word']}`" if call.get("word") else ""
         detail = f": {call['detail']}" if call.get("detail") else ""
-        yield f"          {call['tool']} at {call['call']}: {call['label']}{rule}{word}{detail}"
+        yield f"          {place}: {call['label']}{rule}{word}{detail}"
 
 
 def _equal_start(before: list[str], after: list[str]) -> int:
