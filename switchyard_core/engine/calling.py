@@ -23,9 +23,11 @@ from switchyard_core.identity import Headers
 from switchyard_core.jsonio.tree import ObjectText
 from switchyard_core.models.phrases import meaning_of
 from switchyard_core.policy.models import Client, Policy, Route, Target
+from switchyard_core.policy.secrets import shown
 from switchyard_core.replay import Replay
 from switchyard_core.request import Request
 from switchyard_core.scripted import ScriptedUpstream, load_script
+from switchyard_core.scripted.strict import check_strict
 from switchyard_core.upstream.base import Upstream, UpstreamResponse
 from switchyard_core.upstream.encoding import EncodingError, content_encoding, decoded
 from switchyard_core.upstream.http import HttpUpstream
@@ -75,7 +77,10 @@ def connect(client: Client) -> Upstream:
     """Return a connection to a client's provider."""
     if client.scripted and client.script is not None:
         return ScriptedUpstream(
-            load_script(client.script), client.format, max_retries=client.max_retries
+            load_script(client.script),
+            client.format,
+            max_retries=client.max_retries,
+            strict=client.strict,
         )
     url = client.base_url or ""
     return HttpUpstream(url, timeout_s=client.timeout_s, max_retries=client.max_retries)
@@ -90,6 +95,11 @@ def script_findings(policy: Policy) -> tuple[Finding, ...]:
                 load_script(script)
             except PolicyError as error:
                 findings.extend(error.findings)
+    for name, client in policy.clients.items():
+        if client.strict is not None and (fix := check_strict(client.strict)):
+            message = f"unknown strict provider `{shown(client.strict)}`"
+            location = ("llm_clients", name, "strict")
+            findings.append(policy.finding("SY243", message, location, severity="error", fix=fix))
     return tuple(findings)
 
 

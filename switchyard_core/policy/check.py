@@ -229,7 +229,7 @@ def _check_client(draft: Draft, location: Location, raw: Mapping[str, Any]) -> N
         if key not in raw and "format" in raw:
             message, fix = f"missing key `{key}` of a client", f"add `{key} = ...` to this table"
             draft.report("SY206", f"{message} with this `format`", location, at_key=True, fix=fix)
-    for key in real if scripted else script:
+    for key in real if scripted else (*script, "strict"):
         if key in raw and isinstance(raw.get("format"), str):
             message = f"`{key}` has no meaning for a client with this `format`"
             draft.report("SY206", message, (*location, key), at_key=True, fix="remove the key")

@@ -163,6 +163,7 @@ class Client(Table):
         timeout_ms: Milliseconds without any byte, 1 to 86400000.
         script: Script file of a scripted client, relative to the policy's folder.
         speaks: Wire format of a scripted client.
+        strict: Provider whose refusals a scripted client plays, such as ``anthropic``.
         name: Name of its table.
     """
 
@@ -178,11 +179,12 @@ class Client(Table):
     timeout_ms: Annotated[int, Field(ge=1, le=86_400_000)] = 600_000
     script: ScriptPath | None = None
     speaks: WireFormat | None = None
+    strict: Word | None = None
     name: Annotated[str, _GIVEN] = ""
 
     def __hash__(self) -> int:
         """Clients are keys of open connections; headers alone would make them unhashable."""
-        return hash((self.name, self.base_url, self.script))
+        return hash((self.name, self.base_url, self.script, self.strict))
 
     @property
     def scripted(self) -> bool:

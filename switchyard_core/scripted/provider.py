@@ -30,8 +30,9 @@ class ScriptedUpstream:
         #: Waits, in seconds: before answers, between events, between tries.
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         now: Callable[[], float] = time.time,  # seconds since the epoch, for the times in answers
+        strict: str | None = None,  # name of the provider whose refusals are played
     ) -> None:
-        self._player = Player(script, now)
+        self._player = Player(script, now, strict)
         self._wire_format: WireFormat = wire_format
         self._sleep = sleep
         self._retries = Retries(max_retries=max_retries, sleep=sleep)

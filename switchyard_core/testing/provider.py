@@ -53,6 +53,7 @@ class FakeUpstream:
         script: A script of docs/scripted_provider.md as a tree; its delays are left out. By
             default every request gets a valid answer that says "ok", as a stream if one was
             asked for.
+        strict: Provider whose refusals are played, such as ``anthropic``, before the script.
         before: Awaited with each request before it is answered, to hold it back. A reply or an
             error that it returns is played in place of the next one.
 
@@ -63,13 +64,14 @@ class FakeUpstream:
         self,
         *replies: FakeReply | UpstreamError,
         script: Mapping[str, Any] | None = None,
+        strict: str | None = None,
         before: Callable[[Outgoing], Awaitable[FakeReply | UpstreamError | None]] | None = None,
     ) -> None:
         self.requests: list[Outgoing] = []
         self.closed = False
         self.replies = list(replies)
         self._before = before
-        self._player = _saying("ok") if script is None else _player(script)
+        self._player = _player(script or _saying("ok"), strict)
 
     async def send(self, outgoing: Outgoing) -> UpstreamResponse:
         """Keep a request and play the next reply."""
@@ -82,7 +84,7 @@ class FakeUpstream:
         if reply is None:
             return _played(self._player, outgoing)
         if reply.text is not None:
-            return _played(_saying(reply.text), outgoing)
+            return _played(_player(_saying(reply.text)), outgoing)
         return UpstreamResponse(reply.status, reply.headers, _play(reply.pieces(), cut=reply.cut))
 
     def transport(self) -> httpx.AsyncBaseTransport:
@@ -135,15 +137,15 @@ class FakeUpstream:
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-def _saying(text: str) -> Player:
-    return _player({"version": 1, "scripts": [{"turns": [{"text": text}]}]})
+def _saying(text: str) -> Mapping[str, Any]:
+    return {"version": 1, "scripts": [{"turns": [{"text": text}]}]}
 
 
-def _player(script: Mapping[str, Any]) -> Player:
+def _player(script: Mapping[str, Any], strict: str | None = None) -> Player:
     checked, findings = check_script(json.dumps(dict(script)))
     if checked is None:
         raise ValueError("\n".join(finding.render() for finding in findings))
-    return Player(checked, lambda: 0.0)
+    return Player(checked, lambda: 0.0, strict)
 
 
 def _played(player: Player, outgoing: Outgoing) -> UpstreamResponse:

@@ -284,7 +284,10 @@ def openai_provider_error(status: int, message: str) -> dict[str, Any]:
 
 def _call(part: AnswerPart, text: str) -> dict[str, Any]:
     function = {"name": part.name, "arguments": text}
-    return {"id": part.id, "type": "function", "function": function}
+    signed = {"extra_content": {"google": {"thought_signature": part.opaque}}}
+    return {"id": part.id, "type": "function", "function": function} | (
+        signed if part.opaque else {}
+    )
 
 
 def _is_function(call: Mapping[str, Any]) -> bool:
