@@ -30,7 +30,6 @@ from switchyard_core.scripted import ScriptedUpstream, load_script
 from switchyard_core.scripted.strict import check_strict
 from switchyard_core.upstream.base import Upstream, UpstreamResponse
 from switchyard_core.upstream.encoding import EncodingError, content_encoding, decoded
-from switchyard_core.upstream.http import HttpUpstream
 from switchyard_core.version import VERSION
 from switchyard_core.wire import FORMATS
 from switchyard_core.wire.patching import KeyMask
@@ -82,6 +81,8 @@ def connect(client: Client) -> Upstream:
             max_retries=client.max_retries,
             strict=client.strict,
         )
+    from switchyard_core.upstream.http import HttpUpstream  # noqa: PLC0415  # httpx, to call only
+
     url = client.base_url or ""
     return HttpUpstream(url, timeout_s=client.timeout_s, max_retries=client.max_retries)
 
@@ -221,6 +222,8 @@ class Upstreams:
 
     def connections(self) -> Iterator[tuple[str, str, int]]:
         """Yield client, state (``active`` or ``idle``) and the number of connections in it."""
+        from switchyard_core.upstream.http import HttpUpstream  # noqa: PLC0415  # as above
+
         for name, client in self._policy.clients.items():
             upstream = self._open.get(client)
             if isinstance(upstream, HttpUpstream):

@@ -13,7 +13,7 @@ from switchyard_core.errors import UpstreamError
 from switchyard_core.scripted.player import Player, Reply
 from switchyard_core.scripted.script import Script
 from switchyard_core.upstream.base import UpstreamResponse
-from switchyard_core.upstream.http import Retries
+from switchyard_core.upstream.retries import Retries
 
 __all__ = ["ScriptedUpstream"]
 

@@ -1,4 +1,4 @@
-"""The client to real providers, on httpcore, the layer below httpx; what is tried again, and when.
+"""The client to real providers, on httpcore, the layer below httpx.
 
 So there are no redirects, cookies, proxies or netrc from the environment, no default headers,
 and no log line with the URL. What goes out is what the caller gives, plus ``host``, the length
@@ -12,7 +12,6 @@ import base64
 import random as random_module
 import re
 from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import cast
 from urllib.parse import unquote
 
@@ -23,12 +22,9 @@ from switchyard_core.decision import Outgoing
 from switchyard_core.errors import UpstreamError
 from switchyard_core.upstream.base import UpstreamResponse
 from switchyard_core.upstream.connections import Connections, Lease, is_closed
+from switchyard_core.upstream.retries import Retries
 
-__all__ = [
-    "HttpUpstream",
-    "Retries",
-    "backoff_s",
-]
+__all__ = ["HttpUpstream"]
 
 # The client frames the message itself; a second length or a foreign host would contradict it.
 _OWN_HEADERS = frozenset(
@@ -255,37 +251,3 @@ def _encode(text: str) -> bytes:
 def _cause(error: Exception) -> Exception | None:
     """Return what may be chained: h11 quotes the forbidden header value in its own message."""
     return None if isinstance(error, (httpcore.LocalProtocolError, httpx.InvalidURL)) else error
-
-
-_FIRST_WAIT_S = 0.5
-_LAST_WAIT_S = 8.0
-_JITTER = 0.25
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Retries:
-    """The way one client tries again."""
-
-    max_retries: int
-    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-    random: Callable[[], float] = random_module.random
-
-    async def run(self, attempt: Callable[[], Awaitable[UpstreamResponse]]) -> UpstreamResponse:
-        """Call ``attempt`` until it gives an answer, or for the last time.
-
-        Only a connection that failed, or was closed before the answer, is tried again.
-        """
-        for tries in range(self.max_retries):
-            try:
-                return await attempt()
-            except UpstreamError as error:
-                if error.kind not in ("connect", "closed"):
-                    raise
-            await self.sleep(backoff_s(tries, self.random))
-        return await attempt()
-
-
-def backoff_s(attempt: int, random: Callable[[], float]) -> float:
-    """Return the wait after failed try ``attempt``, 0.5 s doubled up to 8 s, less random jitter."""
-    wait = min(_FIRST_WAIT_S * 2.0 ** min(attempt, 16), _LAST_WAIT_S)
-    return wait * (1.0 - _JITTER * random())

@@ -8,7 +8,7 @@ import pytest
 
 from switchyard_core.errors import UpstreamError
 from switchyard_core.upstream import UpstreamResponse
-from switchyard_core.upstream.http import Retries, backoff_s
+from switchyard_core.upstream.retries import Retries, backoff_s
 
 
 async def _nothing() -> AsyncIterator[bytes]:
