@@ -53,7 +53,8 @@ class FakeUpstream:
         script: A script of docs/scripted_provider.md as a tree; its delays are left out. By
             default every request gets a valid answer that says "ok", as a stream if one was
             asked for.
-        strict: Provider whose refusals are played, such as ``anthropic``, before the script.
+        strict: Provider whose refusals are played before the script, such as ``anthropic``, or one
+            for each target by its name; see docs/scripted_provider.md.
         before: Awaited with each request before it is answered, to hold it back. A reply or an
             error that it returns is played in place of the next one.
 
@@ -64,14 +65,17 @@ class FakeUpstream:
         self,
         *replies: FakeReply | UpstreamError,
         script: Mapping[str, Any] | None = None,
-        strict: str | None = None,
+        strict: str | Mapping[str, str] | None = None,
         before: Callable[[Outgoing], Awaitable[FakeReply | UpstreamError | None]] | None = None,
     ) -> None:
         self.requests: list[Outgoing] = []
         self.closed = False
         self.replies = list(replies)
         self._before = before
-        self._player = _player(script or _saying("ok"), strict)
+        played = script or _saying("ok")
+        by_target = strict if isinstance(strict, Mapping) else {}
+        self._player = _player(played, strict if isinstance(strict, str) else None)
+        self._players = {target: _player(played, name) for target, name in by_target.items()}
 
     async def send(self, outgoing: Outgoing) -> UpstreamResponse:
         """Keep a request and play the next reply."""
@@ -82,7 +86,7 @@ class FakeUpstream:
         if isinstance(reply, UpstreamError):
             raise reply
         if reply is None:
-            return _played(self._player, outgoing)
+            return _played(self._players.get(outgoing.target, self._player), outgoing)
         if reply.text is not None:
             return _played(_player(_saying(reply.text)), outgoing)
         return UpstreamResponse(reply.status, reply.headers, _play(reply.pieces(), cut=reply.cut))

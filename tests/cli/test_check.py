@@ -171,3 +171,19 @@ def test_check_reports_the_problems_of_a_script_with_its_own_place(tmp_path):
     assert run.exit_code == 1
     assert "s.json:1:" in run.output
     assert "SY241" in run.output
+
+
+def test_check_reports_an_unknown_strict_provider_with_the_nearest(tmp_path):
+    (tmp_path / "s.json").write_text('{"version": 1, "scripts": [{"turns": [{"text": "hi"}]}]}')
+    policy = tmp_path / "p.toml"
+    policy.write_text(
+        'schema_version = 1\n[llm_clients.c]\nformat = "scripted"\nspeaks = "openai_chat"\n'
+        'script = "s.json"\nstrict = "opena"\n[targets.t]\nid = "m"\nllm_client = "c"\n'
+        '[routes.r]\nid = "r"\ntype = "open"\n'
+    )
+
+    result = run(str(policy))
+
+    assert result.exit_code == 1
+    assert f"{policy}:6:10: SY243 unknown strict provider `opena`" in result.output
+    assert "fix: did you mean `openai`?" in result.output

@@ -115,6 +115,11 @@ def test_scripted_client_takes_the_script_from_the_folder_of_the_policy(
             id="speaks_of_a_real_provider",
         ),
         pytest.param(
+            'format = "openai_chat"\nbase_url = "https://a.com"\nstrict = "openai"',
+            ["7:1 SY206 llm_clients.c.strict"],
+            id="strict_of_a_real_provider",
+        ),
+        pytest.param(
             'format = "openai"\nbase_url = "https://a.com"',
             ["5:10 SY107 llm_clients.c.format"],
             id="unknown_format",

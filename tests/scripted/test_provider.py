@@ -90,3 +90,13 @@ async def test_other_wire_format_is_not_spoken() -> None:
 
     assert response.status == 404
     assert json.loads(await response.read())["type"] == "error"
+
+
+async def test_strict_upstream_refuses_what_the_provider_refuses() -> None:
+    upstream = ScriptedUpstream(script_of({"text": "hi"}), "openai_chat", strict="openai")
+
+    body = b'{"model": "gpt-5", "messages": [], "max_tokens": 1}'
+    response = await upstream.send(outgoing(body=body))
+
+    assert response.status == 400
+    assert b"Unsupported parameter: 'max_tokens'" in await response.read()

@@ -134,17 +134,16 @@ class StrictProvider(BaseModel):
                         yield {"place": (*at, *tag, key), "key": key}
 
     def _refused(self, sent: Sent, rule: Rule, facts: dict[str, Any]) -> Refusal:
-        place = spelt(facts.get("place", ""), self.places)
+        place = spelt(facts.get("place", ()), self.places)
         told = {**facts, "place": place, "model": sent.asked.model}
-        message = filled(rule.message or self.invalid, told)
-        body = self.errors.get(sent.asked.format.name) or next(iter(self.errors.values()))
         words = {
-            "message": message if isinstance(message, str) else str(message),
+            "message": str(filled(rule.message or self.invalid, told)),
             "type": rule.type or "invalid_request_error",
             "code": rule.code,
-            "param": filled(rule.param, {"place": place, **facts}) if rule.param else None,
+            "param": filled(rule.param, told),
             "status": rule.status,
         }
+        body = self.errors.get(sent.asked.format.name) or next(iter(self.errors.values()))
         return Refusal(status=rule.status, body=filled(body, words))
 
 

@@ -153,10 +153,8 @@ def chosen(globs: tuple[str, ...]) -> Any:
     return test
 
 
-def spelt(place: Place | str, style: Literal["dots", "brackets"]) -> str:
+def spelt(place: Place, style: Literal["dots", "brackets"]) -> str:
     """Return a place as a provider spells it: ``input.1.id`` or ``input[1].id``."""
-    if isinstance(place, str):
-        return place
     text = ""
     for step in place:
         if isinstance(step, int) and style == "brackets":
