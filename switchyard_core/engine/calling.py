@@ -6,11 +6,12 @@ import json
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from urllib.parse import urlsplit
 
 from switchyard_core.answering import Ask, AskError, ModelCall, ModelReply, WouldAsk
 from switchyard_core.clients import forwarded
 from switchyard_core.decision import Failure, Outgoing, Rewrite
-from switchyard_core.declarations import RewriteType
+from switchyard_core.declarations import Endpoint, RewriteType
 from switchyard_core.engine.response import ends_task, succeeded
 from switchyard_core.errors import (
     Finding,
@@ -26,6 +27,7 @@ from switchyard_core.policy.models import Client, Policy, Route, Target
 from switchyard_core.replay import Replay
 from switchyard_core.request import Request
 from switchyard_core.scripted import ScriptedUpstream, load_script
+from switchyard_core.upstream.address import path_below
 from switchyard_core.upstream.base import Upstream, UpstreamResponse
 from switchyard_core.upstream.encoding import EncodingError, content_encoding, decoded
 from switchyard_core.upstream.http import HttpUpstream
@@ -42,6 +44,8 @@ __all__ = [
     "connect",
     "error_code",
     "forwarded_headers",
+    "request_path",
+    "request_url",
     "script_findings",
     "target_settings",
 ]
@@ -75,8 +79,28 @@ def connect(client: Client) -> Upstream:
         return ScriptedUpstream(
             load_script(client.script), client.format, max_retries=client.max_retries
         )
-    url = client.base_url or ""
-    return HttpUpstream(url, timeout_s=client.timeout_s, max_retries=client.max_retries)
+    return HttpUpstream(
+        client.base_url or "",
+        timeout_s=client.timeout_s,
+        max_retries=client.max_retries,
+        exact_paths=client.paths.values(),
+    )
+
+
+def request_path(client: Client, endpoint: Endpoint) -> str:
+    """Return the path of a call, with its version unless the policy has a path of its own."""
+    own = client.paths.get(endpoint)
+    return own if own is not None else "/v1" + FORMATS[client.format].paths[endpoint]
+
+
+def request_url(client: Client, endpoint: Endpoint) -> str:
+    """Return the URL that a call goes to; of a scripted client the path."""
+    path = request_path(client, endpoint)
+    if client.scripted:
+        return path
+    parts = urlsplit(client.base_url or "")
+    below = path_below(parts.path, path, client.format, client.paths.values())
+    return f"{parts.scheme}://{parts.netloc}{below}"
 
 
 def script_findings(policy: Policy) -> tuple[Finding, ...]:
@@ -183,7 +207,7 @@ class Upstreams:
         )
         return Outgoing(
             wire_format=client.format,
-            path="/v1" + wire_format.paths["create"],
+            path=request_path(client, "create"),
             headers=forwarded_headers(bare, client),
             body=body,
             stream=False,
