@@ -22,6 +22,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "reference.md"
 #: too; the test kit has its own page.
 MODULES: dict[str, tuple[str, ...] | None] = {
     "answering": None,
+    "clients": ("SideCall",),
     "conversation": None,
     "errors": None,
     "jsonio": None,

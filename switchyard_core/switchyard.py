@@ -21,6 +21,7 @@ from switchyard_core.engine.calling import (
     connect,
     failure_of,
     forwarded_headers,
+    request_path,
     script_findings,
 )
 from switchyard_core.engine.deciding import Decider, apart
@@ -256,7 +257,7 @@ class Switchyard:
         )
         return Outgoing(
             wire_format=target.wire_format,
-            path="/v1" + FORMATS[target.wire_format].paths[request.endpoint],
+            path=request_path(target.client, request.endpoint),
             query=request.query,
             headers=forwarded_headers(request.headers, target.client),
             body=body,

@@ -25,6 +25,7 @@ from switchyard_core.cases.file import (
     read_cases,
 )
 from switchyard_core.engine.calling import script_findings
+from switchyard_core.engine.deciding import NOT_SERVED
 from switchyard_core.errors import Finding, PluginError, PolicyError, RequestError
 from switchyard_core.explain.explanation import Explanation, Question, explain_or_ask
 from switchyard_core.jsonio.path import compile_path
@@ -277,7 +278,10 @@ def _unanswered(question: Question) -> str:
 
 def _refusal(error: RequestError) -> str:
     place = f" at `{error.param}`" if error.param else ""
-    return f"refused   {error.status} {error.code}{place}\n          {error.message}\n"
+    told = f"refused   {error.status} {error.code}{place}\n          {error.message}\n"
+    if error.code == NOT_SERVED:
+        told += "          if the request is in that format, add it to the case: `format = ...`\n"
+    return told
 
 
 # --- expected and actual values ---------------------------------------------------------------

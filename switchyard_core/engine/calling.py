@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from urllib.parse import urlsplit
 
 from switchyard_core.answering import Ask, AskError, ModelCall, ModelReply, WouldAsk
 from switchyard_core.clients import forwarded
 from switchyard_core.decision import Failure, Outgoing, Rewrite
-from switchyard_core.declarations import RewriteType
+from switchyard_core.declarations import Endpoint, RewriteType
 from switchyard_core.engine.response import ends_task, succeeded
 from switchyard_core.errors import (
     Finding,
@@ -28,6 +29,7 @@ from switchyard_core.replay import Replay
 from switchyard_core.request import Request
 from switchyard_core.scripted import ScriptedUpstream, load_script
 from switchyard_core.scripted.strict import check_strict
+from switchyard_core.upstream.address import path_below
 from switchyard_core.upstream.base import Upstream, UpstreamResponse
 from switchyard_core.upstream.encoding import EncodingError, content_encoding, decoded
 from switchyard_core.version import VERSION
@@ -45,6 +47,8 @@ __all__ = [
     "connect",
     "failure_of",
     "forwarded_headers",
+    "request_path",
+    "request_url",
     "script_findings",
     "target_settings",
 ]
@@ -83,8 +87,28 @@ def connect(client: Client) -> Upstream:
         )
     from switchyard_core.upstream.http import HttpUpstream  # noqa: PLC0415  # httpx, to call only
 
-    url = client.base_url or ""
-    return HttpUpstream(url, timeout_s=client.timeout_s, max_retries=client.max_retries)
+    return HttpUpstream(
+        client.base_url or "",
+        timeout_s=client.timeout_s,
+        max_retries=client.max_retries,
+        exact_paths=client.paths.values(),
+    )
+
+
+def request_path(client: Client, endpoint: Endpoint) -> str:
+    """Return the path of a call, with its version unless the policy has a path of its own."""
+    own = client.paths.get(endpoint)
+    return own if own is not None else "/v1" + FORMATS[client.format].paths[endpoint]
+
+
+def request_url(client: Client, endpoint: Endpoint) -> str:
+    """Return the URL that a call goes to; of a scripted client the path."""
+    path = request_path(client, endpoint)
+    if client.scripted:
+        return path
+    parts = urlsplit(client.base_url or "")
+    below = path_below(parts.path, path, client.format, client.paths.values())
+    return f"{parts.scheme}://{parts.netloc}{below}"
 
 
 def script_findings(policy: Policy) -> tuple[Finding, ...]:
@@ -210,7 +234,7 @@ class Upstreams:
         )
         return Outgoing(
             wire_format=client.format,
-            path="/v1" + wire_format.paths["create"],
+            path=request_path(client, "create"),
             headers=forwarded_headers(bare, client),
             body=body,
             stream=False,

@@ -45,12 +45,14 @@ from switchyard_core.router import Mutations, RetryingRouter, RouteContext, esti
 from switchyard_core.stores import LatchStore, capacity_error
 from switchyard_core.world import World
 
-__all__ = ["Decider", "apart"]
+__all__ = ["NOT_SERVED", "Decider", "apart"]
 
 T = TypeVar("T")
 
 #: Bytes of a body from which on work on it is done in a thread; commas, of one with tiny items.
 LARGE_BYTES, LARGE_COMMAS = 256 * 1024, 4000
+#: Code of the error for a request in another wire format than its route's.
+NOT_SERVED = "wire_format_not_served"
 #: How often a decision is taken again because another request of the identity was faster.
 MAX_RACES = 3
 
@@ -100,7 +102,7 @@ class Decider:
                 message=f"the route `{runtime.route.id}` is served in `{served}`, and this "
                 f"request is in `{request.wire_format}`; switchyard does not translate between "
                 "wire formats yet: use a client or a route of the other format",
-                code="wire_format_not_served",
+                code=NOT_SERVED,
                 param="model",
                 headers={"x-should-retry": "false"},
             )

@@ -6,10 +6,10 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from switchyard_core.clients import side_call_kinds
-from switchyard_core.declarations import LatchStoreType, PlanStoreType
+from switchyard_core.declarations import Endpoint, LatchStoreType, PlanStoreType
 from switchyard_core.errors import Finding
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.policy.document import Document, leaves
@@ -33,10 +33,14 @@ from switchyard_core.policy.rulesets import check_used_packs, resolve_rule_sets
 from switchyard_core.policy.secrets import shown
 from switchyard_core.policy.validation import MOST_FINDINGS
 from switchyard_core.policy.wording import suggestion
+from switchyard_core.wire import FORMATS
 
 __all__ = ["CheckResult", "check_document", "check_workers"]
 
 _TableT = TypeVar("_TableT", Client, Target)
+
+#: Every call that some wire format has; another name has a finding of its own.
+_CALLS: frozenset[str] = frozenset(get_args(Endpoint))
 
 #: The tests that a housekeeping condition may make.
 _TESTS = ("equals", "in", "matches", "exists")
@@ -224,7 +228,8 @@ def _prices(draft: Draft) -> dict[str, Price]:
 def _check_client(draft: Draft, location: Location, raw: Mapping[str, Any]) -> None:
     """Report keys of a client that are missing or exclude each other."""
     scripted = raw.get("format") == "scripted"
-    real, script = ("base_url", "api_key_env", "forward_auth"), ("script", "speaks")
+    real = ("base_url", "paths", "api_key_env", "forward_auth")
+    script = ("script", "speaks")
     for key in script if scripted else real[:1]:
         if key not in raw and "format" in raw:
             message, fix = f"missing key `{key}` of a client", f"add `{key} = ...` to this table"
@@ -233,6 +238,7 @@ def _check_client(draft: Draft, location: Location, raw: Mapping[str, Any]) -> N
         if key in raw and isinstance(raw.get("format"), str):
             message = f"`{key}` has no meaning for a client with this `format`"
             draft.report("SY206", message, (*location, key), at_key=True, fix="remove the key")
+    _check_paths(draft, location, raw)
     if raw.get("forward_auth") is True and "api_key_env" in raw:
         draft.report(
             "SY205",
@@ -254,6 +260,24 @@ def _check_client(draft: Draft, location: Location, raw: Mapping[str, Any]) -> N
                 at_key=True,
                 notes=(f"first given at {place}",),
                 fix="remove one of them",
+            )
+
+
+def _check_paths(draft: Draft, location: Location, raw: Mapping[str, Any]) -> None:
+    """Report paths for calls that the wire format does not have."""
+    spoken, paths = raw.get("format"), raw.get("paths")
+    if not isinstance(spoken, str) or spoken not in FORMATS or not isinstance(paths, dict):
+        return
+    known = FORMATS[spoken].paths
+    for name in paths:
+        if name in _CALLS and name not in known:
+            draft.report(
+                "SY206",
+                f"`{spoken}` has no call `{shown(name)}`",
+                (*location, "paths", name),
+                at_key=True,
+                notes=(f"calls: {', '.join(known)}",),
+                fix="remove the key",
             )
 
 
@@ -294,8 +318,9 @@ def _check_kinds(draft: Draft, location: Location, table: Mapping[str, Any]) -> 
         fix = "name the target that serves these side calls"
         draft.report("SY109", message, location, at_key=True, fix=fix)
     own = draft.document.values.get("housekeeping")
-    marked = {each.get("kind") for each in own if isinstance(each, dict)} if own else set()
-    known = sorted({*side_call_kinds(), *filter(lambda kind: isinstance(kind, str), marked)})
+    tables = [table for table in own if isinstance(table, dict)] if isinstance(own, list) else []
+    marked = {str(each["kind"]) for each in tables if "kind" in each}
+    known = sorted({*side_call_kinds(), *marked})
     kinds = table["kinds"] if isinstance(table["kinds"], list) else []
     for number, kind in enumerate(kinds):
         if isinstance(kind, str) and kind not in known:

@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, PydanticOmit
 
 from switchyard_core.declarations import (
+    Endpoint,
     LabelName,
     Options,
     Prompt,
@@ -37,6 +38,7 @@ from switchyard_core.policy.document import Document
 from switchyard_core.policy.places import Location
 from switchyard_core.policy.values import (
     BaseURL,
+    CallPath,
     ConditionHeader,
     ConditionPath,
     ConditionPattern,
@@ -154,7 +156,8 @@ class Client(Table):
 
     Args:
         kind: Wire format, or ``scripted`` for the embedded provider.
-        base_url: Absolute http(s) URL; a final ``/v1`` may be there or not.
+        base_url: Absolute http(s) URL; without a path, ``/v1`` is added.
+        paths: Path of each call below ``base_url``, in place of that of the wire format.
         api_key_env: Name of the environment variable that holds the key.
         forward_auth: Whether the caller's own credential is sent on; excludes ``api_key_env``.
         extra_headers: Headers added to each request.
@@ -171,6 +174,7 @@ class Client(Table):
         alias="format"
     )
     base_url: BaseURL | None = None
+    paths: dict[Endpoint, CallPath] = {}
     api_key_env: Variable | None = None
     forward_auth: bool = False
     extra_headers: dict[HeaderName, HeaderValue] = {}

@@ -37,6 +37,7 @@ __all__ = [
     "KEY_FIELD",
     "RESERVED_REWRITES",
     "BaseURL",
+    "CallPath",
     "ConditionHeader",
     "ConditionPath",
     "ConditionPattern",
@@ -70,6 +71,7 @@ _REFERENCE = re.compile(
     r"\s*(?:\$\{?|%|\$?env:|\{env:)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?:[}%])?\s*", re.ASCII
 )
 _DISTRIBUTION = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
+_CALL_PATH = re.compile(r"(?:/[A-Za-z0-9._~!$&'()*+,;=:@%-]+)+/?")
 _KIND = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _HEADER_VALUE = re.compile(r"[\t\x20-\x7e]*")
 #: Headers that carry credentials or belong to the connection.
@@ -230,6 +232,13 @@ def _url_problem(url: str) -> str:
     return ""
 
 
+def _call_path(path: str) -> str:
+    if not _CALL_PATH.fullmatch(path):
+        msg = "must be a path that begins with `/` and has no query"
+        raise OptionError(msg, fix="write it as `/chat/completions`", code="SY203")
+    return path
+
+
 def _header_name(name: str) -> str:
     if not name.strip():
         msg, fix = "the name of a header is blank", "write the name, or remove it"
@@ -331,6 +340,10 @@ Tokens = Annotated[int, Field(ge=1)]
 Distribution = Annotated[str, AfterValidator(_installed)]
 #: Without a final slash.
 BaseURL = Annotated[str, AfterValidator(_url)]
+#: Path of a call below a base URL.
+CallPath = Annotated[
+    str, AfterValidator(_call_path), Field(json_schema_extra={"pattern": f"^{_CALL_PATH.pattern}$"})
+]
 HeaderName = Annotated[str, AfterValidator(_header_name)]
 LowerHeaderName = Annotated[HeaderName, AfterValidator(str.lower)]
 HeaderValue = Annotated[str, AfterValidator(_header_value)]

@@ -11,7 +11,15 @@ import asyncio
 import base64
 import random as random_module
 import re
-from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    Awaitable,
+    Callable,
+    Collection,
+    Mapping,
+    Sequence,
+)
 from typing import cast
 from urllib.parse import unquote
 
@@ -20,6 +28,7 @@ import httpx
 
 from switchyard_core.decision import Outgoing
 from switchyard_core.errors import UpstreamError
+from switchyard_core.upstream.address import path_below
 from switchyard_core.upstream.base import UpstreamResponse
 from switchyard_core.upstream.connections import Connections, Lease, is_closed
 from switchyard_core.upstream.retries import Retries
@@ -31,7 +40,6 @@ _OWN_HEADERS = frozenset(
     {"connection", "content-length", "host", "keep-alive", "proxy-connection", "te", "trailer",
      "transfer-encoding", "upgrade"}
 )  # fmt: skip
-_VERSION = re.compile(r"v\d+\w*")
 # Of what no answer of a provider may hold: control characters in a header.
 _CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 _FAILURES = (httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError)
@@ -48,9 +56,10 @@ class HttpUpstream:
     its ``retry-after``: agents try again on their own, and both together would multiply a storm.
 
     Args:
-        base_url: Absolute URL; ``https://host`` and ``https://host/v1`` mean the same. A query
-            in it is sent with every request, a user and password become basic
-            authentication unless the request has a credential.
+        base_url: Absolute URL; ``https://host`` and ``https://host/v1`` mean the same, any other
+            path is kept as it is. A query in it is sent with every request, a user and password
+            become basic authentication unless the request has a credential.
+        exact_paths: Paths of requests that follow the base URL as they are, version or not.
         timeout_s: Longest silence in seconds: while connecting, waiting for a free
             connection, sending, and between two reads.
         max_retries: Further tries after the first, 0 or more.
@@ -63,7 +72,7 @@ class HttpUpstream:
         ValueError: ``base_url`` is not an absolute http or https URL.
     """
 
-    def __init__(
+    def __init__(  # settings, by name
         self,
         base_url: str,
         *,
@@ -73,7 +82,9 @@ class HttpUpstream:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         random: Callable[[], float] = random_module.random,
         max_connections: int = 1000,
+        exact_paths: Collection[str] = (),
     ) -> None:
+        self._exact_paths = frozenset(exact_paths)
         self._url, self._authorization = _split_credentials(base_url)
         self._place = f"{self._url.scheme}://{self._url.netloc.decode('ascii')}"
         self._timeout_s = timeout_s
@@ -127,7 +138,7 @@ class HttpUpstream:
 
     def _request(self, outgoing: Outgoing) -> httpcore.Request:
         given = {name.lower() for name, _ in outgoing.headers}
-        url = self._locate(outgoing.path, outgoing.query)
+        url = self._locate(outgoing)
         headers = [(b"host", url.netloc)]
         headers += [
             (_encode(name), _encode(value))
@@ -150,13 +161,11 @@ class HttpUpstream:
             extensions={"timeout": self._timeout},
         )
 
-    def _locate(self, path: str, query: str) -> httpx.URL:
-        base = self._url.raw_path.partition(b"?")[0].decode("ascii").rstrip("/")
-        # ``.../v1`` as a base already has the version that every path of ours begins with.
-        if _VERSION.fullmatch(base.rpartition("/")[2]) and (path + "/").startswith("/v1/"):
-            path = path[len("/v1") :]
-        queries = "&".join(filter(None, (self._url.query.decode("ascii"), query)))
-        target = base + path + ("?" + queries if queries else "")
+    def _locate(self, outgoing: Outgoing) -> httpx.URL:
+        base = self._url.raw_path.partition(b"?")[0].decode("ascii")
+        path = path_below(base, outgoing.path, outgoing.wire_format, self._exact_paths)
+        queries = "&".join(filter(None, (self._url.query.decode("ascii"), outgoing.query)))
+        target = path + ("?" + queries if queries else "")
         return self._url.copy_with(raw_path=_encode(target or "/"))
 
     async def _body(self, lease: Lease, answer: httpcore.Response) -> AsyncGenerator[bytes, None]:

@@ -35,6 +35,7 @@ __all__ = [
     "format_of",
     "guess_format",
     "left_out_sampling",
+    "may_be",
     "plain_path",
 ]
 
@@ -65,6 +66,15 @@ def guess_format(fields: ObjectText, headers: Mapping[str, str]) -> WireFormat |
     # The plainest, which others resemble, is the first one.
     found = (each for each in reversed(FORMATS.values()) if each.resembles(fields, headers))
     return next((each.name for each in found), None)
+
+
+def may_be(fields: ObjectText, found: WireFormat) -> tuple[WireFormat, ...]:
+    """Return the wire formats that a body may be in, ``found`` first, which it resembles."""
+    first = FORMATS[found]
+    if not first.is_plain(fields):
+        return (found,)
+    similar = (each for each in FORMATS.values() if each.history_key == first.history_key)
+    return tuple(dict.fromkeys((found, *(each.name for each in similar))))
 
 
 def caller_format(path: str, headers: Mapping[str, str]) -> WireFormat:

@@ -72,6 +72,9 @@ class Format(ABC):
     view: ClassVar[type[BodyView]]
     writer: ClassVar[type[PartWriter]]
 
+    #: Whether a base URL with a path of its own ends before the version: the format's SDK adds it.
+    version_follows_base: ClassVar[bool] = False
+
     #: The body's key that holds the history.
     history_key: ClassVar[str] = "messages"
     #: The body's key for instructions that are not in the history, ``""`` for none.
@@ -133,6 +136,11 @@ class Format(ABC):
     def resembles(self, fields: ObjectText, headers: Mapping[str, str]) -> bool:
         """Return whether a body with these headers looks like this format."""
         return self.history_key in fields
+
+    def is_plain(self, fields: ObjectText) -> bool:
+        """Return whether a body that resembles the format may as well be of a similar one."""
+        del fields
+        return False
 
     @abstractmethod
     def said(self, fields: ObjectText) -> list[tuple[Any, msgspec.Raw | bytes]]:

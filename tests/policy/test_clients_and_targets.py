@@ -322,3 +322,26 @@ def test_reserved_rewrite_cannot_be_switched_off_though_nobody_gives_it(
         "[targets.executor]", "rewrites = { translate = false }\n[targets.executor]", 1
     )
     assert places(check(text)) == ["12:14 SY208 targets.planner.rewrites.translate"]
+
+
+@pytest.mark.parametrize(
+    ("paths", "expected"),
+    [
+        ('create = "/chat"', []),
+        ('create = "/v2/chat/completions"', []),
+        ('create = "chat"', ["SY203 llm_clients.c.paths.create"]),
+        ('create = "/chat?x=1"', ["SY203 llm_clients.c.paths.create"]),
+        ('create = ""', ["SY203 llm_clients.c.paths.create"]),
+        ('compact = "/compact"', ["SY206 llm_clients.c.paths.compact"]),
+        ('creat = "/chat"', ["SY107 llm_clients.c.paths.creat"]),
+    ],
+)
+def test_paths_of_calls_are_checked(paths: str, expected: list[str], check: Check) -> None:
+    text = (
+        f'{HEAD}[llm_clients.c]\nformat = "openai_chat"\nbase_url = "https://a.com/x"\n'
+        f"paths = {{ {paths} }}\n"
+    )
+
+    found = [f"{finding.code} {finding.path}" for finding in check(text).errors]
+
+    assert found == expected

@@ -34,11 +34,11 @@ ENCODERS = {
 async def test_compressed_body_goes_on_as_the_plain_one_does(wire_format):
     provider = BytesProvider()
     async with running(wire_format, provider) as (url, _), httpx.AsyncClient() as client:
-        url += PATHS[wire_format]
-        await client.post(url, content=body(wire_format), headers=JSON)
+        call = url + PATHS[wire_format]
+        await client.post(call, content=body(wire_format), headers=JSON)
         for encoding, encode in ENCODERS.items():
             headers = {**JSON, "content-encoding": encoding}
-            answer = await client.post(url, content=encode(body(wire_format)), headers=headers)
+            answer = await client.post(call, content=encode(body(wire_format)), headers=headers)
             assert answer.status_code == 200, (encoding, answer.text)
     plain, *others = provider.seen
     assert len(others) == len(ENCODERS)
@@ -95,13 +95,13 @@ async def test_bomb_is_413_in_the_memory_of_the_limit_while_others_are_served(en
         running("openai_chat", provider, options=options) as (url, _),
         httpx.AsyncClient() as client,
     ):
-        url += PATHS["openai_chat"]
+        call = url + PATHS["openai_chat"]
         tracemalloc.start()
         try:
             headers = {**JSON, "content-encoding": encoding}
             answers = await asyncio.gather(
-                client.post(url, content=bomb, headers=headers),
-                client.post(url, content=body("openai_chat"), headers=JSON),
+                client.post(call, content=bomb, headers=headers),
+                client.post(call, content=body("openai_chat"), headers=JSON),
             )
             peak = tracemalloc.get_traced_memory()[1]
         finally:
@@ -121,11 +121,11 @@ async def test_decoded_body_of_exactly_the_limit_is_served():
         running("openai_chat", provider, options=options) as (url, _),
         httpx.AsyncClient() as client,
     ):
-        url += PATHS["openai_chat"]
+        call = url + PATHS["openai_chat"]
         headers = {**JSON, "content-encoding": "zstd"}
         for extra, status in ((b"", 200), (b" ", 413)):
             content = zstandard.compress(body("openai_chat") + padding + extra)
-            answer = await client.post(url, content=content, headers=headers)
+            answer = await client.post(call, content=content, headers=headers)
             assert answer.status_code == status
 
 

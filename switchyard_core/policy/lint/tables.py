@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
@@ -10,11 +11,17 @@ from switchyard_core.errors import Finding
 from switchyard_core.policy.document import leaves
 from switchyard_core.policy.lint.base import Rule
 from switchyard_core.policy.models import Policy
+from switchyard_core.policy.places import Location
 from switchyard_core.policy.secrets import looks_like_credential, shown
 from switchyard_core.policy.shapes import references
 
 __all__ = ["RULES"]
 
+#: Words that other tools replace: `${X}`, `$X`, `{x}`, `<x>`, `%X%`.
+_PLACEHOLDER = re.compile(
+    r"\$\{[^{}]*\}|\$[A-Za-z_]\w*|\{\{?\s*[A-Za-z_][\w. -]*\}?\}|<[A-Za-z_][\w. -]*>"
+    r"|%[A-Za-z_][A-Za-z0-9_]{2,}%"
+)
 #: What the three wire formats append to a base URL.
 _ENDPOINTS = ("/chat/completions", "/responses", "/messages")
 
@@ -105,6 +112,31 @@ def _endpoint_in_url(policy: Policy) -> Iterator[Finding]:
             yield policy.finding("SY225", message, ("llm_clients", name, "base_url"), fix=fix)
 
 
+def _unfilled_placeholder(policy: Policy) -> Iterator[Finding]:
+    for location, text in _addresses(policy):
+        found = _PLACEHOLDER.search(text)
+        if found is not None:
+            message = f"`{shown(found[0])}` was never filled in: policies have no placeholders"
+            fix = "write the value itself; a key is named with `api_key_env`"
+            yield policy.finding("SY226", message, location, fix=fix)
+
+
+def _addresses(policy: Policy) -> Iterator[tuple[Location, str]]:
+    """Yield the texts that reach a provider or name a model as they are, with their places."""
+    for name, client in policy.clients.items():
+        yield ("llm_clients", name, "base_url"), client.base_url or ""
+        for header, value in client.extra_headers.items():
+            yield ("llm_clients", name, "extra_headers", header), value
+        for call, path in client.paths.items():
+            yield ("llm_clients", name, "paths", call), path
+    for name, target in policy.targets.items():
+        yield ("targets", name, "id"), target.id
+    for name, route in policy.routes.items():
+        yield ("routes", name, "id"), route.id
+        for number, alias in enumerate(route.aliases):
+            yield ("routes", name, "aliases", number), alias
+
+
 def _same_model_on_both_sides(policy: Policy) -> Iterator[Finding]:
     for name, route in policy.routes.items():
         if route.type.kind == "answers":
@@ -146,6 +178,7 @@ RULES = (
     Rule(code="SY223", name="price-of-no-target", check=_price_of_no_target),
     Rule(code="SY224", name="overflow-without-window", check=_overflow_without_window),
     Rule(code="SY225", name="endpoint-in-url", check=_endpoint_in_url),
+    Rule(code="SY226", name="unfilled-placeholder", check=_unfilled_placeholder),
     Rule(code="SY320", name="same-model-on-both-sides", check=_same_model_on_both_sides),
     Rule(code="SY321", name="route-named-like-a-model", check=_route_named_like_a_model),
 )

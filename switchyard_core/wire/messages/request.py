@@ -75,6 +75,7 @@ class MessagesRequests(Format):
         "create": "/messages",
         "count_tokens": "/messages/count_tokens",
     }
+    version_follows_base = True
     view = MessagesView
     instructions_key = "system"
     continuation_keys = ("thread",)
