@@ -21,15 +21,22 @@ class Shares:
     Args:
         call: Number of the call that handed off, ``None`` when the history does not hold it.
         planner: Further messages of the planner.
+        refused: Messages whose reasoning the executor refused, whoever made it.
     """
 
     call: int | None = None
     planner: Spans = ()
+    refused: Spans = ()
 
     @property
     def place(self) -> dict[str, Any]:
-        """The planner's part, as the arguments that name it."""
-        return {"through_call": self.call, "spans": self.planner}
+        """What the executor cannot read, as the arguments that name it."""
+        return {"through_call": self.call, "spans": (*self.refused, *self.planner)}
+
+    def unreadable(self, request: Request) -> set[int]:
+        """Return the indexes of the messages whose reasoning the executor cannot read."""
+        refused = {n for first, last in self.refused for n in range(first, last + 1)}
+        return self.planners(request) | refused
 
     def planners(self, request: Request) -> set[int]:
         """Return the indexes of the planner's messages."""
@@ -92,9 +99,8 @@ class Handoff:
         spans, last = memory.planner, len(request.conversation.messages) - 1
         if memory.sealed:
             spans = ((0, last),)
-        elif memory.refused is not None:
-            spans = ((0, memory.refused), *spans)
-        return Shares(number, spans)
+        refused = () if memory.refused is None else ((0, min(memory.refused, last)),)
+        return Shares(number, spans, refused)
 
     def rewrites(
         self,
@@ -121,8 +127,7 @@ class Handoff:
         return handoff_rewrites(
             source=self.planner(context),
             target=self.executor(context),
-            through_call=shares.call,
-            spans=shares.planner,
+            **shares.place,
             opaque=opaque,
             as_text_max_chars=cap,
             drop_continuation=transition and not request.misses_history,

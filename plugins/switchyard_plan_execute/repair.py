@@ -66,8 +66,8 @@ class Repair:
         bound = handoff.executor(context).accepts.prefix_bound
         if bound or shares.call is None or _drops(failed):
             memory = memory.but(refused=last)
-            shares = replace(shares, planner=((0, last),))
-        if not has_reasoning(request, shares.planners(request)):
+            shares = replace(shares, refused=((0, last),))
+        if not has_reasoning(request, shares.unreadable(request)):
             return None
         effects: tuple[Effect, ...] = releases(failed)
         if record is not None:
