@@ -314,7 +314,7 @@ def handoff_rewrites(  # noqa: PLR0913  # all that a handoff may have to know
     spans: Sequence[tuple[int, int]] = (),
     as_text_max_chars: int | None = None,
     drop_continuation: bool = False,
-    origin_bound: Literal["keep", "drop", "drop_context"] = "drop",
+    lose_context: bool = False,
 ) -> tuple[Rewrite, ...]:
     """Return the rewrites for a history that ``source`` began and ``target`` continues.
 
@@ -336,8 +336,8 @@ def handoff_rewrites(  # noqa: PLR0913  # all that a handoff may have to know
             ``None`` leaves it.
         drop_continuation: Whether a continuation id names a response of ``source`` and the
             history is all here, so that the id can go at another origin.
-        origin_bound: What happens at another origin to parts that only ``source``'s provider can
-            read; ``drop`` leaves those that hold context of their own.
+        lose_context: Whether compactions, files and references to items of ``source``'s provider
+            are removed at another origin, too; they are lost for the target then.
     """
     foreign = _is_foreign(source, target)
     drop = opaque == "drop" or (opaque == "auto" and (foreign or _rebinds(source, target)))
@@ -354,8 +354,8 @@ def handoff_rewrites(  # noqa: PLR0913  # all that a handoff may have to know
             add("reasoning_as_text", **place, max_chars=as_text_max_chars)
         if drop:
             add("drop_opaque_reasoning", **place)
-        if foreign and origin_bound != "keep":
-            add("drop_origin_bound", **place, context=origin_bound == "drop_context")
+        if foreign:
+            add("drop_origin_bound", **place, context=lose_context)
     if foreign or rewrites:
         when = "always" if foreign else "dropped"
         add(

@@ -29,6 +29,9 @@ class PlanExecuteOptions(LatchOptions):
         handoff_on: Labels that end planning.
         on_missing_history: Whether a request that continues by id is served with a warning
             or rejected.
+        on_origin_bound: What happens to a history with compactions, files or references to items
+            that only the planner's provider can read, at another provider: the planner
+            serves it, they are removed, or they are sent as they are.
     """
 
     capable_target: TargetName
@@ -42,3 +45,4 @@ class PlanExecuteOptions(LatchOptions):
     mutation_rules: list[RuleSetName] = Field(default=["coding_agents"], min_length=1)
     handoff_on: list[LabelName] = Field(default=["file_edit"], min_length=1)
     on_missing_history: Literal["warn", "reject"] = "warn"
+    on_origin_bound: Literal["stay", "drop", "send"] = "stay"

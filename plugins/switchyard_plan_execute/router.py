@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from importlib.resources import files
 
@@ -19,22 +20,16 @@ from switchyard_core import (
     Request,
     Rewrite,
     RouteContext,
-    UpdateRecord,
-    handoff_rewrites,
 )
-from switchyard_core.conversation import Reasoning
+from switchyard_plan_execute.handoff import Handoff, Shares, has_reasoning
+from switchyard_plan_execute.memory import Memory, kept
 from switchyard_plan_execute.options import PlanExecuteOptions
+from switchyard_plan_execute.repair import Repair, releases
 
 __all__ = ["PlanExecuteRouter"]
 
 PLANNING = "planning"
 EXECUTING = "executing"
-
-# Statuses and words by which providers say that they cannot read another model's reasoning,
-# and words by which they speak of the parameter of that name instead.
-_REFUSAL_STATUSES = (400, 404, 422)
-_REFUSAL_WORDS = (b"signature", b"encrypted", b"reasoning", b"thinking")
-_PARAMETER_WORDS = (b"reasoning.", b"reasoning_effort", b"unsupported_", b"unsupported ")
 
 
 class PlanExecuteRouter:
@@ -43,25 +38,19 @@ class PlanExecuteRouter:
     def __init__(self, options: PlanExecuteOptions) -> None:
         self._options = options
         self._handoff_on = frozenset(options.handoff_on)
+        self._handoff_of = Handoff(options)
+        self._repair = Repair(self._handoff_of)
         self._planning_prompt = options.planning_prompt or _built_in_prompt()
 
     async def route(self, request: Request, context: RouteContext) -> Decision:
         """Return the decision for one request."""
         warnings = self._missing_history(request)
-        latched = context.session.record is not None
         if context.housekeeping:
             decision = self._housekeeping(request, context)
-        elif latched:
-            decision = self._latched(request, context)
+        elif context.session.record is not None:
+            decision = self._latched(request, context, context.session.record)
         elif (first := context.mutations.first(self._handoff_on)) is None:
-            decision = self._planning(context, missing=bool(warnings))
-        elif self._must_stay(request, context):
-            reason = Reason(
-                code="window_stay",
-                detail="the efficient target's context window is too small for this request",
-                facts=_facts(first),
-            )
-            decision = self._planning(context, missing=False).with_(reason=reason)
+            decision = self._planning(context, _no_mutation(missing=bool(warnings)))
         else:
             decision = self._handoff(request, context, first)
         return decision.with_(warnings=decision.warnings + warnings) if warnings else decision
@@ -69,190 +58,211 @@ class PlanExecuteRouter:
     async def next(
         self, request: Request, failed: Decision, failure: Failure, context: RouteContext
     ) -> Decision | None:
-        """Return a second try without the planner's opaque reasoning when that was refused."""
-        kept = all(rewrite.name != "drop_opaque_reasoning" for rewrite in failed.rewrites)
-        if failed.phase != EXECUTING or not kept or not _refuses_reasoning(failure):
-            return None
-        first = context.mutations.first(self._handoff_on)
-        if first is None or not _has_reasoning(request, first):
-            return None
-        rewrites = [r for r in failed.rewrites if r.name == "append_user_text"]
-        effects: tuple[Effect, ...] = tuple(
-            effect for effect in failed.effects if isinstance(effect, ReleaseAfterSuccess)
-        )
-        session = context.session
-        if session.identity is not None and session.record is not None:
-            effects += (UpdateRecord(session.identity, replace(session.record, drop_opaque=True)),)
-        warning = DecisionWarning(
-            code="reasoning_dropped",
-            detail=f"the provider refused the planner's reasoning ({failure.status}); "
-            "it was removed and the request sent again",
-        )
-        return failed.with_(
-            rewrites=(
-                *self._conversions(
-                    request, context, first, drop=True, transition=_drops_id(failed)
-                ),
-                *rewrites,
-            ),
-            effects=effects,
-            warnings=(*failed.warnings, warning),
-        )
+        """Return a second try where the history, as it was sent, is what was refused."""
+        executor = self._handoff_of.executor(context)
+        executing = failed.phase == EXECUTING
+        if executing and failure.meaning == "overflow" and executor.on_overflow == "stay":
+            return self._overflowed(request, context, failed)
+        return self._repair.next(request, context, failed, failure, executing=executing)
 
     # --- the four outcomes ---------------------------------------------------------------
 
-    def _planning(self, context: RouteContext, *, missing: bool) -> Decision:
-        reason = Reason(code="no_mutation", detail="no file was edited yet")
-        if missing:
-            reason = Reason(
-                code="history_missing",
-                detail="no edit is visible, but the request does not hold its history",
-            )
-        prompt = Rewrite(
-            name="insert_planning_prompt",
-            parameters={
-                "text": self._planning_prompt,
-                "position": self._options.planning_prompt_position,
-            },
-        )
+    def _planning(self, context: RouteContext, reason: Reason) -> Decision:
         return Decision(
             target=self._options.capable_target,
             phase=PLANNING,
             reason=reason,
-            rewrites=(prompt,),
+            rewrites=(self._instruction(),),
             effects=self._release(context),
         )
 
     def _handoff(self, request: Request, context: RouteContext, first: FirstMutation) -> Decision:
         session, carries = context.session, not request.conversation.ends_with_open_call
+        shares = Shares.of(first)
+        stay = self._stay(request, context, shares, Memory())
+        if stay is not None:
+            reason = replace(stay[0], facts=_facts(first))
+            return self._planning(context, reason).with_(warnings=stay[1])
         effects: tuple[Effect, ...] = self._release(context)
         reason = Reason(code="mutation_in_history", detail=_story(first), facts=_facts(first))
         if session.identity is not None and session.final:
             reason = replace(reason, code="final_handoff")
         elif session.identity is not None:
             key = request.history_digest if carries else None
-            effects = (Latch(session.identity, LatchRecord(handoff_key=key)),)
+            memory = Memory.handed_off(request, first.number)
+            effects = (Latch(session.identity, LatchRecord(handoff_key=key, data=memory.data())),)
         last = request.conversation.last_assistant
         fresh = last is None or first.verdict.message >= last
-        prompt = carries and (session.identity is not None or fresh)
-        return self._executing(
-            request, context, reason, first=first, prompt=prompt, transition=fresh
-        ).with_(effects=effects)
+        wanted = carries and (session.identity is not None or fresh)
+        rewrites = self._handoff_of.rewrites(
+            request, context, Memory(), shares, transition=fresh
+        ) + self._handoff_of.prompt(request, context, shares, wanted=wanted)
+        return self._executing(reason, rewrites, effects)
 
-    def _latched(self, request: Request, context: RouteContext) -> Decision:
-        session, record = context.session, context.session.record
-        effects: tuple[Effect, ...] = self._release(context)
-        prompt = False
-        if self._options.handoff_prompt is not None and record is not None:
-            waiting = record.handoff_key is None
-            if waiting and not request.conversation.ends_with_open_call and session.identity:
+    def _latched(self, request: Request, context: RouteContext, record: LatchRecord) -> Decision:
+        handoff = self._handoff_of
+        memory = Memory.of(record).fitting(request)
+        shares = Shares()
+        if handoff.converts(request, context, memory) or not self._fits(request, context, memory):
+            shares = handoff.shares(request, context, memory)
+        stay = self._stay(request, context, shares, memory)
+        if stay is not None:
+            returned = self._returned(request, context, shares, stay)
+            memory = memory.with_planners_turn(request)
+            remembered = kept(context, replace(record, data=memory.data()))
+            return returned.with_(effects=remembered + self._release(context))
+        if memory.sealed and not request.foreign_context(**shares.place):
+            memory = memory.but(sealed=False)
+        wanted = False
+        after = replace(record, data=memory.data()) if memory != Memory.of(record) else record
+        if self._options.handoff_prompt is not None:
+            if record.handoff_key is None and not request.conversation.ends_with_open_call:
                 # The transition itself ended with an open call: this one carries the prompt.
-                prompt = True
-                carried = replace(record, handoff_key=request.history_digest)
-                effects = (UpdateRecord(session.identity, carried), *effects)
-            elif not waiting:
-                prompt = record.handoff_key == request.history_digest
-        # A retry of the handoff request is the handoff request: its continuation id is the
-        # planner's still.
-        again = (
-            record is not None
-            and bool(request.continuation)
-            and record.handoff_key == request.history_digest
-        )
+                wanted, after = True, replace(after, handoff_key=request.history_digest)
+            elif record.handoff_key is not None:
+                wanted = record.handoff_key == request.history_digest
         reason = Reason(code="latched", detail="the session was handed to the efficient target")
-        return self._executing(
-            request,
-            context,
-            reason,
-            first=self._planner_call(context),
-            prompt=prompt,
-            transition=again,
-        ).with_(effects=effects)
+        transition = self._continues_planner(request, record, memory)
+        rewrites = handoff.rewrites(
+            request, context, memory, shares, transition=transition
+        ) + handoff.prompt(request, context, shares, wanted=wanted)
+        effects = kept(context, after) + self._release(context)
+        return self._executing(reason, rewrites, effects)
 
     def _housekeeping(self, request: Request, context: RouteContext) -> Decision:
-        """Return where the session is; never the planning or handoff prompt, never a latch."""
-        latched = context.session.record is not None
-        first = context.mutations.first(self._handoff_on) if not latched else None
+        """Return where the session is; what was inserted stays where thinking is bound to it."""
+        handoff, record = self._handoff_of, context.session.record
+        first = context.mutations.first(self._handoff_on) if record is None else None
         reason = Reason(
             code="housekeeping",
             detail="a side call of the client goes where the session is",
             facts=_facts(first) if first else {},
         )
-        if not latched and (first is None or self._must_stay(request, context)):
-            return Decision(
-                target=self._options.capable_target,
-                phase=PLANNING,
-                reason=reason,
-                effects=self._release(context),
+        if record is None and first is None:
+            everybody = range(len(request.conversation.messages))
+            rewrites = self._side_instruction(request, context, everybody)
+            return self._planning(context, reason).with_(rewrites=rewrites)
+        memory = Memory.of(record)
+        shares = handoff.shares(request, context, memory)
+        stay = self._stay(request, context, shares, memory)
+        if stay is None:
+            rewrites = handoff.rewrites(request, context, memory, shares)
+            rewrites += handoff.prompt(request, context, shares, wanted=False)
+            return self._executing(reason, rewrites, self._release(context))
+        returned = self._returned(request, context, shares, (reason, stay[1]))
+        effects: tuple[Effect, ...] = ()
+        if record is not None and request.endpoint != "count_tokens":
+            sealed = memory.but(sealed=True)
+            effects = kept(context, replace(record, data=sealed.data()))
+        return returned.with_(effects=effects + self._release(context))
+
+    # --- the way back to the planner -------------------------------------------------------
+
+    def _stay(
+        self, request: Request, context: RouteContext, shares: Shares, memory: Memory
+    ) -> tuple[Reason, tuple[DecisionWarning, ...]] | None:
+        """Return why the planner serves a request of the executor's, ``None`` if it does not."""
+        handoff = self._handoff_of
+        lost = handoff.lost_at_executor(request, context, shares)
+        if lost:
+            detail = (
+                f"the history holds {_listed(lost)}, which the efficient target's provider "
+                "cannot read: the capable target serves this request"
             )
-        first = first or self._planner_call(context)
-        return self._executing(
-            request, context, reason, first=first, prompt=False, transition=False
-        ).with_(effects=self._release(context))
+            reason = Reason(code="origin_bound", detail=detail)
+            return reason, (DecisionWarning(code="origin_bound", detail=detail),)
+        if self._fits(request, context, memory):
+            return None
+        latched = context.session.record is not None
+        if latched and handoff.lost_at_planner(request, context, shares):
+            return None
+        return _WINDOW_STAY, ()
+
+    def _fits(self, request: Request, context: RouteContext, memory: Memory) -> bool:
+        executor = self._handoff_of.executor(context)
+        return executor.on_overflow != "stay" or (executor.fits(request) and memory.fits(request))
+
+    def _returned(
+        self,
+        request: Request,
+        context: RouteContext,
+        shares: Shares,
+        why: tuple[Reason, tuple[DecisionWarning, ...]],
+    ) -> Decision:
+        """Return the planner's turn in a session that was handed off, or its side call."""
+        reason, warnings = why
+        if context.housekeeping:
+            planners = shares.planners(request)
+            instruction = self._side_instruction(request, context, planners)
+        else:
+            instruction = (self._instruction(),)
+        returning: tuple[Rewrite, ...] = ()
+        if context.session.record is not None:
+            returning = self._handoff_of.returning(request, context, shares)
+        decision = self._planning(context, reason)
+        return decision.with_(rewrites=returning + instruction, warnings=warnings)
+
+    def _overflowed(
+        self, request: Request, context: RouteContext, failed: Decision
+    ) -> Decision | None:
+        """Return the planner's try after the executor found the request too long."""
+        handoff, record = self._handoff_of, context.session.record
+        memory = Memory.of(record)
+        shares = handoff.shares(request, context, memory)
+        if handoff.lost_at_planner(request, context, shares):
+            return None
+        warning = DecisionWarning(
+            code="overflow_retried",
+            detail="the efficient target refused the request as too long for its window: the "
+            "capable target got it",
+        )
+        reason = failed.reason if context.housekeeping else _WINDOW_STAY
+        decision = self._returned(request, context, shares, (reason, (*failed.warnings, warning)))
+        effects: tuple[Effect, ...] = releases(failed)
+        if record is not None:
+            memory = memory.but(overflow=len(request.body))
+            if not context.housekeeping:
+                memory = memory.with_planners_turn(request)
+            elif request.endpoint != "count_tokens":
+                memory = memory.but(sealed=True)
+            effects += kept(context, replace(record, data=memory.data()))
+        return decision.with_(effects=effects)
 
     # --- parts ---------------------------------------------------------------------------
 
     def _executing(
-        self,
-        request: Request,
-        context: RouteContext,
-        reason: Reason,
-        *,
-        first: FirstMutation | None,
-        prompt: bool,
-        transition: bool,
+        self, reason: Reason, rewrites: tuple[Rewrite, ...], effects: tuple[Effect, ...]
     ) -> Decision:
-        rewrites = self._conversions(request, context, first, transition=transition)
-        text = self._options.handoff_prompt
-        if prompt and text is not None:
-            rewrites += (Rewrite(name="append_user_text", parameters={"text": text}),)
         return Decision(
-            target=self._options.efficient_target, phase=EXECUTING, reason=reason, rewrites=rewrites
+            target=self._options.efficient_target,
+            phase=EXECUTING,
+            reason=reason,
+            rewrites=rewrites,
+            effects=effects,
         )
 
-    def _conversions(
-        self,
-        request: Request,
-        context: RouteContext,
-        first: FirstMutation | None,
-        *,
-        transition: bool = False,
-        drop: bool = False,
+    def _instruction(self) -> Rewrite:
+        position = self._options.planning_prompt_position
+        parameters = {"text": self._planning_prompt, "position": position}
+        return Rewrite(name="insert_planning_prompt", parameters=parameters)
+
+    def _side_instruction(
+        self, request: Request, context: RouteContext, planners: Collection[int]
     ) -> tuple[Rewrite, ...]:
-        options, record = self._options, context.session.record
-        drop = drop or (record is not None and record.drop_opaque)
-        cap = options.reasoning_text_max_chars if options.planner_reasoning_as_text else None
-        return handoff_rewrites(
-            source=context.targets[options.capable_target],
-            target=context.targets[options.efficient_target],
-            opaque="drop" if drop else options.opaque_reasoning,
-            as_text_max_chars=cap,
-            drop_continuation=transition and not request.misses_history,
-            **(first.through if first else {}),
-        )
+        """Return the planning instruction for a side call that holds thinking made behind it."""
+        bound = self._handoff_of.planner(context).accepts.prefix_bound
+        return (self._instruction(),) if bound and has_reasoning(request, planners) else ()
 
-    def _planner_call(self, context: RouteContext) -> FirstMutation | None:
-        """Return the edit that handed off, ``None`` when it does not matter.
+    def _continues_planner(self, request: Request, record: LatchRecord, memory: Memory) -> bool:
+        """Return whether a continuation id names a response of the planner.
 
-        It matters when something of the planner's has to be converted; a latched request
-        otherwise needs no look at its history.
+        It does in a retry of the handoff request, and behind a turn that the planner made since.
         """
-        if not self._options.planner_reasoning_as_text and not self._drops(context):
-            return None
-        return context.mutations.first(self._handoff_on)
-
-    def _drops(self, context: RouteContext) -> bool:
-        options, record = self._options, context.session.record
-        if options.opaque_reasoning == "drop" or (record is not None and record.drop_opaque):
-            return True
-        capable, efficient = (
-            context.targets[name] for name in (options.capable_target, options.efficient_target)
-        )
-        return options.opaque_reasoning == "auto" and capable.origin != efficient.origin
-
-    def _must_stay(self, request: Request, context: RouteContext) -> bool:
-        target = context.targets[self._options.efficient_target]
-        return target.on_overflow == "stay" and not target.fits(request)
+        if not request.continuation:
+            return False
+        last = request.conversation.last_assistant
+        stayed = bool(memory.planner) and last is not None and memory.planner[-1][1] >= last
+        return stayed or record.handoff_key == request.history_digest
 
     def _release(self, context: RouteContext) -> tuple[ReleaseAfterSuccess, ...]:
         """A final request frees its slot, and a root's its sub-agents', whatever the phase."""
@@ -262,46 +272,53 @@ class PlanExecuteRouter:
         return ()
 
     def _missing_history(self, request: Request) -> tuple[DecisionWarning, ...]:
-        if not request.misses_history:
+        places = request.missing_history
+        if not places:
             return ()
+        named = set(places) & set(request.continuation_keys)
         if self._options.on_missing_history == "reject":
-            keys = " and ".join(f"`{key}`" for key in request.continuation_keys)
+            keys = request.continuation_keys if named else places
             raise RefusedError(
                 message=(
                     "this route decides from the conversation's history, which this request "
-                    f"only names by id; send the whole history in `{request.history_key}` and "
-                    f"omit {keys}"
+                    "only names by id, or holds in a form that only one provider can read; send "
+                    f"the whole history in `{request.history_key}` and omit {_quoted(keys)}"
                 ),
                 code="history_required",
-                param=request.continuation[0],
+                param=places[0],
                 headers={"x-should-retry": "false"},
             )
+        how = "named by id only" if named else f"hidden in {_quoted(places)}"
         warning = DecisionWarning(
             code="history_missing",
-            detail="the history is named by id only: edits in it cannot be seen, and another "
-            "provider cannot know that id",
+            detail=f"the history is {how}: edits in it cannot be seen, and another provider "
+            "cannot read it",
         )
         return (warning,)
 
 
-def _refuses_reasoning(failure: Failure) -> bool:
-    words = failure.body.lower()
-    return (
-        failure.kind == "status"
-        and failure.status in _REFUSAL_STATUSES
-        and any(word in words for word in _REFUSAL_WORDS)
-        and not any(word in words for word in _PARAMETER_WORDS)
+_WINDOW_STAY = Reason(
+    code="window_stay",
+    detail="the efficient target's context window is too small for this request",
+)
+
+
+def _no_mutation(*, missing: bool) -> Reason:
+    if not missing:
+        return Reason(code="no_mutation", detail="no file was edited yet")
+    return Reason(
+        code="history_missing",
+        detail="no edit is visible, but the request does not hold its history",
     )
 
 
-def _has_reasoning(request: Request, first: FirstMutation) -> bool:
-    """Whether the planner's part of the history holds reasoning that could be dropped."""
-    messages = request.conversation.messages[: first.verdict.message + 1]
-    return any(isinstance(part, Reasoning) for message in messages for part in message.content)
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    return f"{names[0]}{more}"
 
 
-def _drops_id(decision: Decision) -> bool:
-    return any(rewrite.parameters.get("drop_continuation") for rewrite in decision.rewrites)
+def _quoted(places: Sequence[str]) -> str:
+    return " and ".join(f"`{place}`" for place in places[:4])
 
 
 def _built_in_prompt() -> str:

@@ -205,7 +205,9 @@ async def test_compacted_history_has_nothing_of_the_planner_to_convert(world, st
 
 # --- the repair retry ---------------------------------------------------------------------
 
-REFUSAL = FakeReply(status=400, body={"error": {"message": "Invalid signature in thinking block"}})
+REFUSAL = FakeReply(
+    status=400, body={"error": {"message": "Invalid `signature` in `thinking` block"}}
+)
 
 
 async def test_repair_drops_refused_reasoning_once_and_remembers(world, story):

@@ -13,6 +13,7 @@ import switchyard_demo_routers
 import switchyard_plan_execute
 import switchyard_planner_executor
 from switchyard_core import UpstreamError, WireFormat
+from switchyard_core.models import Profile
 from switchyard_core.testing import FakeReply, FakeUpstream, Harness
 
 PLANNER, EXECUTOR = "provider/capable-model", "provider/efficient-model"
@@ -140,3 +141,10 @@ def one_route_harness(
 ) -> Harness:
     text = one_route(wire_format, route, **settings)
     return Harness(text, plugins=PLUGINS, replies=replies, door=door)
+
+
+def accepts(harness: Harness, **profiles: Profile) -> Harness:
+    """Let targets of a harness, by name, accept what some profiles say."""
+    for name, profile in profiles.items():
+        vars(harness.policy.targets[name])["accepts"] = profile
+    return harness
