@@ -193,7 +193,7 @@ def _calls(calls: list[Mapping[str, Any]] | None) -> Iterator[str]:
         yield "calls     not read"
         return
     edits = sum("offset" in call for call in calls)
-    texts = f", {edits} edits in texts" if edits else ""
+    texts = f"; edits in texts: {edits}" if edits else ""
     yield f"calls     {len(calls) - edits} in the history{texts}"
     for call in calls:
         place = f"{call['tool']} at {call['call']}"

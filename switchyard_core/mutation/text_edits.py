@@ -233,7 +233,7 @@ class _Scan:
             for name in patched_files("\n".join(self._lines[begin:end])):
                 yield self._edit("unified_diff", name, begin)
 
-    # --- elements ------------------------------------------------------------------------------------
+    # --- elements --------------------------------------------------------------------------------
 
     def _element(self, tag: re.Match[str]) -> Iterator[TextEdit]:
         """Read an element that writes a file; skip one whose content is not for the client."""
