@@ -318,6 +318,9 @@ class Interview:
         self.refusal: RequestError | UpstreamError | None = None
         self.open = 0
         self.held = asyncio.Event()
+        #: For each event the steps that led to it: kinds of events, calls begun and answered.
+        self.ways: list[tuple[str, ...]] = []
+        self._steps: list[str] = []
         self._trial, self._bench = trial, trial.bench
         self._setting, self._fail, self._hold = setting, fail, hold
         self._missing: AssertionError | None = None
@@ -358,6 +361,8 @@ class Interview:
         async with aclosing(checked_events(router, self._trial.request, context, blame)) as events:
             async for event in events:
                 self.events.append(event)
+                self._steps.append(f"{type(event).__name__} {getattr(event, 'kind', '')}")
+                self.ways.append(tuple(self._steps))
                 if len(self.events) == stop:
                     return
 
@@ -369,6 +374,7 @@ class Interview:
         number = len(self.asked)
         self.asked.append(outgoing)
         self.open += 1
+        self._steps.append(f"asks {target} {call.role}")
         try:
             # A real call takes a while: others run meanwhile.
             await asyncio.sleep(0)
@@ -382,4 +388,5 @@ class Interview:
             self._missing = error
             raise
         finally:
+            self._steps.append("was answered")
             self.open -= 1
