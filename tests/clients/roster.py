@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.clients.agents import PROMPT, Agent
 from tests.clients.calls import CHECK
-from tests.clients.installs import clients
+from tests.clients.installs import STAGES, expand
 
 _PROGRAMS = Path(__file__).with_name("programs")
 _ROUTE = "switchyard/plan-execute"
@@ -53,7 +53,6 @@ _qwen = partial(
     style="qwen",
     arguments=("--auth-type", "openai", "--approval-mode", "yolo", "-p", PROMPT),
     environment={"QWEN_TELEMETRY_ENABLED": "false"},
-    history_offset=-1,
 )
 _LITELLM = {"LITELLM_LOCAL_MODEL_COST_MAP": "True"}
 #: Section of the pages with three formats, and policy, by variant.
@@ -105,7 +104,7 @@ AGENTS = (
     _opencode(variant="messages", section="Messages", policy="claude-code", style="opencode"),
     *_pi_in_all("pi"),
     *_pi_in_all("pi-newest"),
-    _qwen(client="qwen", variant="chat", section="Settings"),
+    _qwen(client="qwen", variant="chat", section="Settings", history_offset=-1),
     _qwen(client="qwen-newest", variant="chat", section="Settings"),
     Agent(
         client="cline",
@@ -130,7 +129,8 @@ AGENTS = (
             *("--no-gitignore", "--no-auto-commits", "--no-pretty", "calc.py"),
         ),
         environment=_LITELLM,
-        stdin=f"{PROMPT}\nDo it.\n/run {CHECK}\nSay what you did.\n/exit\n",
+        prompts=(PROMPT, "Please do it.", "Please report."),
+        stdin=f"{PROMPT}\nPlease do it.\n/run {CHECK}\nPlease report.\n/exit\n",
         waits_for="rules for edits as text: no shipped policy recognises aider's blocks yet",
     ),
     Agent(
@@ -155,6 +155,6 @@ AGENTS = (
 
 
 def wanted() -> tuple[Agent, ...]:
-    """Return the agents of the clients that ``SWITCHYARD_CLIENTS`` names, else all."""
-    names = os.environ.get("SWITCHYARD_CLIENTS", "").split() or list(clients())
+    """Return the agents of the clients or the stage in ``SWITCHYARD_CLIENTS``, else all."""
+    names = expand(os.environ.get("SWITCHYARD_CLIENTS", STAGES[-1]).split())
     return tuple(agent for agent in AGENTS if agent.client in names)
