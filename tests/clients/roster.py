@@ -26,7 +26,7 @@ _claude = partial(
         "DISABLE_TELEMETRY": "1",
     },
 )
-_codex = partial(Agent, client="codex", page="codex", policy="codex", section="Settings")
+_codex = partial(Agent, client="codex", page="codex", policy="codex")
 _exec = ("exec", "--skip-git-repo-check", "-s", "danger-full-access")
 _opencode = partial(
     Agent,
@@ -90,10 +90,23 @@ AGENTS = (
     _claude(client="claude", variant="messages", section="Settings"),
     _claude(client="claude", variant="key", section="With a server key", server_key=True),
     _claude(client="claude-newest", variant="messages", section="Settings"),
-    _codex(variant="patch", style="codex", arguments=(*_exec, PROMPT)),
-    _codex(variant="shell", style="codex-shell", arguments=(*_exec, "-m", _ROUTE, PROMPT)),
+    _codex(variant="patch", section="Settings", style="codex", arguments=(*_exec, PROMPT)),
+    _codex(
+        variant="key",
+        section="With a server key",
+        style="codex",
+        arguments=(*_exec, PROMPT),
+        server_key=True,
+    ),
+    _codex(
+        variant="shell",
+        section="Settings",
+        style="codex-shell",
+        arguments=(*_exec, "-m", _ROUTE, PROMPT),
+    ),
     _codex(
         variant="javascript",
+        section="Settings",
         style="codex-javascript",
         arguments=(*_exec, "-m", "gpt-6-sol", PROMPT),
     ),
@@ -102,7 +115,21 @@ AGENTS = (
     ),
     _opencode(variant="responses", section="Responses", policy="codex", style="opencode-patch"),
     _opencode(variant="messages", section="Messages", policy="claude-code", style="opencode"),
+    _opencode(
+        variant="key",
+        section="With a server key",
+        policy="claude-code",
+        style="opencode",
+        server_key=True,
+    ),
     *_pi_in_all("pi"),
+    _pi(
+        client="pi",
+        variant="key",
+        section="With a server key",
+        policy="claude-code",
+        server_key=True,
+    ),
     *_pi_in_all("pi-newest"),
     _qwen(client="qwen", variant="chat", section="Settings", history_offset=-1),
     _qwen(client="qwen-newest", variant="chat", section="Settings"),
