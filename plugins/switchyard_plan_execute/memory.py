@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from switchyard_core import Effect, LatchRecord, Request, RouteContext, UpdateRecord
 from switchyard_core.conversation import ToolCall
 
-__all__ = ["Memory", "Spans", "call_digest", "kept"]
+__all__ = ["Memory", "Spans", "kept"]
 
 #: First and last index of messages.
 Spans = tuple[tuple[int, int], ...]

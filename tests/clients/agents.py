@@ -46,7 +46,8 @@ class Agent:
         style: How it writes its calls; see ``calls.py``.
         arguments: Of its command.
         environment: Further variables, such as those that switch off updates.
-        stdin: What is typed into it.
+        stdin: What is typed into it, if the prompt is not an argument.
+        prompts: The prompts in it, each answered by a turn of the story.
         history_offset: -1 when it opens with an assistant message of its own.
         server_key: Whether the section names a key of the server.
         waits_for: What must be built before it can pass, empty when nothing.
@@ -61,6 +62,7 @@ class Agent:
     arguments: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
     stdin: str = ""
+    prompts: tuple[str, ...] = ()
     history_offset: int = 0
     server_key: bool = False
     waits_for: str = ""

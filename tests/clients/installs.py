@@ -84,10 +84,13 @@ def clients() -> dict[str, Client]:
     return {row[0]: Client(**dict(zip(names, row, strict=True))) for row in rows}
 
 
-def of_stage(stage: str) -> list[str]:
-    """Return the names of the clients of a stage."""
-    wanted = STAGES[: STAGES.index(stage) + 1]
-    return [name for name, client in clients().items() if client.stage in wanted]
+def expand(words: list[str]) -> list[str]:
+    """Return names of clients, with those of a stage in place of its name."""
+    names = []
+    for word in words:
+        within = STAGES[: STAGES.index(word) + 1] if word in STAGES else ()
+        names += [c.name for c in clients().values() if c.stage in within] or [word]
+    return names
 
 
 def install(client: Client) -> None:
@@ -173,12 +176,14 @@ def _numbers(version: str) -> tuple[int, ...]:
 def main(names: list[str]) -> int:
     """Install the named clients, or those of a stage, and return the exit code."""
     known = clients()
-    wanted = [n for name in names for n in (of_stage(name) if name in STAGES else [name])]
+    wanted = expand(names)
     unknown = [name for name in wanted if name not in known]
     if unknown or not wanted:
         print(f"unknown clients {unknown}; known: {', '.join(known)}", file=sys.stderr)
         return 2
     results = [_report(known[name]) for name in wanted]
+    if left := [name for name in known if name not in wanted]:
+        print(f"not asked for: {', '.join(left)}")
     return 1 if 1 in results else max(results)
 
 

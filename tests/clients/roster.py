@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.clients.agents import PROMPT, Agent
 from tests.clients.calls import CHECK
-from tests.clients.installs import clients
+from tests.clients.installs import STAGES, expand
 
 _PROGRAMS = Path(__file__).with_name("programs")
 _ROUTE = "switchyard/plan-execute"
@@ -26,7 +26,7 @@ _claude = partial(
         "DISABLE_TELEMETRY": "1",
     },
 )
-_codex = partial(Agent, client="codex", page="codex", policy="codex", section="Settings")
+_codex = partial(Agent, client="codex", page="codex", policy="codex")
 _exec = ("exec", "--skip-git-repo-check", "-s", "danger-full-access")
 _opencode = partial(
     Agent,
@@ -53,7 +53,6 @@ _qwen = partial(
     style="qwen",
     arguments=("--auth-type", "openai", "--approval-mode", "yolo", "-p", PROMPT),
     environment={"QWEN_TELEMETRY_ENABLED": "false"},
-    history_offset=-1,
 )
 _LITELLM = {"LITELLM_LOCAL_MODEL_COST_MAP": "True"}
 #: Section of the pages with three formats, and policy, by variant.
@@ -91,10 +90,23 @@ AGENTS = (
     _claude(client="claude", variant="messages", section="Settings"),
     _claude(client="claude", variant="key", section="With a server key", server_key=True),
     _claude(client="claude-newest", variant="messages", section="Settings"),
-    _codex(variant="patch", style="codex", arguments=(*_exec, PROMPT)),
-    _codex(variant="shell", style="codex-shell", arguments=(*_exec, "-m", _ROUTE, PROMPT)),
+    _codex(variant="patch", section="Settings", style="codex", arguments=(*_exec, PROMPT)),
+    _codex(
+        variant="key",
+        section="With a server key",
+        style="codex",
+        arguments=(*_exec, PROMPT),
+        server_key=True,
+    ),
+    _codex(
+        variant="shell",
+        section="Settings",
+        style="codex-shell",
+        arguments=(*_exec, "-m", _ROUTE, PROMPT),
+    ),
     _codex(
         variant="javascript",
+        section="Settings",
         style="codex-javascript",
         arguments=(*_exec, "-m", "gpt-6-sol", PROMPT),
     ),
@@ -103,9 +115,23 @@ AGENTS = (
     ),
     _opencode(variant="responses", section="Responses", policy="codex", style="opencode-patch"),
     _opencode(variant="messages", section="Messages", policy="claude-code", style="opencode"),
+    _opencode(
+        variant="key",
+        section="With a server key",
+        policy="claude-code",
+        style="opencode",
+        server_key=True,
+    ),
     *_pi_in_all("pi"),
+    _pi(
+        client="pi",
+        variant="key",
+        section="With a server key",
+        policy="claude-code",
+        server_key=True,
+    ),
     *_pi_in_all("pi-newest"),
-    _qwen(client="qwen", variant="chat", section="Settings"),
+    _qwen(client="qwen", variant="chat", section="Settings", history_offset=-1),
     _qwen(client="qwen-newest", variant="chat", section="Settings"),
     Agent(
         client="cline",
@@ -130,7 +156,8 @@ AGENTS = (
             *("--no-gitignore", "--no-auto-commits", "--no-pretty", "calc.py"),
         ),
         environment=_LITELLM,
-        stdin=f"{PROMPT}\nDo it.\n/run {CHECK}\nSay what you did.\n/exit\n",
+        prompts=(PROMPT, "Please do it.", "Please report."),
+        stdin=f"{PROMPT}\nPlease do it.\n/run {CHECK}\nPlease report.\n/exit\n",
         waits_for="rules for edits as text: no shipped policy recognises aider's blocks yet",
     ),
     Agent(
@@ -155,6 +182,6 @@ AGENTS = (
 
 
 def wanted() -> tuple[Agent, ...]:
-    """Return the agents of the clients that ``SWITCHYARD_CLIENTS`` names, else all."""
-    names = os.environ.get("SWITCHYARD_CLIENTS", "").split() or list(clients())
+    """Return the agents of the clients or the stage in ``SWITCHYARD_CLIENTS``, else all."""
+    names = expand(os.environ.get("SWITCHYARD_CLIENTS", STAGES[-1]).split())
     return tuple(agent for agent in AGENTS if agent.client in names)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 from switchyard_core.scripted import ScriptedProviderApp, check_script
+from tests.clients.agents import Agent
 from tests.clients.calls import Turn, finish, story
 from tests.clients.shipped import Shipped
 
@@ -22,56 +24,50 @@ def turns(style: str, repo: Path) -> list[Turn]:
 
 
 def alone(
-    style: str, repo: Path, offset: int = 0, *, faults: tuple[dict[str, Any], ...] = ()
+    agent: Agent, repo: Path, *, faults: tuple[dict[str, Any], ...] = ()
 ) -> ScriptedProviderApp:
-    """Return a provider whose every model tells the whole story.
-
-    Args:
-        style: How the client writes its calls.
-        repo: Where it works.
-        offset: -1 when it opens with an assistant message of its own.
-        faults: What goes wrong.
-    """
-    told = {"turns": turns(style, repo), "offset": offset, "faults": list(faults)}
-    return _provider(style, [told])
+    """Return a provider whose every model tells the whole story, or what the faults say."""
+    return _provider(agent, {"": turns(agent.style, repo)}, faults=faults)
 
 
 def split(
-    style: str, repo: Path, shipped: Shipped, offset: int = 0, *, strict: str | None = None
+    agent: Agent, repo: Path, shipped: Shipped, *, strict: str | None = None
 ) -> ScriptedProviderApp:
     """Return a provider whose planner tells the story until the edit, the executor after it.
 
     A model that is asked at the wrong time ends the story at once, and the file stays broken
-    or the client's output says who was asked.
-
-    Args:
-        style: How the client writes its calls.
-        repo: Where it works.
-        shipped: The policy that names the two models.
-        offset: -1 when the client opens with an assistant message of its own.
-        strict: The provider whose refusals it repeats.
+    or the client's output says who was asked. ``strict`` names the provider whose refusals it
+    repeats.
     """
-    plan, edit, *rest = turns(style, repo)
+    plan, edit, *rest = turns(agent.style, repo)
     planner_late = {"text": "WRONG: the planner was asked after the edit"}
     executor_early = {"text": "WRONG: the executor was asked before the edit"}
     stories = {
-        shipped.planner: [plan, edit, planner_late],
-        shipped.executor: [executor_early, executor_early, *rest],
+        f"^{shipped.planner}$": [plan, edit, planner_late],
+        f"^{shipped.executor}$": [executor_early, executor_early, *rest],
     }
-    told = [
-        {"when": {"model": f"^{model}$"}, "turns": turns_of_model, "offset": offset}
-        for model, turns_of_model in stories.items()
-    ]
-    return _provider(style, told, strict)
+    return _provider(agent, stories, strict=strict)
 
 
 def _provider(
-    style: str, scripts: list[dict[str, Any]], strict: str | None = None
+    agent: Agent,
+    stories: dict[str, list[Turn]],
+    *,
+    strict: str | None = None,
+    faults: tuple[dict[str, Any], ...] = (),
 ) -> ScriptedProviderApp:
-    title = {"when": {"has_tools": False}, "turns": [{"text": "Scratch title"}]}
-    # aider offers no tools at all, so nothing tells its other requests apart.
-    first = [] if style == "aider" else [title]
-    content: dict[str, Any] = {"version": 1, "scripts": [*first, *scripts]}
+    scripts: list[dict[str, Any]] = []
+    if not agent.prompts:
+        scripts.append({"when": {"has_tools": False}, "turns": [{"text": "Scratch title"}]})
+    for model, told in stories.items():
+        common = {"offset": agent.history_offset, "faults": list(faults)}
+        if not agent.prompts:
+            scripts.append({"when": {"model": model}, "turns": told, **common})
+        # Who rebuilds its history each time cannot be answered by the number of its turns.
+        for prompt, turn in reversed(list(zip(agent.prompts, told, strict=False))):
+            when = {"model": model, "body": re.escape(prompt)}
+            scripts.append({"when": when, "turns": [turn], **common})
+    content: dict[str, Any] = {"version": 1, "scripts": scripts}
     if strict is not None:
         content["strict"] = strict
     script, findings = check_script(json.dumps(content))

@@ -69,6 +69,7 @@ class Tap:
         self.target = target
         self.explains = explains
         self.exchanges: list[Exchange] = []
+        self.calls = 0  # calls to models, answered or not
         self._server = ThreadingHTTPServer(
             ("127.0.0.1", 0), type("Handler", (_Handler,), {"owner": self})
         )
@@ -122,6 +123,7 @@ class _Handler(BaseHTTPRequestHandler):
         sent = {n: v for n, v in self.headers.items() if n.lower() not in _HOP_BY_HOP}
         request = Recorded(method=self.command, path=self.path, raw=raw, headers=sent)
         behind = http.client.HTTPConnection(urlsplit(self.owner.target).netloc, timeout=60)
+        self.owner.calls += request.wire_format is not None
         try:
             explained = self._explain(request, behind) if self.owner.explains else {}
             behind.request(self.command, self.path, body=raw or None, headers=sent)
@@ -132,6 +134,9 @@ class _Handler(BaseHTTPRequestHandler):
             )
             self.owner.exchanges.append(exchange)
             self._send(answer)
+        except (http.client.HTTPException, OSError):
+            # What broke behind it breaks here too, without the end of an answer.
+            self.close_connection = True
         finally:
             behind.close()
 
@@ -165,4 +170,6 @@ class _Handler(BaseHTTPRequestHandler):
         while piece := answer.read1():
             self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
             self.wfile.flush()
+        if answer.length:
+            raise http.client.IncompleteRead(b"", answer.length)
         self.wfile.write(b"0\r\n\r\n")

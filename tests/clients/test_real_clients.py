@@ -12,7 +12,7 @@ from tests.clients.agents import KEY, SERVER_KEY, Agent, Workplace
 from tests.clients.calls import BROKEN, FIXED
 from tests.clients.changes import inserted, with_model
 from tests.clients.roster import wanted
-from tests.clients.scenario import FINISHED, alone, split
+from tests.clients.scenario import FINISHED, alone, split, turns
 from tests.clients.serve import started
 from tests.clients.shipped import PROVIDER_KEY, Shipped, shipped
 from tests.clients.tap import Exchange, Tap
@@ -26,18 +26,8 @@ STRICT: dict[str, str | None] = {"claude-code": None, "codex": None, "openai-com
 SIMPLE = {"set_model", "insert_planning_prompt"}
 
 
-def _cases() -> list[object]:
-    return [
-        pytest.param(
-            agent,
-            id=agent.id,
-            marks=pytest.mark.xfail(reason=agent.waits_for) if agent.waits_for else (),
-        )
-        for agent in wanted()
-    ]
-
-
-each_agent = pytest.mark.parametrize("agent", _cases())
+def _waiting(agent: Agent) -> list[pytest.MarkDecorator]:
+    return [pytest.mark.xfail(reason=agent.waits_for)] if agent.waits_for else []
 
 
 @pytest.fixture
@@ -55,10 +45,10 @@ def place(tmp_path: Path, agent: Agent) -> Workplace:
     return Workplace(repo=repo, home=home)
 
 
-@each_agent
+@pytest.mark.parametrize("agent", [pytest.param(a, id=a.id) for a in wanted()])
 def test_client_on_the_provider_itself_edits_the_file(agent: Agent, place: Workplace) -> None:
     """The control run: a failure here is the client's or the script's, not switchyard's."""
-    provider = alone(agent.style, place.repo, agent.history_offset)
+    provider = alone(agent, place.repo)
     with listening(provider) as port:
         done = agent.run(port.url, place)
 
@@ -66,14 +56,12 @@ def test_client_on_the_provider_itself_edits_the_file(agent: Agent, place: Workp
     assert FINISHED in done.stdout
 
 
-@each_agent
+@pytest.mark.parametrize("agent", [pytest.param(a, id=a.id, marks=_waiting(a)) for a in wanted()])
 def test_client_through_switchyard_plans_on_one_model_and_executes_on_the_other(
     agent: Agent, place: Workplace, tmp_path: Path
 ) -> None:
     policy = shipped(agent.policy)
-    provider = split(
-        agent.style, place.repo, policy, agent.history_offset, strict=STRICT[agent.policy]
-    )
+    provider = split(agent, place.repo, policy, strict=STRICT[agent.policy])
     with (
         listening(provider) as port,
         started(
@@ -95,9 +83,10 @@ def test_client_through_switchyard_plans_on_one_model_and_executes_on_the_other(
     assert {r.wire_format for r in received} == {policy.wire_format}, story
     main = [(e, r) for e, r in zip(sent, received, strict=True) if not e.is_side_call]
     models = [request.model for _, request in main]
-    assert models == [policy.planner] * 2 + [policy.executor] * 2, story
+    after = len(turns(agent.style, place.repo)) - 2
+    assert models == [policy.planner] * 2 + [policy.executor] * after, story
     phases = [exchange.headers["x-switchyard-phase"] for exchange, _ in main]
-    assert phases == ["planning", "planning", "executing", "executing"]
+    assert phases == ["planning"] * 2 + ["executing"] * after
     for exchange, request in zip(sent, received, strict=True):
         _assert_only_named_rewrites_changed(exchange, request, policy)
         _assert_only_the_right_key_arrived(request, policy)
