@@ -1,0 +1,18 @@
+"""What a model at an endpoint accepts: data, and how it is matched to a target."""
+
+from switchyard_core.models.profile import DEFAULTS, Profile, is_known, profile_of
+from switchyard_core.models.schema import Entry, Reasoning, Rule, ValueTest
+from switchyard_core.models.shipped import core_profiles, read_profiles
+
+__all__ = [
+    "DEFAULTS",
+    "Entry",
+    "Profile",
+    "Reasoning",
+    "Rule",
+    "ValueTest",
+    "core_profiles",
+    "is_known",
+    "profile_of",
+    "read_profiles",
+]
