@@ -49,7 +49,7 @@ class Profile:
     structured_output: str | None = None
     prefix_bound: bool = False
     reads: tuple[str, ...] = ()
-    reasoning: Reasoning = Reasoning()
+    reasoning: Reasoning = field(default_factory=Reasoning)
     facts: tuple[Entry, ...] = field(default=(), repr=False)
 
     def reads_from(self, model: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from datetime import date
@@ -182,6 +183,11 @@ class Rule(_Model):
     header: _Header | None = None
     why: str = ""
 
+    @property
+    def summary(self) -> str:
+        """What it does and when, in one line."""
+        return _summary(self)
+
     @model_validator(mode="after")
     def _say_what_the_verb_needs(self) -> Self:
         needed, more = _KEYS[self.do]
@@ -229,6 +235,49 @@ class Rule(_Model):
         if isinstance(last, str) and values.get(last, last) != last:
             return f"`else` is `{last}`, which becomes `{values[last]}`"
         return ""
+
+
+def _summary(rule: Rule) -> str:
+    place = rule.path or f"header {rule.header}"
+    said = {
+        "drop": f"drop {place}",
+        "rename": f"rename {place} to {rule.to}",
+        "set": f"set {place} to {_shown(rule.value)}",
+        "default": f"set {place} to {_shown(rule.value)} if it is absent",
+        "map": f"{place}: {_mapped(rule)}",
+        "cap": f"{place} at most {_shown(rule.value)}",
+        "floor": f"{place} at least {_shown(rule.value)}",
+        "keep_only": f"{place}: keep {', '.join(rule.members or ())}",
+        "convert": f"{rule.to} at {place}",
+        "drop_header": f"drop {place}" + (f": {', '.join(rule.members)}" if rule.members else ""),
+        "add_header": f"add to {place}: {_shown(rule.value)}",
+        "refuse": f"refuse: {rule.why}",
+    }[rule.do]
+    tests = [f"{key} {_tested(wanted)}" for key, wanted in rule.when.items()]
+    return said + (f" when {' and '.join(tests)}" if tests else "")
+
+
+def _mapped(rule: Rule) -> str:
+    pairs = [f"{old} to {_shown(new)}" for old, new in (rule.values or {}).items()]
+    return ", ".join([*pairs, *([f"else {_shown(rule.else_)}"] if rule.else_ is not None else [])])
+
+
+def _tested(wanted: str | bool | float | ValueTest) -> str:  # noqa: FBT001
+    if not isinstance(wanted, ValueTest):
+        return f"is {_shown(wanted)}"
+    if wanted.present is not None:
+        return "is there" if wanted.present else "is absent"
+    if wanted.in_ is not None:
+        return f"is one of {', '.join(map(_shown, wanted.in_))}"
+    if wanted.not_in is not None:
+        return f"is not {' or '.join(map(_shown, wanted.not_in))}"
+    if wanted.gt is not None:
+        return f"is above {_shown(wanted.gt)}"
+    return f"is {_shown(wanted.equals)}"
+
+
+def _shown(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 class Reasoning(_Model):

@@ -48,12 +48,13 @@ class _Step:
         return self.rule.do in ("set", "default", "refuse")
 
 
-class Rules(tuple[Mapping[str, Any], ...]):
+class Rules(tuple[Mapping[str, Any], ...]):  # noqa: SLOT001 - a tuple has no room for `steps`
     """Rules as plain data, each with its giver (``by``); they are read once."""
 
     steps: tuple[_Step, ...]
 
     def __new__(cls, rules: Sequence[Mapping[str, Any]]) -> Self:
+        """Read the rules."""
         made = super().__new__(cls, rules)
         made.steps = tuple(map(_step, rules))
         return made

@@ -125,7 +125,7 @@ def _effort_to_native(body: ObjectText, value: Any, scope: RewriteScope) -> Sequ
     told = next((effort for effort in efforts if effort is not None), None)
     if told is None:
         return ()
-    changes = []
+    changes: list[str] = []
     if native not in body:
         said: Any = {
             "thinking": {"type": "disabled" if told == "none" else "enabled"},
@@ -133,10 +133,8 @@ def _effort_to_native(body: ObjectText, value: Any, scope: RewriteScope) -> Sequ
         }.get(native, told)
         body.set(native, encode(said))
         changes.append(f"set {native} for the effort {told}")
-    for key in ("reasoning_effort", "reasoning"):
-        if key != native and body.delete(key):
-            changes.append(f"removed {key}")
-    return changes
+    others = [key for key in ("reasoning_effort", "reasoning") if key != native]
+    return [*changes, *(f"removed {key}" for key in others if body.delete(key))]
 
 
 def _reasoning_placeholder(body: ObjectText, value: Any, scope: RewriteScope) -> Sequence[str]:
