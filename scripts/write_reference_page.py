@@ -26,7 +26,7 @@ MODULES: dict[str, tuple[str, ...] | None] = {
     "conversation": None,
     "errors": None,
     "jsonio": None,
-    "models": None,
+    "models": ("Entry", "ModelProfiles", "Profile", "Reasoning", "Rule", "ValueTest"),
     "patterns": ("PatternError", "compile_pattern"),
     "plugins": None,
     "policy": ("check_policy", "load_policy", "load_policy_text"),

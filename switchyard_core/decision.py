@@ -49,10 +49,13 @@ class RewriteScope:
     Args:
         facts: Counters that one rewrite leaves for a later one of the same request,
             such as ``dropped_reasoning``.
+        headers: The headers that are sent with the body, by lower-case name, to be changed in
+            place. They hold no credential.
     """
 
     wire_format: WireFormat
     facts: dict[str, Any] = field(default_factory=dict)
+    headers: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

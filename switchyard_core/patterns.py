@@ -32,6 +32,9 @@ _MAX_MEMORY = 8 * 1024 * 1024
 #: Characters of a pattern that may become a set.
 _LONG = 8192
 
+#: A run of characters without a meaning in a glob.
+_PLAIN = re.compile(r"[^*?\[]+")
+
 _Search = Callable[[str], bool]
 
 
@@ -213,6 +216,7 @@ def _translated(glob: str, *, star: str) -> str:
             result.append(f"[^{inner[1:]}]" if inner.startswith("!") else f"[{inner}]")
             index = end + 1
         else:
-            result.append(re.escape(glob[index]))
-            index += 1
+            end = _PLAIN.match(glob, index).end()  # type: ignore[union-attr]  # one at least
+            result.append(re.escape(glob[index:end]))
+            index = end
     return "".join(result)

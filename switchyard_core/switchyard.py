@@ -247,6 +247,7 @@ class Switchyard:
                 code="route_answers",
             )
         target = self.policy.targets[decision.target]
+        headers = dict(forwarded_headers(request.headers, target.client))
         body, reports = apply_rewrites(
             request.fields.copy(),
             decision.rewrites,
@@ -254,12 +255,13 @@ class Switchyard:
             request.wire_format,
             target.rewrites,
             partial(self.registry.fault, "rewrite"),
+            headers,
         )
         return Outgoing(
             wire_format=target.wire_format,
             path=request_path(target.client, request.endpoint),
             query=request.query,
-            headers=forwarded_headers(request.headers, target.client),
+            headers=tuple(headers.items()),
             body=body,
             stream=request.stream,
             target=target.name,
@@ -378,8 +380,11 @@ class Switchyard:
         return opening.response, opening.verdict
 
     def _admit(self, request: Request, decision: Decision) -> None:
-        """Refuse a request whose call would lack its credential."""
-        client = self.policy.targets[decision.target].client
+        """Refuse a request whose call would lack its credential, or that the model refuses."""
+        target = self.policy.targets[decision.target]
+        if any(rule.do == "refuse" for _, rule in target.accepts.rules):
+            self.rewrite(request, decision)
+        client = target.client
         self.upstreams.admit(client, lambda: self.rewrite(request, decision), request.headers)
 
     async def _next(

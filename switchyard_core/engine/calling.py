@@ -37,6 +37,7 @@ from switchyard_core.wire import FORMATS
 from switchyard_core.wire.patching import KeyMask
 from switchyard_core.wire.replies import error_code
 from switchyard_core.wire.rewrites import apply_rewrites
+from switchyard_core.wire.rewrites.fit import Rules
 from switchyard_core.world import World
 
 __all__ = [
@@ -47,6 +48,7 @@ __all__ = [
     "connect",
     "failure_of",
     "forwarded_headers",
+    "model_fit",
     "request_path",
     "request_url",
     "script_findings",
@@ -225,17 +227,19 @@ class Upstreams:
         # The caller's headers name its own conversation; only its credential may be ours to use.
         client, wire_format = target.client, FORMATS[target.client.format]
         bare = Headers({"user-agent": request.headers.get("user-agent", "")})
+        sent = dict(forwarded_headers(bare, client))
         body, _ = apply_rewrites(
             ObjectText(wire_format.compose(call, target.id, target.structured_output)),
-            target_settings(target),
+            (*target_settings(target), *model_fit(target)),
             self._rewrites,
             client.format,
             target.rewrites,
+            headers=sent,
         )
         return Outgoing(
             wire_format=client.format,
             path=request_path(client, "create"),
-            headers=forwarded_headers(bare, client),
+            headers=tuple(sent.items()),
             body=body,
             stream=False,
             target=target.name,
@@ -383,6 +387,21 @@ def target_settings(target: Target) -> tuple[Rewrite, ...]:
         effort = {"effort": target.reasoning_effort}
         rewrites.append(Rewrite(name="reasoning_effort", parameters=effort))
     return tuple(rewrites)
+
+
+def model_fit(target: Target, *, side_call: bool = False) -> tuple[Rewrite, ...]:
+    """Return the rewrite that makes bodies fit the model, if anything is known of it.
+
+    A side call about a conversation gets nothing that only an answer needs.
+    """
+    accepts = target.accepts
+    rules = [each for each in accepts.rules if not (side_call and each[1].do == "default")]
+    limit = None if side_call else target.max_output
+    if not rules and limit is None:
+        return ()
+    thinks = accepts.reasoning.default == "on"
+    parameters = {"rules": Rules.of(rules), "max_output": limit, "thinks": thinks}
+    return (Rewrite(name="fit_model", parameters=parameters),)
 
 
 def forwarded_headers(headers: Headers, client: Client) -> tuple[tuple[str, str], ...]:

@@ -23,7 +23,7 @@ from switchyard_core.decision import (
     Rewrite,
     UpdateRecord,
 )
-from switchyard_core.engine.calling import AskTarget, RouterAsk, target_settings
+from switchyard_core.engine.calling import AskTarget, RouterAsk, model_fit, target_settings
 from switchyard_core.engine.response import ends_task
 from switchyard_core.engine.routes import Routed, RouteRuntime, build_runtimes
 from switchyard_core.engine.side_calls import redirected, side_call_of
@@ -74,6 +74,10 @@ class Decider:
         self._policy = policy
         self._registry = registry
         self._needs = {target.name: _needs(target) for target in policy.targets.values()}
+        self._side_needs = {
+            target.name: (*model_fit(target, side_call=True), *_needs(target)[-1:])
+            for target in policy.targets.values()
+        }
         self.runtimes = build_runtimes(policy, registry, kept, world)
 
     def runtime_for(self, request: Request) -> RouteRuntime:
@@ -263,7 +267,7 @@ class Decider:
         """Return the router's rewrites and those that the target needs."""
         own, needs = decision.rewrites, self._needs[decision.target]
         if request.endpoint != "create":
-            needs = needs[-1:]
+            needs = self._side_needs[decision.target]
         elif self._policy.targets[decision.target].tool_id_style is not None:
             own = tuple(rewrite for rewrite in own if rewrite.name != "remap_tool_ids")
         asked = set(map(attrgetter("name"), own))
@@ -325,8 +329,9 @@ def _must_be_asked(routed: Routed) -> None:
 
 
 def _needs(target: Target) -> tuple[Rewrite, ...]:
-    """Return the rewrites of every turn of a target; the last one is for side calls too."""
-    made = [*target_settings(target), Rewrite(name="set_model", parameters={"id": target.id})]
+    """Return the rewrites of every turn of a target; the last one names the model."""
+    named = Rewrite(name="set_model", parameters={"id": target.id})
+    made = [*target_settings(target), *model_fit(target), named]
     if not target.accepts_prefill:
         made.insert(-1, Rewrite(name="end_with_user_turn"))
     if target.tool_id_style is not None:

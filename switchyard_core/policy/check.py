@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 from switchyard_core.clients import side_call_kinds
 from switchyard_core.declarations import Endpoint, LatchStoreType, PlanStoreType
 from switchyard_core.errors import Finding
+from switchyard_core.models import DEFAULTS, profile_of
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.policy.document import Document, leaves
 from switchyard_core.policy.draft import Draft, TooManyFindings
@@ -34,6 +36,7 @@ from switchyard_core.policy.secrets import shown
 from switchyard_core.policy.validation import MOST_FINDINGS
 from switchyard_core.policy.wording import suggestion
 from switchyard_core.wire import FORMATS
+from switchyard_core.world import World
 
 __all__ = ["CheckResult", "check_document", "check_workers"]
 
@@ -66,6 +69,7 @@ def check_document(
     environ: Mapping[str, str] | None,
     base: Path,
     path: Path | None,
+    today: date | None = None,
 ) -> CheckResult:
     """Check a document and resolve every name in it; arguments as for ``check_policy_text``."""
     whole, problems, complete = with_included(document, base, path)
@@ -75,6 +79,8 @@ def check_document(
     try:
         draft.add(problems)
         policy = _resolved(draft, path)
+        day = today or datetime.fromtimestamp(World().clock(), UTC).date()
+        policy = replace(policy, checked_on=day)
     except TooManyFindings:
         return _stopped(draft, excused)
     findings = [finding for finding in draft.findings if finding.code not in excused]
@@ -139,7 +145,7 @@ def _resolved(draft: Draft, path: Path | None) -> Policy:
         path=path,
         clients=clients,
         targets={
-            name: target.model_copy(update={"price": prices.get(target.id)})
+            name: _fitted(target, registry).model_copy(update={"price": prices.get(target.id)})
             for name, target in targets.items()
         },
         routes=routes,
@@ -154,6 +160,24 @@ def _resolved(draft: Draft, path: Path | None) -> Policy:
         document=document,
         tools={name: registry.tools[name] for route in routes.values() for name in route.tools},
     )
+
+
+def _fitted(target: Target, registry: PluginRegistry) -> Target:
+    """Return a target with what its model accepts; what the policy says stands."""
+    accepts = profile_of(
+        registry.profiles,
+        model=target.id,
+        wire_format=target.wire_format,
+        host=target.host,
+        name=target.profile,
+        fit=target.fit,
+    )
+    known = {
+        key: value
+        for key in DEFAULTS
+        if key not in target.model_fields_set and (value := getattr(accepts, key)) is not None
+    }
+    return target.model_copy(update={**known, "accepts": accepts})
 
 
 def _text(document: Document, key: str) -> str | None:

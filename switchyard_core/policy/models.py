@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -31,7 +32,7 @@ from switchyard_core.declarations import (
     WireFormat,
 )
 from switchyard_core.errors import Finding, Severity
-from switchyard_core.models import Profile
+from switchyard_core.models import Profile, Rule
 from switchyard_core.mutation.schema import RuleSetModel
 from switchyard_core.patterns import id_glob
 from switchyard_core.policy.document import Document
@@ -46,6 +47,7 @@ from switchyard_core.policy.values import (
     HeaderName,
     HeaderValue,
     LowerHeaderName,
+    ProfileName,
     RewriteName,
     SchemaVersion,
     ScriptPath,
@@ -229,14 +231,18 @@ class Target(Table):
         system_prompt: Instruction added to every request.
         reasoning_effort: Effort set on every request.
         context_window: Tokens, at least 1.
+        max_output: Tokens, at least 1; a higher limit in a request is lowered to it.
         on_overflow: What happens to a request over ``context_window``.
         accepts_prefill: Whether a request may end with an assistant message.
         tool_id_style: ``alphanumeric_9``: tool ids of exactly nine letters and digits.
         structured_output: How a router that asks this target makes it answer by a schema.
         rewrites: ``{ name = false }`` switches a rewrite off.
+        profile: Which profile says what the model accepts: the id of one, or a model id to match
+            in place of ``id``; false for none. Without it, those that match ``id``.
+        fit: Further rules, which apply after those of the profile.
         name: Name of its table.
+        accepts: What the model accepts, from profiles and ``fit``.
         price: What it costs, ``None`` when the policy does not say.
-        accepts: What is known of what the model accepts.
     """
 
     id: Word
@@ -245,19 +251,27 @@ class Target(Table):
     system_prompt: Prompt | None = None
     reasoning_effort: Word | None = None
     context_window: Tokens | None = None
+    max_output: Tokens | None = None
     on_overflow: Literal["send", "stay", "reject"] = "send"
     accepts_prefill: bool = True
     tool_id_style: Literal["alphanumeric_9"] | None = None
     structured_output: Literal["json_schema", "forced_tool", "prompt"] = "json_schema"
     rewrites: dict[RewriteName, bool] = {}
+    profile: ProfileName | Literal[False] | None = None
+    fit: tuple[Rule, ...] = ()
     name: Annotated[str, _GIVEN] = ""
-    price: Annotated[Price | None, _GIVEN] = None
     accepts: Annotated[Profile, _GIVEN] = Profile()
+    price: Annotated[Price | None, _GIVEN] = None
 
     @cached_property
     def wire_format(self) -> WireFormat:
         """Wire format of its client."""
         return self.client.format
+
+    @property
+    def host(self) -> str:
+        """Host of its client, ``""`` for the embedded provider."""
+        return urlsplit(self.client.base_url or "").hostname or ""
 
     @property
     def origin(self) -> Origin:
@@ -400,6 +414,7 @@ class Policy:
         document: The text it was made from.
         tools: The tools that routes list, by name.
         replay: How recorded model calls are told apart.
+        checked_on: The day on which it was checked.
     """
 
     name: str
@@ -416,6 +431,7 @@ class Policy:
     findings: tuple[Finding, ...]
     document: Document
     tools: Mapping[str, Tool] = field(default_factory=dict)
+    checked_on: date = date.max
     replay: ReplaySettings = field(default_factory=ReplaySettings)
 
     @cached_property

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -28,6 +29,7 @@ from switchyard_core.declarations import OptionError, Reference
 from switchyard_core.identity import HEADER_NAME
 from switchyard_core.jsonio.path import Path as JSONPath
 from switchyard_core.jsonio.path import PathError, compile_path
+from switchyard_core.models import is_known
 from switchyard_core.patterns import PatternError, compile_pattern
 from switchyard_core.policy.document import is_file
 from switchyard_core.policy.secrets import looks_like_credential, shown
@@ -45,6 +47,7 @@ __all__ = [
     "HeaderName",
     "HeaderValue",
     "LowerHeaderName",
+    "ProfileName",
     "RewriteName",
     "SchemaVersion",
     "ScriptPath",
@@ -281,6 +284,16 @@ def _switchable(name: str, info: ValidationInfo) -> str:
     return name
 
 
+def _profile(name: str, info: ValidationInfo) -> str:
+    entries = info.context.registry.profiles if info.context is not None else ()
+    if info.context is not None and not is_known(entries, name):
+        msg = f"no profile is named `{shown(name)}` or matches a model of that id"
+        near = get_close_matches(name, [entry.id for entry in entries], n=1)
+        fix = f"did you mean `{near[0]}`?" if near else "`switchyard plugins` lists the profiles"
+        raise OptionError(msg, fix=fix, code="SY212")
+    return name
+
+
 def _session_source(source: str) -> str:
     kind, _, rest = source.partition(":")
     if kind == "body":
@@ -349,6 +362,8 @@ LowerHeaderName = Annotated[HeaderName, AfterValidator(str.lower)]
 HeaderValue = Annotated[str, AfterValidator(_header_value)]
 #: A file below the policy's folder.
 ScriptPath = Annotated[Path, _As(_script, r"\S")]
+#: Id of a model profile, or of a model that one is about.
+ProfileName = Annotated[str, AfterValidator(_profile)]
 RewriteName = Annotated[str, AfterValidator(_switchable), Reference("rewrite")]
 #: ``header:<name>`` or ``body:<JSONPath>``.
 SessionSource = Annotated[str, AfterValidator(_session_source)]

@@ -94,6 +94,8 @@ class Format(ABC):
 
     #: Key of the limit of an answer, and whether the provider demands it.
     limit_key: ClassVar[str]
+    #: Older keys of that limit, which providers still take.
+    old_limit_keys: ClassVar[tuple[str, ...]] = ()
     needs_limit: ClassVar[bool] = False
     #: Keys of the neutral sampling settings, and the highest temperature, if there is one.
     sampling: ClassVar[Mapping[str, str]]
@@ -126,6 +128,11 @@ class Format(ABC):
     overloaded: ClassVar[int] = 503
     #: How a provider indents whole bodies, ``None`` for not at all.
     indent: ClassVar[int | None] = 2
+
+    @property
+    def limit_keys(self) -> tuple[str, ...]:
+        """Every key that limits an answer."""
+        return (self.limit_key, *self.old_limit_keys)
 
     # --- reading a request -----------------------------------------------------------------
 

@@ -22,6 +22,8 @@ _PLACEHOLDER = re.compile(
     r"\$\{[^{}]*\}|\$[A-Za-z_]\w*|\{\{?\s*[A-Za-z_][\w. -]*\}?\}|<[A-Za-z_][\w. -]*>"
     r"|%[A-Za-z_][A-Za-z0-9_]{2,}%"
 )
+#: Days after which a fact about a model is old.
+_YEAR = 366
 #: What the three wire formats append to a base URL.
 _ENDPOINTS = ("/chat/completions", "/responses", "/messages")
 
@@ -118,7 +120,7 @@ def _unfilled_placeholder(policy: Policy) -> Iterator[Finding]:
         if found is not None:
             message = f"`{shown(found[0])}` was never filled in: policies have no placeholders"
             fix = "write the value itself; a key is named with `api_key_env`"
-            yield policy.finding("SY226", message, location, fix=fix)
+            yield policy.finding("SY228", message, location, fix=fix)
 
 
 def _addresses(policy: Policy) -> Iterator[tuple[Location, str]]:
@@ -170,6 +172,43 @@ def _route_named_like_a_model(policy: Policy) -> Iterator[Finding]:
             )
 
 
+def _model_without_profile(policy: Policy) -> Iterator[Finding]:
+    for name, route in policy.routes.items():
+        targets = [policy.targets[target] for target in route.targets if target in policy.targets]
+        known = [target for target in targets if target.accepts.rules]
+        for target in targets if known else ():
+            if target.accepts.entries or target.fit or target.profile is False:
+                continue
+            other = known[0]
+            if (target.id, target.client) == (other.id, other.client):
+                continue
+            yield policy.finding(
+                "SY226",
+                f"nothing is known of the model of target `{shown(target.name)}`, and requests of "
+                f"route `{shown(name)}` may be made for that of `{shown(other.name)}`",
+                ("targets", target.name, "id"),
+                notes=(f"`{shown(other.id)}` has the profile `{other.accepts.entries[-1]}`",)
+                if other.accepts.entries
+                else (),
+                fix="name a profile of the same model with `profile`, add `[[targets."
+                f"{shown(target.name)}.fit]]`, or write `profile = false`",
+            )
+
+
+def _old_profile(policy: Policy) -> Iterator[Finding]:
+    for name, target in policy.targets.items():
+        old = [e for e in target.accepts.facts if (policy.checked_on - e.as_of).days > _YEAR]
+        if old:
+            first = min(old, key=lambda entry: entry.as_of)
+            message = (
+                f"what is known of the model of target `{shown(name)}` was read on {first.as_of}, "
+                "over a year ago"
+            )
+            notes = (f"profiles: {', '.join(entry.id for entry in old)}",)
+            fix = f"run `switchyard probe {shown(name)}` and update switchyard"
+            yield policy.finding("SY227", message, ("targets", name), notes=notes, fix=fix)
+
+
 RULES = (
     Rule(code="SY190", name="credential-in-policy", check=_credential_in_policy),
     Rule(code="SY220", name="unused-target", check=_unused_target),
@@ -178,7 +217,9 @@ RULES = (
     Rule(code="SY223", name="price-of-no-target", check=_price_of_no_target),
     Rule(code="SY224", name="overflow-without-window", check=_overflow_without_window),
     Rule(code="SY225", name="endpoint-in-url", check=_endpoint_in_url),
-    Rule(code="SY226", name="unfilled-placeholder", check=_unfilled_placeholder),
+    Rule(code="SY226", name="model-without-profile", check=_model_without_profile),
+    Rule(code="SY227", name="old-profile", check=_old_profile),
+    Rule(code="SY228", name="unfilled-placeholder", check=_unfilled_placeholder),
     Rule(code="SY320", name="same-model-on-both-sides", check=_same_model_on_both_sides),
     Rule(code="SY321", name="route-named-like-a-model", check=_route_named_like_a_model),
 )

@@ -87,6 +87,7 @@ class ChatRequests(Format):
     legal_id = re.compile(r".{1,40}", re.DOTALL)
     effort = ("reasoning_effort",)
     limit_key = "max_completion_tokens"
+    old_limit_keys = ("max_tokens",)
     sampling: ClassVar[Mapping[str, str]] = {
         "temperature": "temperature",
         "top_p": "top_p",
