@@ -135,9 +135,14 @@ class Candidate:
 def from_entry_points(points: Iterable[EntryPoint]) -> list[Candidate]:
     """Return one candidate per distinct entry point; two metadata folders may name the same."""
     found: dict[tuple[str, str, str], Candidate] = {}
+    # Read once: a distribution parses its metadata, with a whole readme, for each question.
+    facts: dict[int, tuple[str, str]] = {id(None): ("", "")}
     for point in points:
-        name = point.dist.name if point.dist is not None else ""
-        version = point.dist.version if point.dist is not None else ""
+        dist = point.dist
+        if dist is not None and id(dist) not in facts:
+            metadata = dist.metadata
+            facts[id(dist)] = (metadata["Name"], metadata["Version"])
+        name, version = facts[id(dist)]
         info = PluginInfo(name=point.name, distribution=name, version=version)
         found.setdefault((point.name, point.value, name), Candidate(info, point.load))
     return list(found.values())

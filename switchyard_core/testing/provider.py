@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass
-from typing import Any
-
-import httpx
+from typing import TYPE_CHECKING, Any
 
 from switchyard_core.decision import Outgoing
 from switchyard_core.errors import UpstreamError
@@ -16,6 +14,9 @@ from switchyard_core.scripted import check_script
 from switchyard_core.scripted.player import Player
 from switchyard_core.upstream.base import UpstreamResponse
 from switchyard_core.wire import endpoint_of
+
+if TYPE_CHECKING:
+    import httpx
 
 __all__ = ["FakeReply", "FakeUpstream"]
 
@@ -93,19 +94,9 @@ class FakeUpstream:
 
     def transport(self) -> httpx.AsyncBaseTransport:
         """Return this provider as a transport for httpx, which raises httpx's errors."""
+        from switchyard_core.testing.transport import transport_of  # noqa: PLC0415  # httpx
 
-        async def answer(request: httpx.Request) -> httpx.Response:
-            query = request.url.query.decode("latin-1")
-            head = (request.method, request.url.path, query, request.headers.multi_items())
-            try:
-                answer = await self.send(_outgoing(*head, await request.aread()))
-            except UpstreamError as error:
-                kind = httpx.ReadTimeout if error.kind == "timeout" else httpx.ConnectError
-                raise kind(error.message, request=request) from error
-            stream = _Pieces(answer, request)
-            return httpx.Response(answer.status, headers=list(answer.headers), stream=stream)
-
-        return httpx.MockTransport(answer)
+        return transport_of(self.send, _outgoing)
 
     def app(self) -> Callable[..., Awaitable[None]]:
         """Return this provider as an ASGI application; its errors break the connection."""
@@ -167,22 +158,6 @@ async def _play(chunks: tuple[bytes, ...], *, cut: bool) -> AsyncIterator[bytes]
         yield chunk
     if cut:
         raise UpstreamError("connection lost: it broke off inside the answer", kind="cut")
-
-
-class _Pieces(httpx.AsyncByteStream):
-    def __init__(self, answer: UpstreamResponse, request: httpx.Request) -> None:
-        self._answer = answer
-        self._request = request
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        try:
-            async for piece in self._answer.chunks:
-                yield piece
-        except UpstreamError as error:
-            raise httpx.ReadError(error.message, request=self._request) from error
-
-    async def aclose(self) -> None:
-        await self._answer.aclose()
 
 
 def _outgoing(

@@ -158,6 +158,7 @@ def on_a_terminal(words, **environ):
     return output
 
 
+@pytest.mark.timeout(90)  # the first one starts the processes of all
 @pytest.mark.parametrize(
     ("number", "code"), [(0, b"1"), (1, b"0"), (2, b"0")], ids=["check", "explain", "demo"]
 )
