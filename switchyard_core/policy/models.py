@@ -214,7 +214,8 @@ class Client(Table):
     def origin(self) -> Origin:
         """See :data:`Origin`."""
         if self.scripted:
-            return ("scripted", str(self.script))
+            played = ("scripted", str(self.script))
+            return (*played, self.strict) if self.strict else played
         parts = urlsplit(self.base_url or "")
         place = f"{parts.scheme.lower()}://{parts.netloc.lower()}{parts.path.removesuffix('/v1')}"
         key = f"env:{self.api_key_env}" if self.api_key_env else ""

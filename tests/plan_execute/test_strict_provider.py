@@ -1,8 +1,9 @@
-"""A Claude Code session through plan_execute, at a provider that refuses what the real one does."""
+"""Sessions of agents through plan_execute, at providers that refuse what the real ones do."""
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from switchyard_core import Headers, Request
 from switchyard_core.policy.models import Target
 from switchyard_core.testing import FakeUpstream, Harness, Served
 
+ROOT = Path(__file__).parents[2]
 #: Once targets have a profile by themselves, this takes it away: the raw behaviour is shown.
 RAW = "profile = false" if "profile" in Target.model_fields else ""
 ROUTE = "switchyard/plan-execute"
@@ -144,3 +146,52 @@ async def test_handoff_between_models_that_accept_the_same_runs_to_the_end(
     assert [each.status for each in served] == [200] * 4
     assert [each.target for each in served] == ["planner", "planner", "executor", "executor"]
     assert json.loads(served[-1].answer)["content"][-1]["text"] == "Done."
+
+
+PATCH = "*** Begin Patch\n*** Update File: calc.py\n@@\n-a\n+b\n*** End Patch\n"
+READ = {"name": "exec_command", "arguments": {"cmd": "cat calc.py"}}
+CODEX_SCRIPT: dict[str, Any] = {
+    "version": 1,
+    "scripts": [
+        {
+            "turns": [
+                {"reasoning": "Look first.", "calls": [READ]},
+                {"reasoning": "Fix it.", "calls": [{"name": "apply_patch", "input": PATCH}]},
+                {"reasoning": "Look again.", "calls": [READ]},
+                {"text": "Done."},
+            ]
+        }
+    ],
+}
+
+
+async def test_codex_session_goes_on_without_the_reasoning_that_only_the_planner_reads() -> None:
+    capture = json.loads((ROOT / "tests" / "data" / "captures" / "codex-1.json").read_text())
+    asked = capture["request"]
+    headers = {k: v for k, v in asked["headers"].items() if k not in ("host", "content-length")}
+    upstream = FakeUpstream(script=CODEX_SCRIPT, strict="openai")
+    plugins = (switchyard_plan_execute,)
+    harness = Harness(ROOT / "policies" / "codex.toml", plugins=plugins, upstream=upstream)
+    items = [item for item in asked["body"]["input"][:3] if item["type"] == "message"]
+    served = []
+    for _ in range(5):
+        body = {**asked["body"], "input": items, "stream": False}
+        request = Request(
+            wire_format="openai_responses",
+            body=json.dumps(body).encode(),
+            headers=Headers(tuple(headers.items())),
+        )
+        served.append(await harness.ask(request))
+        output = json.loads(served[-1].answer)["output"]
+        calls = [item for item in output if "call_id" in item]
+        results = [
+            {"type": f"{call['type']}_output", "call_id": call["call_id"], "output": "ok"}
+            for call in calls
+        ]
+        items = [*items, *output, *results]
+
+    assert [each.status for each in served] == [200] * 5
+    assert [each.target for each in served] == ["planner"] * 2 + ["executor"] * 3
+    # The executor's provider refuses the planner's reasoning once; later it is left out at once.
+    assert [len(each.sent) for each in served] == [1, 1, 2, 1, 1]
+    assert served[2].warnings == ("reasoning_dropped",)

@@ -85,6 +85,13 @@ def test_scripted_client_takes_the_script_from_the_folder_of_the_policy(
     )
 
 
+def test_strict_providers_of_one_script_are_different_origins(check: Check, tmp_path: Path) -> None:
+    (tmp_path / "s.json").write_text("{}")
+    base = 'format = "scripted"\nscript = "s.json"\nspeaks = "openai_chat"\n'
+    keys = ("", 'strict = "openai"\n', 'strict = "deepseek"\n')
+    assert len({client(check, base + key, base_dir=tmp_path).origin for key in keys}) == 3
+
+
 @pytest.mark.parametrize(
     ("keys", "expected"),
     [

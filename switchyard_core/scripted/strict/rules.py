@@ -113,7 +113,6 @@ class Rule(Condition):
     type: str = ""
     code: str | int | None = None
     param: str | None = None
-    source: str = ""
 
     @cached_property
     def _chosen(self) -> Any:

@@ -206,6 +206,71 @@ def test_token_count_is_refused_for_what_a_count_refuses(
     assert ask(player("anthropic"), "anthropic_messages", body, path=path)[0] == status
 
 
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"thinking": {"type": "enabled"}}, "thinking.enabled.budget_tokens: Field required"),
+        (
+            {"thinking": {"type": "disabled", "budget_tokens": 1024}},
+            "thinking.budget_tokens: Extra inputs are not permitted",
+        ),
+        (
+            {"thinking": {"type": "enabled", "budget_tokens": 1024}, "temperature": 0.5},
+            "`temperature` may only be set to 1 when thinking is enabled.",
+        ),
+        (
+            {"thinking": {"type": "enabled", "budget_tokens": 1024}, "top_k": 5},
+            "`top_k` must be unset when thinking is enabled.",
+        ),
+        (
+            {"messages": [{"role": "user", "content": [{"type": "text", "text": " "}]}]},
+            "messages: text content blocks must contain non-whitespace text",
+        ),
+        (
+            {"messages": [{"role": "user", "content": ""}, {"role": "user", "content": "hi"}]},
+            "messages.0: all messages must have non-empty content except",
+        ),
+        ({"max_tokens": 64_001}, "max_tokens: 64001 > 64000, which is the maximum allowed number"),
+    ],
+    ids=["no_budget", "stray_budget", "temperature", "top_k", "blank", "empty", "limit"],
+)
+def test_manual_thinking_texts_and_limits_are_checked(change: dict[str, Any], words: str) -> None:
+    body = bare("anthropic_messages", "claude-haiku-4-5", **change)
+
+    status, told = ask(player("anthropic"), "anthropic_messages", body)
+
+    assert status == 400
+    assert told["error"]["message"].startswith(words)
+
+
+@pytest.mark.parametrize(
+    ("name", "model", "size", "words"),
+    [
+        ("anthropic", "claude-haiku-4-5", 800_000, "prompt is too long: 200"),
+        ("openai", "gpt-5", 1_088_000, "Your input exceeds the context window"),
+        ("openai", "gpt-4o", 512_000, "Please reduce the length of the messages."),
+        ("kimi", "kimi-k2.6", 1_048_600, "exceeded model token limit: 262144"),
+        ("grok", "grok-4.7", 2_000_000, "maximum prompt length is 500000"),
+    ],
+)
+def test_prompt_beyond_the_window_is_refused_but_can_be_counted(
+    name: str, model: str, size: int, words: str
+) -> None:
+    wire_format = "anthropic_messages" if name == "anthropic" else "openai_chat"
+    long, short = (
+        bare(wire_format, model, messages=[{"role": "user", "content": "x" * length}])
+        for length in (size, size - 1000)
+    )
+
+    status, told = ask(player(name), wire_format, long)
+
+    assert (status, ask(player(name), wire_format, short)[0]) == (400, 200)
+    assert words in json.dumps(told)
+    if name == "anthropic":
+        path = "/v1/messages/count_tokens"
+        assert ask(player(name), wire_format, long, path=path)[0] == 200
+
+
 @pytest.mark.parametrize("name", [*strict_names(), None])
 def test_stream_is_refused_with_a_whole_body(name: str | None) -> None:
     provider = Player(SCRIPT, lambda: 0.0, name)
