@@ -121,11 +121,12 @@ class Decider:
         ids = [each for route in routes for each in (route.id, *route.aliases)]
         near = get_close_matches(model, ids, n=1)
         hint = f"; did you mean `{near[0]}`?" if near else ""
+        known = ", ".join(sorted(route.id for route in routes))
         what = f"no route has the model id `{model[:200]}`{hint}"
         if not model:
             what = "the request names no `model`, and the policy has no `default_route`"
         return UnknownModelError(
-            message=f"{what} (routes: {', '.join(sorted(route.id for route in routes))})",
+            message=f"{what} (routes: {known})",
             code="model_not_found",
             status=404,
             param="model",

@@ -290,7 +290,7 @@ class Route(Table):
     Args:
         id: The model id that callers ask for, unique among all ids and aliases.
         type: Route type: what decides where a request goes.
-        aliases: Further model ids; ``*`` stands for any text, and the most exact one counts.
+        aliases: Further model ids; ``*`` matches any text, and the most exact one counts.
         context_window: Tokens, for the model list.
         tool_calling: For the model list.
         reasoning: For the model list.

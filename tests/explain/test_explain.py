@@ -76,7 +76,7 @@ async def test_json_is_plain_data_with_the_outgoing_body_as_text():
     assert json.loads(json.dumps(found)) == found
     assert set(found) == {
         "route", "target", "model", "phase", "reason", "identity", "warnings", "rewrites",
-        "trace", "path", "body",
+        "trace", "path", "url", "body",
     }  # fmt: skip
     assert found["path"] == "/v1/chat/completions"
     assert '"x":1.10' in found["body"]
