@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.resources import files
 
 from switchyard_core import (
@@ -14,12 +15,14 @@ from switchyard_core import (
     Rewrite,
     RouteContext,
 )
+from switchyard_core.conversation import Reasoning
 from switchyard_demo_routers.reviews import (
     Counts,
     PlanReviewOptions,
     changes,
     counts_in,
     handed_off,
+    lost_context,
     release,
     update,
 )
@@ -43,9 +46,12 @@ class PlanReviewRouter:
         if session.record is not None:
             counts = counts_in(session.record)
         elif (first := context.mutations.first(self._handoff_on)) is None:
-            return self._planning(context)
+            return self._planning(request, context)
         else:
             counts = handed_off(request, first)
+        lost = lost_context(self._options, request, context, counts)
+        if lost:
+            return self._staying(request, context, lost)
         if context.housekeeping:
             reason = Reason(code="housekeeping", detail="a side call goes where the session is")
             return self._executing(request, context, counts, reason)
@@ -70,16 +76,27 @@ class PlanReviewRouter:
         again = self._executing(request, context, counts, reason)
         return again.with_(effects=again.effects + update(context, counts), warnings=warnings)
 
-    def _planning(self, context: RouteContext) -> Decision:
+    def _planning(self, request: Request, context: RouteContext) -> Decision:
         prompt = Rewrite(name="insert_planning_prompt", parameters={"text": self._planning_prompt})
         code = "housekeeping" if context.housekeeping else "no_mutation"
+        # What thinking was made behind has to be in front of it in side calls, too.
+        bound = context.targets[self._options.capable_target].accepts.prefix_bound
+        parts = (part for _, part in request.conversation.parts()) if bound else ()
+        told = not context.housekeeping or any(isinstance(part, Reasoning) for part in parts)
         return Decision(
             target=self._options.capable_target,
             phase="planning",
             reason=Reason(code=code, detail="no file was edited yet"),
-            rewrites=() if context.housekeeping else (prompt,),
+            rewrites=(prompt,) if told else (),
             effects=release(context),
         )
+
+    def _staying(self, request: Request, context: RouteContext, lost: Sequence[str]) -> Decision:
+        """Return the planner's turn with what the executor's provider cannot read."""
+        detail = f"the history holds {lost[0]}, which only the planner's provider can read"
+        warning = DecisionWarning(code="origin_bound", detail=detail)
+        planned = self._planning(request, context)
+        return planned.with_(reason=Reason(code="origin_bound", detail=detail), warnings=(warning,))
 
     def _latched(self, request: Request, context: RouteContext, counts: Counts) -> Decision:
         if counts.last == request.history_digest.hex():  # a retry: what was decided, not counted

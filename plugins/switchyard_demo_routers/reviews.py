@@ -37,6 +37,7 @@ __all__ = [
     "counts_in",
     "failed_results",
     "handed_off",
+    "lost_context",
     "release",
     "update",
 ]
@@ -151,12 +152,26 @@ def changes(
     planner = context.targets[options.capable_target]
     executor = context.targets[options.efficient_target]
     review = counts.reviewing
+    # The texts of earlier reviews are gone, and with them what the planner's thinking followed.
+    moved = review and planner.accepts.prefix_bound
     return handoff_rewrites(
         source=executor if review else planner,
         target=planner if review else executor,
         through_message=counts.through if review else counts.planner_message(request),
+        opaque="drop" if moved else "auto",
         drop_continuation=counts.turns <= 1 and not request.misses_history,
     )
+
+
+def lost_context(
+    options: PlanReviewOptions, request: Request, context: RouteContext, counts: Counts
+) -> tuple[str, ...]:
+    """Return what of the planner's part only its provider can read, if that is another one."""
+    planner = context.targets[options.capable_target]
+    executor = context.targets[options.efficient_target]
+    if planner.origin == executor.origin and planner.wire_format == executor.wire_format:
+        return ()
+    return request.foreign_context(through_message=counts.planner_message(request))
 
 
 def release(context: RouteContext) -> tuple[ReleaseAfterSuccess, ...]:

@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
+from switchyard_core.models import Profile
 from switchyard_core.testing import ConversationBuilder, RequestBodySnapshot, call, conversation
 from switchyard_core.wire import WIRE_FORMATS
-from tests.support.policies import plan_execute_harness
+from tests.support.policies import accepts, plan_execute_harness
 
 EDIT = {"path": "src/app.py", "old_string": "a - b", "new_string": "a + b"}
 PATCH = "*** Begin Patch\n*** Update File: src/app.py\n@@\n-a - b\n+a + b\n*** End Patch\n"
@@ -52,6 +53,35 @@ def compacted(story: ConversationBuilder) -> ConversationBuilder:
     return begun(story).user("Summary: add was fixed in src/app.py.")
 
 
+SEALS = {
+    "openai_chat": (
+        {"role": "user", "content": [{"type": "file", "file": {"file_id": "file-1"}}]},
+        {"role": "assistant", "content": "I see.", "reasoning_signature": "SEAL"},
+    ),
+    "openai_responses": (
+        {"type": "compaction", "encrypted_content": "SEAL"},
+        {"type": "image_generation_call", "id": "ig_1", "result": "SEAL"},
+    ),
+    "anthropic_messages": (
+        {"role": "user", "content": [{"type": "container_upload", "file_id": "file-1"}]},
+        {
+            "role": "assistant",
+            "content": [
+                {"type": "text", "text": "I see."},
+                {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}},
+            ],
+        },
+    ),
+}
+
+
+def sealed(story: ConversationBuilder) -> ConversationBuilder:
+    told = begun(story)
+    for item in SEALS[story.wire_format]:
+        told = told.item(item)
+    return told.user("go on").edits("edit_file", **EDIT)
+
+
 @dataclass(frozen=True)
 class Scenario:
     """Requests of one session, the last of which is pinned."""
@@ -62,6 +92,7 @@ class Scenario:
     headers: dict[str, str] = field(default_factory=dict)
     final: bool = False
     only: tuple[str, ...] = WIRE_FORMATS
+    profiles: dict[str, Profile] = field(default_factory=dict)
 
 
 SCENARIOS = {
@@ -123,6 +154,27 @@ SCENARIOS = {
         ),
         only=("openai_responses",),
     ),
+    "window_stay_latched": Scenario(
+        (edited, lambda s: edited(s).reads("read_file", result="x" * 900, path="b.py")),
+        {"executor": 'context_window = 400\non_overflow = "stay"'},
+    ),
+    "origin_bound_dropped": Scenario(
+        (sealed,), {"other_origin": True, "options": 'on_origin_bound = "drop"'}
+    ),
+    "origin_bound_stay": Scenario((sealed,), {"other_origin": True}),
+    "prefix_bound_handoff_prompt": Scenario(
+        (lambda s: edited(s).reads("read_file", path="b.py").says("Done.").user("thanks"),),
+        {"options": HANDOFF},
+        profiles={"executor": Profile(prefix_bound=True)},
+    ),
+    "prefix_bound_family": Scenario(
+        (reasoned,), profiles={"executor": Profile(prefix_bound=True, reads=("provider/*",))}
+    ),
+    "prefix_bound_side_call": Scenario(
+        (lambda s: begun(s).reasoning("Look.", encrypted="OPAQUE-1").says("Hm.").user("Sum up."),),
+        headers={"x-codex-turn-metadata": '{"request_kind": "compaction"}'},
+        profiles={"planner": Profile(prefix_bound=True)},
+    ),
     "no_session": Scenario((edited,), {"options": HANDOFF}, session=None),
 }
 CASES = [
@@ -138,6 +190,7 @@ async def test_outgoing_body(snapshot, wire_format, name):
     bodies = []
     for door in ("library", "http"):
         world = plan_execute_harness(wire_format, door, **scenario.settings)
+        accepts(world, **scenario.profiles)
         for tell in scenario.tells:
             told = tell(conversation(wire_format))
             last = tell is scenario.tells[-1]

@@ -8,6 +8,7 @@ import pytest
 
 import switchyard_demo_routers
 from switchyard_core import PolicyError, Request
+from switchyard_core.models import Profile
 from switchyard_core.testing import (
     Call,
     FakeReply,
@@ -19,7 +20,7 @@ from switchyard_core.testing import (
 from switchyard_core.wire import WIRE_FORMATS
 from switchyard_demo_routers.reviews import failed_results
 from tests.support.cases import each_of
-from tests.support.policies import PLUGINS, one_route, one_route_harness
+from tests.support.policies import PLUGINS, accepts, one_route, one_route_harness
 
 ROUTE = """\
 type = "plan_review"
@@ -367,6 +368,40 @@ async def test_compacted_history_keeps_the_executors_reasoning(world, story, wir
 
 
 # --- latch -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("wire_format", ["openai_responses"], indirect=True)
+async def test_history_that_the_executor_cannot_read_stays_at_the_planner(world, story):
+    w = world(route=TURNS, other_origin=True)
+    sealed = story.item({"type": "compaction", "encrypted_content": "E"})
+
+    served = await w.ask(sealed.edits("edit_file", path="a.py").request("main", session="s"))
+
+    assert (served.target, served.reason) == ("large", "origin_bound")
+    assert "origin_bound" in served.warnings
+    assert await w.latched() == 0
+
+
+@pytest.mark.parametrize("bound", [True, False])
+async def test_review_by_a_prefix_bound_planner_has_no_thinking(world, story, bound):
+    w = accepts(world(route=TURNS), large=Profile(prefix_bound=bound))
+    told = story.reasoning("t", encrypted="SEAL").edits("edit_file", path="a.py")
+
+    found, told = await phases(w, told, 3)
+    served = await w.ask(told.request("main", session="s"))
+
+    assert (found[-1], served.phase) == ("executing", "reviewing")
+    assert (b"SEAL" in served.outgoing.body) is not bound
+
+
+async def test_side_call_has_the_instruction_where_thinking_is_bound_to_it(world, story):
+    w = accepts(world(route=TURNS), large=Profile(prefix_bound=True))
+    headers = {"x-codex-turn-metadata": '{"request_kind": "compaction"}'}
+    plain, thought = story, story.reasoning("t", encrypted="SEAL").reads("read", path="a")
+
+    served = [await w.ask(told.request("main", headers=headers)) for told in (plain, thought)]
+
+    assert [b"PLAN." in each.outgoing.body for each in served] == [False, True]
 
 
 async def test_final_request_frees_the_slot(world, story, edited):

@@ -103,12 +103,14 @@ CHAT: dict[str, tuple[Any, Any]] = {
     "message_extra": ({"extra_content": {"google": {"thought_signature": "S"}}}, {}),
 }
 LOST = "[a file of this message is not available here]"
+GONE = "[an earlier part of this conversation is missing]"
+SUMMARY = {"type": "message", "role": "user", "content": GONE}
 #: Parts whose loss loses context: what is left where that is allowed.
 CONTEXT: dict[str, dict[str, tuple[Any, Any]]] = {
     "openai_responses": {
-        "compaction": ({"type": "compaction", "encrypted_content": "E"}, None),
-        "compaction_summary": ({"type": "compaction_summary", "encrypted_content": "E"}, None),
-        "context_compaction": ({"type": "context_compaction", "encrypted_content": "E"}, None),
+        "compaction": ({"type": "compaction", "encrypted_content": "E"}, SUMMARY),
+        "compaction_summary": ({"type": "compaction_summary", "encrypted_content": "E"}, SUMMARY),
+        "context_compaction": ({"type": "context_compaction", "encrypted_content": "E"}, SUMMARY),
         "item_reference": ({"type": "item_reference", "id": "msg_1"}, None),
         "bare_reference": ({"id": "msg_1"}, None),
         "file": (
@@ -122,7 +124,10 @@ CONTEXT: dict[str, dict[str, tuple[Any, Any]]] = {
                 {"type": "compaction", "content": None, "encrypted_content": "E"},
                 {"type": "text", "text": "ok"},
             ]},
-            {"role": "assistant", "content": [{"type": "text", "text": "ok"}]},
+            {"role": "assistant", "content": [
+                {"type": "text", "text": GONE},
+                {"type": "text", "text": "ok"},
+            ]},
         ),
         "file": (
             {"role": "user", "content": [

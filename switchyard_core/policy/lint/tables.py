@@ -96,7 +96,8 @@ def _price_of_no_target(policy: Policy) -> Iterator[Finding]:
 
 def _overflow_without_window(policy: Policy) -> Iterator[Finding]:
     for name, target in policy.targets.items():
-        if target.on_overflow != "send" and target.context_window is None:
+        # `stay` also answers a provider that finds a request too long itself.
+        if target.on_overflow == "reject" and target.context_window is None:
             message = (
                 f"`on_overflow` has no effect on target `{shown(name)}`, whose window is unknown"
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from switchyard_core.jsonio.tree import ArrayText, ObjectText, encode
-from switchyard_core.wire.history import FOREIGN, OriginPart, blank
+from switchyard_core.wire.history import FOREIGN, OriginPart, blank, fixed_text
 from switchyard_core.wire.origin import (
     file_text,
     is_set,
@@ -69,6 +69,7 @@ def _compaction(content: ArrayText, number: int, place: str, block: ObjectText) 
     """Return a compaction; one that can be read becomes a text."""
     name = f"{COMPACTION} {place}"
     if blank(block, "content") or block.text("content") is None:
-        return whole_item(content, number, name, context=True)
+        lost = encode({"type": "text", "text": fixed_text("lost_beginning")})
+        return OriginPart(name, lambda: content.set(number, lost), context=True)
     text = encode({"type": "text", "text": block.text("content")})
     return OriginPart(name, lambda: content.set(number, text), done="turned into text:")

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from switchyard_core.jsonio.tree import ArrayText, ObjectText, encode
-from switchyard_core.wire.history import FOREIGN, OriginPart, decode_items, word
+from switchyard_core.wire.history import FOREIGN, OriginPart, decode_items, fixed_text, word
 from switchyard_core.wire.origin import (
     file_text,
     is_set,
@@ -70,7 +70,10 @@ def hidden_history(fields: ObjectText) -> tuple[str, ...]:
 
 def _of_item(items: ArrayText, index: int, item: ObjectText) -> Iterator[OriginPart]:
     kind, place = item.text("type") or "", f"input[{index}]"
-    if kind in _COMPACTIONS or kind == _REFERENCE or item.keys() == ("id",):
+    if kind in _COMPACTIONS:
+        lost = encode({"type": "message", "role": "user", "content": fixed_text("lost_beginning")})
+        yield OriginPart(f"{kind} {place}", lambda: items.set(index, lost), context=True)
+    elif kind == _REFERENCE or item.keys() == ("id",):
         yield whole_item(items, index, f"{kind or _REFERENCE} {place}", context=True)
     elif kind == "mcp_call":
         pair = _as_function(item)

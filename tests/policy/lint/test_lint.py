@@ -64,7 +64,7 @@ DOUBTFUL = {
     ),
     "overflow_without_a_window": (
         EXECUTOR,
-        f'on_overflow = "stay"\n{EXECUTOR}',
+        f'on_overflow = "reject"\n{EXECUTOR}',
         "12:15 SY224 targets.planner.on_overflow",
     ),
     "endpoint_in_the_url": (
@@ -139,8 +139,9 @@ def test_policy_that_only_looks_doubtful_has_no_warning(
         'type = "spread"\nfallback = "executor"\n'
         'choices = [{ target = "planner" }, { target = "executor" }]\n',
         "overflow_with_a_window": spec.replace(
-            EXECUTOR, f'on_overflow = "stay"\ncontext_window = 1000\n{EXECUTOR}'
+            EXECUTOR, f'on_overflow = "reject"\ncontext_window = 1000\n{EXECUTOR}'
         ),
+        "stay_without_a_window": spec.replace(EXECUTOR, f'on_overflow = "stay"\n{EXECUTOR}'),
         "rule_for_bodies_of_a_route": spec + BODY_RULE % ("$.input", "openai_responses"),
     }
 
@@ -172,7 +173,7 @@ def test_policy_with_errors_still_gets_the_warnings_that_hold_anyway(
 ) -> None:
     text = (
         spec.replace("https://example.com/v1", "http://example.com/v1/responses")
-        .replace('"provider/efficient-model"', '"provider/efficient-model"\non_overflow = "stay"')
+        .replace('"provider/efficient-model"', '"provider/efficient-model"\non_overflow = "reject"')
         .replace('"planner"\n', '"planer"\n')
         + "[prices.x]\nas_of = 2026-01-01\ninput = 1\noutput = 1\n"
         + '[llm_clients.spare]\nformat = "openai_chat"\nbase_url = "https://a.com"\n'
