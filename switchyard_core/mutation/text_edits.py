@@ -32,11 +32,15 @@ _HEAD_OF_ELEMENT = 2000
 _ABOVE = 3
 
 _SEARCH = re.compile(r" {0,3}<{5,9} SEARCH>?\s*")
-_DIVIDER = re.compile(r" {0,3}={5,9}\s*")
-_REPLACE = re.compile(r" {0,3}>{5,9} REPLACE\s*")
+_BEGIN = "*** Begin Patch"
+#: What ends a part of a block or of a patch.
+_PARTS = {
+    "divider": re.compile(r" {0,3}={5,9}\s*"),
+    "replace": re.compile(r" {0,3}>{5,9} REPLACE\s*"),
+    "patch": re.compile(r"\*\*\* End Patch\s*"),
+}
 _FENCE = re.compile(r" {0,3}(`{3,}+|~{3,}+)([^`]*)")
 _ELEMENT = re.compile(r" {0,3}<([A-Za-z_]\w*)(?:\s([^<>]*))?>")
-_BEGIN, _END = "*** Begin Patch", "*** End Patch"
 _PATH = re.compile(r'(?:[A-Za-z]:[\\/])?[^\s<>|:"`*?=,;]+')
 _EXTENSION = re.compile(r"\.([A-Za-z][\w+-]{0,15})$")
 #: Characters with which a line can begin that begins or ends something.
@@ -177,9 +181,9 @@ class _Scan:
         for number in range(head - 1, max(head - 1 - _ABOVE, self._ended), -1):
             line = self._lines[number]
             fence = _FENCE.fullmatch(line)
-            if fence is not None and re.search(r"[./]", fence[2]):
-                # Some models write the path in place of the language.
-                return path_on(fence[2].split()[-1], loose=True), number
+            # Some models write the path in place of the language.
+            if fence is not None and (path := path_on(fence[2])):
+                return path, number
             if fence is None and line.strip() and line.strip()[1:-1] not in _table()["fence_tags"]:
                 near = not any(not above.strip() for above in self._lines[number + 1 : head])
                 if path := path_on(line, loose=near):
@@ -190,8 +194,8 @@ class _Scan:
     def _next(self, what: str, behind: int) -> int | None:
         """Return the number of the next line behind one that ends a part of a block."""
         if what not in self._places:
-            test = {"divider": _DIVIDER, "replace": _REPLACE}.get(what, re.compile(re.escape(what)))
-            self._places[what] = [n for n, line in enumerate(self._lines) if test.fullmatch(line)]
+            ends = _PARTS[what].fullmatch
+            self._places[what] = [n for n, line in enumerate(self._lines) if ends(line)]
         places = self._places[what]
         place = bisect_right(places, behind)
         return places[place] if place < len(places) else None
@@ -225,7 +229,7 @@ class _Scan:
 
     def _patch(self) -> Iterator[TextEdit]:
         """Read a patch in an envelope, which may be about several files."""
-        begin, end = self._at, self._next(_END, self._at)
+        begin, end = self._at, self._next("patch", self._at)
         if end is None:
             return
         self._at, self._ended = end + 1, end

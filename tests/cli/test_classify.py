@@ -188,23 +188,10 @@ def test_classify_with_options_that_do_not_fit_exits_2(arguments: list[str], mes
     assert (result.exit_code, message in result.output) == (2, True)
 
 
-TEXT = """\
-Here is the fix.
-
-calc.py
-```python
-<<<<<<< SEARCH
-a
-=======
-b
->>>>>>> REPLACE
-```
-
-plan.md
-```markdown
-# Plan
-```
-"""
+TEXT = (
+    "Here is the fix.\n\ncalc.py\n```python\n<<<<<<< SEARCH\na\n=======\nb\n>>>>>>> REPLACE\n```\n"
+    "\nplan.md\n```markdown\n# Plan\n```\n"
+)
 
 
 def test_classify_text_shows_each_edit_and_its_place() -> None:
