@@ -18,7 +18,7 @@ from tests.clients.shipped import PROVIDER_KEY, Shipped, shipped
 from tests.clients.tap import Exchange, Tap
 from tests.support.listening import listening
 
-pytestmark = [pytest.mark.clients, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.clients, pytest.mark.timeout(300)]
 
 #: The provider whose refusals the scripted one repeats, by policy; `None` accepts everything.
 STRICT: dict[str, str | None] = {"claude-code": None, "codex": None, "openai-compatible": None}
