@@ -25,6 +25,7 @@ from typing import Any
 import httpx
 
 from switchyard_core.scripted import ScriptedProviderApp
+from switchyard_core.testing import conversation
 from tests.clients import agents
 from tests.clients.agents import KEY, Agent, Workplace
 from tests.clients.calls import BROKEN, FIXED
@@ -33,6 +34,7 @@ from tests.clients.scenario import FINISHED, alone
 from tests.clients.serve import Served, started
 from tests.clients.shipped import Shipped, shipped
 from tests.clients.tap import Tap
+from tests.server.servers import PATHS
 from tests.support.listening import listening
 
 CLIENTS = ("claude-messages", "codex-patch", "opencode-chat", "pi-chat", "pi-messages")
@@ -162,57 +164,15 @@ def _no_capacity(agent: Agent) -> Ending:
 
 
 def _latch_another_session(url: str, policy: Shipped) -> None:
-    call = {"id": "call_1", "type": "function"}
-    edits = call | {"function": {"name": "edit", "arguments": "{}"}}
-    bodies: dict[str, tuple[str, dict[str, Any]]] = {
-        "openai_chat": (
-            "chat/completions",
-            {
-                "messages": [
-                    {"role": "user", "content": "x"},
-                    {"role": "assistant", "tool_calls": [edits]},
-                    {"role": "tool", "tool_call_id": "call_1", "content": "done"},
-                ]
-            },
-        ),
-        "openai_responses": (
-            "responses",
-            {
-                "input": [
-                    {"role": "user", "content": "x"},
-                    {
-                        "type": "function_call",
-                        "call_id": "call_1",
-                        "name": "edit",
-                        "arguments": "{}",
-                    },
-                    {"type": "function_call_output", "call_id": "call_1", "output": "done"},
-                ]
-            },
-        ),
-        "anthropic_messages": (
-            "messages",
-            {
-                "max_tokens": 100,
-                "messages": [
-                    {"role": "user", "content": "x"},
-                    {
-                        "role": "assistant",
-                        "content": [{"type": "tool_use", "id": "t", "name": "edit", "input": {}}],
-                    },
-                    {
-                        "role": "user",
-                        "content": [{"type": "tool_result", "tool_use_id": "t", "content": "ok"}],
-                    },
-                ],
-            },
-        ),
-    }
-    path, body = bodies[policy.wire_format]
+    edited = conversation(policy.wire_format).user("x").edits("edit_file", path="a.py")
     answer = httpx.post(
-        f"{url}/v1/{path}",
-        json={"model": "switchyard/plan-execute", **body},
-        headers={"x-switchyard-session-id": "other", "x-api-key": KEY},
+        f"{url}{PATHS[policy.wire_format]}",
+        content=edited.body(),
+        headers={
+            "content-type": "application/json",
+            "x-switchyard-session-id": "another",
+            "x-api-key": KEY,
+        },
         timeout=30,
     )
     assert answer.headers["x-switchyard-phase"] == "executing", answer.text
@@ -243,10 +203,10 @@ def _restarted(agent: Agent) -> Ending:
                 time.sleep(0.5)
                 start()
 
-            helper = threading.Thread(target=restart, daemon=True)
-            helper.start()
+            restarts = threading.Thread(target=restart, daemon=True)
+            restarts.start()
             ending = _play(agent, first.url, provider, folder)
-            helper.join(30)
+            restarts.join(30)
             servers.close()
             return ending
 

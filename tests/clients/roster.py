@@ -6,25 +6,26 @@ import os
 from functools import partial
 from pathlib import Path
 
-from tests.clients.agents import PROMPT, Agent
+from tests.clients.agents import KEY, PROMPT, Agent
 from tests.clients.calls import CHECK
 from tests.clients.installs import STAGES, expand
 
 _PROGRAMS = Path(__file__).with_name("programs")
 _ROUTE = "switchyard/plan-execute"
 
+_QUIET_CLAUDE = {
+    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+    "DISABLE_AUTOUPDATER": "1",
+    "DISABLE_ERROR_REPORTING": "1",
+    "DISABLE_TELEMETRY": "1",
+}
 _claude = partial(
     Agent,
     page="claude-code",
     policy="claude-code",
     style="claude",
     arguments=("-p", PROMPT, "--allowedTools", "Read,Edit,Bash"),
-    environment={
-        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-        "DISABLE_AUTOUPDATER": "1",
-        "DISABLE_ERROR_REPORTING": "1",
-        "DISABLE_TELEMETRY": "1",
-    },
+    environment=_QUIET_CLAUDE,
 )
 _codex = partial(Agent, client="codex", page="codex", policy="codex")
 _exec = ("exec", "--skip-git-repo-check", "-s", "danger-full-access")
@@ -89,6 +90,14 @@ def _program(client: str, name: str, *variants: str) -> list[Agent]:
 AGENTS = (
     _claude(client="claude", variant="messages", section="Settings"),
     _claude(client="claude", variant="key", section="With a server key", server_key=True),
+    _claude(
+        client="claude",
+        variant="login-key",
+        section="With a login and a server key",
+        server_key=True,
+        # Stands for the login, which uses the same header.
+        environment={**_QUIET_CLAUDE, "ANTHROPIC_AUTH_TOKEN": KEY},
+    ),
     _claude(client="claude-newest", variant="messages", section="Settings"),
     _codex(variant="patch", section="Settings", style="codex", arguments=(*_exec, PROMPT)),
     _codex(

@@ -43,7 +43,7 @@ def started(
         arguments: Of ``switchyard serve``, besides the policy.
 
     Raises:
-        AssertionError: It was not ready in 20 s, or did not end within 10 s; the log is told.
+        AssertionError: It was not ready in 60 s, or did not end within 10 s; the log is told.
     """
     config, log = folder / "policy.toml", folder / "serve.log"
     config.write_text(text)
@@ -69,7 +69,7 @@ def started(
 
 
 def _wait_until_ready(process: subprocess.Popen[bytes], log: Path) -> str:
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while time.monotonic() < end and process.poll() is None:
         if found := _READY.search(log.read_text()):
             return found[1].rstrip("/.,)")

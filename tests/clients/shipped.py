@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from switchyard_core import WireFormat
+
 PROVIDER_KEY = "provider-key-not-secret"
 _POLICIES = Path(__file__).parents[2] / "policies"
 _BASE_URL = re.compile(r'^base_url = "(.*)"$', re.MULTILINE)
@@ -19,7 +21,7 @@ class Shipped:
 
     name: str
     text: str
-    wire_format: str
+    wire_format: WireFormat
     planner: str
     executor: str
     key_variables: tuple[str, ...]  # those that the server needs, empty when it forwards the key

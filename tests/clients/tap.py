@@ -120,7 +120,8 @@ class _Handler(BaseHTTPRequestHandler):
         self._forward(raw)
 
     def _forward(self, raw: bytes) -> None:
-        sent = {n: v for n, v in self.headers.items() if n.lower() not in _HOP_BY_HOP}
+        given = {name.lower(): value for name, value in self.headers.items()}
+        sent = {name: value for name, value in given.items() if name not in _HOP_BY_HOP}
         request = Recorded(method=self.command, path=self.path, raw=raw, headers=sent)
         behind = http.client.HTTPConnection(urlsplit(self.owner.target).netloc, timeout=60)
         self.owner.calls += request.wire_format is not None
@@ -149,9 +150,8 @@ class _Handler(BaseHTTPRequestHandler):
             request.raw,
             json.dumps(dict(request.headers)).encode(),
         )
-        sent = {"content-type": "application/json"}
-        if key := request.headers.get("Authorization"):
-            sent["authorization"] = key
+        keys = {n: v for n, v in request.headers.items() if n in {"authorization", "x-api-key"}}
+        sent = {"content-type": "application/json", **keys}
         behind.request("POST", "/v1/decision", body=asked, headers=sent)
         answer = behind.getresponse()
         explained: dict[str, Any] = json.loads(answer.read())

@@ -7,6 +7,7 @@ import tomllib
 
 import pytest
 
+from tests.clients.agents import Agent
 from tests.clients.installs import STAGES, clients, expand
 from tests.clients.pages import PAGES, settings
 from tests.clients.roster import AGENTS
@@ -42,10 +43,10 @@ def test_every_client_is_driven() -> None:
 
 
 @pytest.mark.parametrize("agent", [pytest.param(a, id=a.id) for a in AGENTS])
-def test_page_tells_address_and_key_of_each_agent(agent) -> None:
+def test_page_tells_address_and_key_of_each_agent(agent: Agent) -> None:
     told = settings(agent.page, agent.section, "http://127.0.0.1:1234")
 
-    copied = told.shell + "".join(told.files.values())
+    copied = told.shell + "".join([*told.files.values(), *agent.environment.values()])
     assert "http://127.0.0.1:1234" in copied
     assert ("my-server-key" in copied) == agent.server_key
     assert ("sk-my-own-key" in copied) == shipped(agent.policy).forwards_key
