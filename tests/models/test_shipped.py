@@ -26,7 +26,7 @@ ROWS = [
     for number, rule in enumerate(entry.rules)
     for wire_format in (entry.wire_formats or WIRE_FORMATS)
     if not (wire_format == "openai_responses" and rule.path in ("reasoning_effort", "stop"))
-    if not (wire_format == "openai_chat" and rule.path in ("reasoning.effort",))
+    if not (wire_format == "openai_chat" and rule.path == "reasoning.effort")
 ]
 
 

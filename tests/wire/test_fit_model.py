@@ -181,8 +181,8 @@ def test_rule_runs_when_all_its_tests_hold(
 def test_thinking_is_on_as_the_request_says_or_the_model_does(
     wire_format: WireFormat,
     body: dict[str, Any],
-    default: bool,  # noqa: FBT001 - a column of the table
-    thinks: bool,  # noqa: FBT001
+    default: bool,
+    thinks: bool,
 ) -> None:
     rule = {"do": "drop", "path": "a", "when": {"thinking_on": True}}
 
