@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -58,7 +58,7 @@ class Profile:
 
 
 @lru_cache(maxsize=1024)
-def _test(globs: tuple[str, ...]) -> Any:
+def _test(globs: tuple[str, ...]) -> Callable[[str], bool]:
     return glob_test(globs)
 
 
@@ -68,8 +68,15 @@ def is_known(entries: Iterable[Entry], name: str) -> bool:
 
 
 def _is_about(entry: Entry, model: str) -> bool:
-    """Return whether an entry names a model: not by ``*`` alone, which names a host's quirks."""
-    return "*" not in entry.match and bool(_test(entry.match)(model))
+    """Return whether an entry is about a model and not about all of a vendor or a host.
+
+    Globs on models have a version in them; those without would take any misspelt name.
+    """
+    return _test(entry.match)(model) and any(
+        any(map(str.isdigit, glob)) and _test((glob,))(model)
+        for glob in entry.match
+        if not glob.startswith("!")
+    )
 
 
 def profile_of(

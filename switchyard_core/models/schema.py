@@ -137,7 +137,7 @@ class ValueTest(_Model):
         present: Whether there is a value other than null.
         equals: The value is this one.
         in_: The value is one of these (key ``in``).
-        not_in: There is a value, and it is none of these.
+        not_in: There is a value, and it is not among these.
         gt: The value is a number above this one.
     """
 

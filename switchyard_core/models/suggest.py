@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -74,7 +75,7 @@ def _suggestions() -> tuple[tuple[Any, str], ...]:
     )
 
 
-def _filled(template: str, groups: dict[str, str | None]) -> str:
+def _filled(template: str, groups: Mapping[str, str | None]) -> str:
     """Return a rule with the words of an error; some name a field as their own code does."""
     named = {key: _WORD.sub(r"_\1", value or "").lower() for key, value in groups.items()}
     return re.sub(r"\{(\w+)\}", lambda match: named.get(match[1], ""), template)

@@ -258,7 +258,7 @@ class Target(Table):
     tool_id_style: Literal["alphanumeric_9"] | None = None
     structured_output: Literal["json_schema", "forced_tool", "prompt"] = "json_schema"
     rewrites: dict[RewriteName, bool] = {}
-    profile: ProfileName | Literal[False] | None = None
+    profile: ProfileName | None = None
     fit: tuple[Rule, ...] = ()
     name: Annotated[str, _GIVEN] = ""
     accepts: Annotated[Profile, _GIVEN] = Profile()

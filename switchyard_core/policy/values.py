@@ -284,7 +284,12 @@ def _switchable(name: str, info: ValidationInfo) -> str:
     return name
 
 
-def _profile(name: str, info: ValidationInfo) -> str:
+def _profile(name: str | bool, info: ValidationInfo) -> str | bool:  # noqa: FBT001 - a value
+    if isinstance(name, bool):
+        if name:
+            msg = "true names no profile"
+            raise OptionError(msg, fix="write a name, or false for none; or remove the key")
+        return name
     entries = info.context.registry.profiles if info.context is not None else ()
     if info.context is not None and not is_known(entries, name):
         msg = f"no profile is named `{shown(name)}` or matches a model of that id"
@@ -362,8 +367,10 @@ LowerHeaderName = Annotated[HeaderName, AfterValidator(str.lower)]
 HeaderValue = Annotated[str, AfterValidator(_header_value)]
 #: A file below the policy's folder.
 ScriptPath = Annotated[Path, _As(_script, r"\S")]
-#: Id of a model profile, or of a model that one is about.
-ProfileName = Annotated[str, AfterValidator(_profile)]
+#: Id of a model profile, or of a model that one is about; false for none.
+ProfileName = Annotated[
+    str | bool, AfterValidator(_profile), Field(json_schema_extra={"not": {"const": True}})
+]
 RewriteName = Annotated[str, AfterValidator(_switchable), Reference("rewrite")]
 #: ``header:<name>`` or ``body:<JSONPath>``.
 SessionSource = Annotated[str, AfterValidator(_session_source)]

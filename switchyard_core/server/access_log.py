@@ -24,7 +24,7 @@ from switchyard_core.server.metrics import Metrics
 from switchyard_core.server.problems import problem_of
 from switchyard_core.wire.passing import AnswerTrace
 
-__all__ = ["GONE_STATUS", "LOG", "BodyLog", "LogEntry"]
+__all__ = ["GONE_STATUS", "LOG", "REFUSED", "BodyLog", "LogEntry"]
 
 _NAME = re.compile(r"(\d+)-(?:in|out).*\.json")
 
@@ -76,7 +76,7 @@ _KINDS = ("input", "cached", "output")
 # A host answers so for an application that was broken off before it could.
 _BROKEN_OFF = 500
 #: What a provider answers to a parameter that it does not take.
-_REFUSED = 400
+REFUSED = 400
 _MODEL_CHARS = 80
 _METHOD_CHARS = 16
 
@@ -184,7 +184,7 @@ class LogEntry:
 
     def _suggest(self, status: int) -> None:
         """Tell the rule that a provider's refusal of a parameter asks for; nothing is learned."""
-        if status != _REFUSED or self.decision is None or self.answer is None:
+        if status != REFUSED or self.decision is None or self.answer is None:
             return
         rule = suggest_rule(self.answer.whole, self.wire_format)
         if rule is not None:

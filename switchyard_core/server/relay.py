@@ -15,7 +15,7 @@ from switchyard_core.errors import RequestError
 from switchyard_core.explain.explanation import Question, explain_or_ask
 from switchyard_core.jsonio.tree import encode
 from switchyard_core.request import Request
-from switchyard_core.server.access_log import LogEntry
+from switchyard_core.server.access_log import REFUSED, LogEntry
 from switchyard_core.server.exchange import Exchange, header_value
 from switchyard_core.server.metrics import Metrics
 from switchyard_core.server.problems import error_event, log_fault, problem_of
@@ -240,7 +240,8 @@ async def _call(entry: LogEntry, engine: Switchyard, request: Request) -> None:
     entry.answered(response.decision)
     entry.tokens = response.tokens
     trace = None
-    if request.endpoint == "create" and succeeded(response.status):
+    # What a provider refuses is read as well: it may name the parameter.
+    if request.endpoint == "create" and (succeeded(response.status) or response.status == REFUSED):
         trace = entry.answer = AnswerTrace(format_of(entry.wire_format), dict(response.headers))
     cut = await relay(
         entry.exchange,

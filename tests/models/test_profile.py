@@ -109,10 +109,10 @@ def test_models_whose_thinking_is_read(entries: tuple[Entry, ...]) -> None:
     assert (of(entries).reads_from("m-2"), of(entries).reads_from("n")) == (True, False)
 
 
-def test_name_is_known_by_id_or_model_but_not_by_an_endpoint(entries: tuple[Entry, ...]) -> None:
-    assert [is_known(entries, name) for name in ("one", "m-5", "endpoint", "x")] == [
+def test_name_is_known_by_id_or_by_a_model_with_its_version(entries: tuple[Entry, ...]) -> None:
+    assert [is_known(entries, name) for name in ("one", "m-1", "m-5", "x")] == [
         True,
         True,
-        True,
+        False,
         False,
     ]

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from scripts.write_profiles_page import PAGE, tables
 from switchyard_core.decision import Rewrite
 from switchyard_core.declarations import WIRE_FORMATS, WireFormat
 from switchyard_core.errors import RefusedError
@@ -26,7 +27,7 @@ ROWS = [
     for number, rule in enumerate(entry.rules)
     for wire_format in (entry.wire_formats or WIRE_FORMATS)
     if not (wire_format == "openai_responses" and rule.path in ("reasoning_effort", "stop"))
-    if not (wire_format == "openai_chat" and rule.path in ("reasoning.effort",))
+    if not (wire_format == "openai_chat" and rule.path == "reasoning.effort")
 ]
 
 
@@ -107,6 +108,12 @@ def values(node: Any, keys: list[str]) -> list[Any]:
         return []
     inner = node[name] if keys[0].endswith("[]") else [node[name]]
     return [value for each in inner for value in values(each, keys[1:])]
+
+
+def test_tables_of_the_page_are_those_of_the_data() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+
+    assert page.endswith(tables()), "run: python scripts/write_profiles_page.py"
 
 
 # --- the data -----------------------------------------------------------------------------------

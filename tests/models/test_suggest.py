@@ -18,21 +18,28 @@ SAID = [
     ("max_tokens: 128000 > 64000, which is the maximum", "64000"),
     ("`temperature` is deprecated for this model.", "temperature"),
     ("`temperature` and `top_p` cannot both be specified for this model", "top_p"),
-    ("Unsupported parameter: 'max_tokens' is not supported with this model. Use "
-     "'max_completion_tokens' instead.", "max_completion_tokens"),
+    (
+        "Unsupported parameter: 'max_tokens' is not supported with this model. "  # noqa: ISC004
+        "Use 'max_completion_tokens' instead.",
+        "max_completion_tokens",
+    ),
     ("Unsupported value: 'temperature' does not support 0.2 with this model", "temperature"),
     ("Unknown parameter: 'reasoning.mode'.", "reasoning.mode"),
     ("Argument not supported on this model: presencePenalty", "presence_penalty"),
     ("Model grok does not support parameter reasoningEffort.", "reasoning_effort"),
-    ("The `reasoning_content` in the thinking mode must be passed back to the API",
-     "reasoning_placeholder"),
-    ("The tool_choice parameter does not support being set to required or object in thinking mode",
-     "tool_choice"),
+    (
+        "The `reasoning_content` in the thinking mode must be passed back to the API",
+        "reasoning_placeholder",
+    ),
+    (
+        "The tool_choice parameter does not support being set to required or object in thinking mode",
+        "tool_choice",
+    ),
     ("Unexpected role 'user' after role 'tool'", "bridge_assistant"),
     ("invalid params, tool call result does not follow tool call (2013)", "pull_tool_results_up"),
     ('messages: Unexpected role "system". The Messages API accepts', "system_row_to_user"),
     ("cannot specify both 'thinking' and 'reasoning_effort'", "reasoning_effort"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("message", "part"), SAID, ids=[said[0][:40] for said in SAID])

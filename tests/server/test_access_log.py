@@ -288,6 +288,29 @@ async def test_redirect_that_is_passed_on_counts_as_an_error_of_the_provider(lin
     assert app.metrics.errors == {("coding", "provider_307"): 1}
 
 
+@pytest.mark.parametrize(
+    ("status", "message", "suggested"),
+    [
+        (400, "Unsupported parameter: 'logprobs'.", True),
+        (400, "prompt is too long", False),
+        (404, "Unsupported parameter: 'logprobs'.", False),
+    ],
+)
+async def test_refused_parameter_leaves_a_line_with_the_rule_to_paste(
+    status, message, suggested, caplog
+):
+    caplog.set_level(logging.INFO, "switchyard")
+    refusal = json.dumps({"error": {"message": message}}).encode()
+    provider = BytesProvider(Reply(status=status, chunks=(refusal,)))
+    async with running("openai_chat", provider) as (url, _), httpx.AsyncClient() as client:
+        answer = await client.post(url + CHAT, content=_small(), headers=JSON)
+
+    found = [r.getMessage() for r in caplog.records if "refuses a parameter" in r.getMessage()]
+    rule = 'for `[targets.planner]`: fit = [{ path = "logprobs", do = "drop" }]'
+    assert answer.content == refusal
+    assert [line.endswith(rule) for line in found] == ([True] if suggested else [])
+
+
 async def test_tokens_are_counted_by_target_and_stand_in_the_line(lines):
     usage = {
         "prompt_tokens": 100,
