@@ -49,7 +49,7 @@ class Opening:
         self._patch = ModelPatch(wire_format, model) if model and self.streams else None
         self._decoder = self._decoder_of(answer)
         #: Whether the client gets it without its content encoding, since it is patched.
-        self._decodes = bool(model) and bool(content_encoding(answer.headers))
+        self._decodes = bool(self._model and content_encoding(answer.headers))
         headers = answer.headers
         if self._decodes:
             headers = tuple(pair for pair in headers if pair[0] not in _ENCODED)

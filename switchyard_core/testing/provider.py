@@ -22,6 +22,7 @@ __all__ = ["FakeReply", "FakeUpstream"]
 
 #: Set by the client or the server that frames the body.
 _FRAMING = frozenset({"host", "content-length", "transfer-encoding", "connection"})
+_JSON = (("content-type", "application/json"),)
 _Message = MutableMapping[str, Any]
 
 
@@ -32,18 +33,25 @@ class FakeReply:
     status: int = 200  # HTTP status
     #: What a model says: a whole valid answer of the request's wire format is played
     text: str | None = None
-    #: Otherwise the body: bytes, or a tree that is written as JSON
-    body: bytes | Mapping[str, Any] = b"{}"
+    #: Otherwise the body: bytes, or a tree that is written as JSON; `None` is a valid answer that
+    #: says "ok", of a failure `{}`
+    body: bytes | Mapping[str, Any] | None = None
     chunks: tuple[bytes, ...] = ()  # The body in pieces, in place of `body`
     #: Names in lower case and values
-    headers: tuple[tuple[str, str], ...] = (("content-type", "application/json"),)
+    headers: tuple[tuple[str, str], ...] = _JSON
     cut: bool = False  # Whether the connection breaks after the last piece
 
     def pieces(self) -> tuple[bytes, ...]:
         """Return the body in the pieces in which it arrives."""
         if self.chunks:
             return self.chunks
-        return (self.body if isinstance(self.body, bytes) else encode(dict(self.body)),)
+        return (self.body if isinstance(self.body, bytes) else encode(dict(self.body or {})),)
+
+    @property
+    def said(self) -> str | None:
+        """What a model says, ``None`` where the bytes of the answer are given."""
+        given = self.chunks or self.body is not None or self.status != 200 or self.headers != _JSON
+        return self.text if self.text is not None or given else "ok"
 
 
 class FakeUpstream:
@@ -88,8 +96,8 @@ class FakeUpstream:
             raise reply
         if reply is None:
             return _played(self._players.get(outgoing.target, self._player), outgoing)
-        if reply.text is not None:
-            return _played(_player(_saying(reply.text)), outgoing)
+        if reply.said is not None:
+            return _played(_player(_saying(reply.said)), outgoing)
         return UpstreamResponse(reply.status, reply.headers, _play(reply.pieces(), cut=reply.cut))
 
     def transport(self) -> httpx.AsyncBaseTransport:

@@ -17,14 +17,14 @@ __all__ = ["KeyMask", "ModelPatch"]
 _ERROR = re.compile(rb'"error"\s*:\s*["{]|"type"\s*:\s*"error"|\nevent:\s*error\b')
 # Longest mark that the border of two chunks may cut.
 _MARK_BYTES = 32
-#: How many events may come before the one that names the model.
-_MOST_EVENTS = 16
 #: A shorter key, such as a word for a server that needs none, may stand in any text.
 _SHORTEST_KEY = 8
 
 
 class ModelPatch:
     """Puts another model into the first event of a stream that names one; the rest passes.
+
+    It stands in one of the events before the content, or nowhere.
 
     Args:
         wire_format: Wire format of the stream.
@@ -35,7 +35,7 @@ class ModelPatch:
         self._format = wire_format
         self._model = model
         self._events = EventCutter()
-        self._size = self._looked = 0
+        self._size = 0
         self._done = False
 
     def feed(self, chunk: bytes) -> bytes:
@@ -58,10 +58,9 @@ class ModelPatch:
     def _patched(self, event: SentEvent) -> bytes:
         if self._done or not event.data:
             return event.raw
-        self._looked += 1
-        self._done = self._looked == _MOST_EVENTS
         patched = self._format.with_model(event.data, self._model)
         if patched is None:
+            self._done = event.name not in self._format.head_events
             return event.raw
         self._done = True
         return event.raw.replace(event.data, patched, 1)

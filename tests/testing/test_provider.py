@@ -34,7 +34,9 @@ def outgoing(wire_format="openai_chat", body=b'{"model":"m","messages":[],"input
 
 async def test_fake_upstream_keeps_requests_and_plays_replies_in_order():
     fake = FakeUpstream(
-        FakeReply(status=529, body={"error": {}}), FakeReply(chunks=(b"a", b"b")), FakeReply()
+        FakeReply(status=529, body={"error": {}}),
+        FakeReply(chunks=(b"a", b"b")),
+        FakeReply(body={}),
     )
     sent = [outgoing(), outgoing(), outgoing()]
 
