@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from functools import cache
 from itertools import chain
 from random import Random
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -24,7 +23,6 @@ from switchyard_core.declarations import WireFormat
 from switchyard_core.identity import Identity
 from switchyard_core.models import Profile
 from switchyard_core.mutation import MutationRules, TextHistory, Verdict
-from switchyard_core.patterns import name_glob
 from switchyard_core.request import Request
 from switchyard_core.stores import PlanStore
 from switchyard_core.tools import Toolbox
@@ -43,7 +41,6 @@ __all__ = [
     "handoff_rewrites",
 ]
 
-_glob = cache(name_glob)
 #: Bytes of JSON that are counted as one token when a request is measured against a window.
 BYTES_PER_TOKEN = 4
 
@@ -294,14 +291,14 @@ def _is_foreign(source: TargetView, target: TargetView) -> bool:
     return source.origin != target.origin or source.wire_format != target.wire_format
 
 
-def _rebinds(source: TargetView, target: TargetView) -> bool:
-    """Return whether a target checks the prefix of the thinking that another one made.
+def _refuses(source: TargetView, target: TargetView) -> bool:
+    """Return whether a target of the same origin refuses the thinking that another one made.
 
-    It does where it can read that thinking, and refuses it behind any other prefix.
+    It does where it reads no other model's, and where it can read it but checks its prefix.
     """
-    if not target.accepts.prefix_bound:
-        return False
-    return source.id == target.id or any(_glob(glob)(source.id) for glob in target.accepts.reads)
+    accepts, same = target.accepts, source.id == target.id
+    reads = same or accepts.reads_from(source.id)
+    return accepts.prefix_bound if reads else accepts.reasoning.foreign == "refused"
 
 
 def handoff_rewrites(  # noqa: PLR0913  # all that a handoff may have to know
@@ -340,7 +337,7 @@ def handoff_rewrites(  # noqa: PLR0913  # all that a handoff may have to know
             are removed at another origin, too; they are lost for the target then.
     """
     foreign = _is_foreign(source, target)
-    drop = opaque == "drop" or (opaque == "auto" and (foreign or _rebinds(source, target)))
+    drop = opaque == "drop" or (opaque == "auto" and (foreign or _refuses(source, target)))
     rewrites: list[Rewrite] = []
 
     def add(name: str, **parameters: Any) -> None:

@@ -288,12 +288,15 @@ class Reasoning(_Model):
         key: Key of a message that holds it.
         default: Whether it reasons when the request does not say.
         off: Whether it can be switched off.
+        foreign: What becomes of the opaque reasoning of models that it does not read: an error, or
+            it is dropped without a word.
     """
 
     echo: Literal["required", "optional", "forbidden"] | None = None
     key: str | None = None
     default: Literal["on", "off"] | None = None
     off: bool | None = None
+    foreign: Literal["refused", "dropped"] | None = None
 
 
 class Facts(_Model):
