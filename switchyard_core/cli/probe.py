@@ -23,18 +23,12 @@ __all__ = ["command"]
 
 
 @click.command(name="probe")
+@click.argument("policy", type=click.Path(path_type=Path))
 @click.argument("target")
-@click.option(
-    "--policy",
-    "path",
-    required=True,
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="The policy that declares the target.",
-)
 @click.option("--dry-run", is_flag=True, help="Print the requests and send nothing.")
 @click.pass_context
-def command(ctx: click.Context, target: str, path: Path, dry_run: bool) -> None:  # noqa: FBT001
-    """Ask the model of a TARGET what it refuses, and print the rules to paste.
+def command(ctx: click.Context, policy: Path, target: str, dry_run: bool) -> None:  # noqa: FBT001
+    """Ask the model of a TARGET of a POLICY what it refuses, and print the rules to paste.
 
     Sends about a dozen short requests with your own key; they cost what such requests cost.
     Nothing is changed and nothing is remembered.
@@ -42,18 +36,18 @@ def command(ctx: click.Context, target: str, path: Path, dry_run: bool) -> None:
     Exits 0 when nothing is refused that the policy does not avoid already, 1 when something is,
     and 2 when the plain request gets no answer.
 
-    Example: switchyard probe executor --policy policy.toml --dry-run
+    Example: switchyard probe policy.toml executor --dry-run
     """
     registry = installed_registry(ctx)
     with faults(ctx):
-        policy = load_policy(path, registry)
-    chosen = _target(ctx, policy, target)
+        loaded = load_policy(policy, registry)
+    chosen = _target(ctx, loaded, target)
     if dry_run:
         for probe in probes_for(chosen):
             click.echo(f"{probe.name}\n{pretty(probe.body)}\n")
         return
     try:
-        found = asyncio.run(_probe(chosen, policy, registry))
+        found = asyncio.run(_probe(chosen, loaded, registry))
     except RequestError as error:
         cannot_run(ctx, error.message)
     if found[0].state != "accepted":

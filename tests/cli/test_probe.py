@@ -122,7 +122,7 @@ def written(tmp_path: Path) -> Path:
 
 
 def test_dry_run_prints_the_requests_and_sends_nothing(written: Path) -> None:
-    result = run("t", "--policy", str(written), "--dry-run")
+    result = run(str(written), "t", "--dry-run")
 
     assert result.exit_code == 0
     assert result.output.startswith('plain request\n{\n  "model": "own-model",\n')
@@ -130,7 +130,7 @@ def test_dry_run_prints_the_requests_and_sends_nothing(written: Path) -> None:
 
 
 def test_unknown_target_names_the_nearest(written: Path) -> None:
-    result = run("tt", "--policy", str(written))
+    result = run(str(written), "tt")
 
     assert result.exit_code == 2
     assert "unknown target `tt`; did you mean `t`?" in result.output
@@ -140,7 +140,7 @@ def test_provider_that_cannot_be_reached_ends_the_run(written: Path) -> None:
     text = written.read_text().replace("https://example.test", "http://127.0.0.1:9")
     written.write_text(text)
 
-    result = run("t", "--policy", str(written))
+    result = run(str(written), "t")
 
     assert result.exit_code == 2
     assert "unknown   plain request\n" in result.output
@@ -152,7 +152,7 @@ def test_missing_key_is_said(written: Path) -> None:
         POLICY.format(form="openai_chat", model="m", auth='api_key_env = "PROBE_TEST_KEY"')
     )
 
-    result = run("t", "--policy", str(written))
+    result = run(str(written), "t")
 
     assert result.exit_code == 2
     assert "`PROBE_TEST_KEY`" in result.output
@@ -178,7 +178,7 @@ def test_run_prints_what_is_refused_and_what_to_paste(
 
     monkeypatch.setattr(Upstreams, "__init__", with_fake)
 
-    result = run("t", "--policy", str(written))
+    result = run(str(written), "t")
 
     assert result.exit_code == code
     assert "accepted  plain request\n" in result.output
