@@ -7,6 +7,7 @@ look-ups. A history is cut only where the bytes hold the words that the rule is 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Self
@@ -24,11 +25,22 @@ __all__ = ["FitParameters", "Rules", "fit_model"]
 
 #: What an escaped letter looks like: then the bytes of a history do not tell its words.
 _ESCAPED = b"\\u00"
+#: The beginning of a glob that a member must have, in letters that JSON never escapes.
+_LITERAL = re.compile(r"[A-Za-z0-9_.-]*")
 #: Longest value that a report repeats.
 _SHOWN = 40
 
 #: The objects on the way to a place, by the path that leads to them.
 _Trail = Mapping[str, ObjectText]
+
+
+@dataclass(frozen=True, slots=True)
+class _Test:
+    """A test of ``when``, taken apart once for all requests."""
+
+    key: str
+    path: tuple[tuple[str, bool], ...]
+    test: ValueTest
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +53,11 @@ class _Step:
     #: A history that lacks all words of one of these has nothing to change.
     words: tuple[tuple[bytes, ...], ...]
     keeps: Callable[[str], bool] | None  # the members that stay
-
-    @property
-    def creates(self) -> bool:
-        """Whether there may be something to do where its first key is missing."""
-        return self.rule.do in ("set", "default", "refuse")
+    needs: frozenset[str]  # keys at the top without which there is nothing to do
+    whole: tuple[_Test, ...]  # tests of the request
+    inside: tuple[_Test, ...]  # tests that are made at each item of an array
+    #: Whether there may be something to do where its first key is missing.
+    creates: bool
 
 
 class Rules(tuple[Mapping[str, Any], ...]):  # noqa: SLOT001 - a tuple has no room for `steps`
@@ -96,11 +108,13 @@ def fit_model(body: ObjectText, parameters: FitParameters, scope: RewriteScope) 
     """Make a body one that the model accepts; return a line per change."""
     work = _Work(body, scope, parameters.thinks)
     changes = list(_capped(body, scope, parameters.max_output))
+    there = set(body.keys())
     for step in parameters.rules.steps:
-        head = step.path[0][0] if step.path else ""
-        if head and head not in body and not step.creates:
-            continue
-        changes += [f"{change} ({step.who})" for change in work.run(step)]
+        if step.needs <= there:
+            found = work.run(step)
+            if found:
+                changes += [f"{change} ({step.who})" for change in found]
+                there = set(body.keys())
     return changes
 
 
@@ -123,12 +137,9 @@ class _Work:
     def run(self, step: _Step) -> Sequence[str]:
         """Carry out one rule; return its changes."""
         rule = step.rule
-        prefixes = _prefixes(step.path)
-        # Tests about the same item of an array are made at each item.
-        whole = {k: v for k, v in rule.when.items() if not k.startswith(prefixes)}
-        inside = {k: v for k, v in rule.when.items() if k.startswith(prefixes)}
-        if not all(self._holds(key, wanted, {"": self.body}) for key, wanted in whole.items()):
-            return ()
+        for test in step.whole:
+            if not self._holds(test, None):
+                return ()
         if rule.header is not None:
             return _on_headers(step, self.scope)
         if step.path and not self._may_hold(step):
@@ -136,8 +147,8 @@ class _Work:
         if rule.do == "convert":
             return REPAIRS[rule.to or ""].run(self.body, rule.value, self.scope)
         if rule.do == "refuse":
-            return self._refused(step, inside)
-        return self._on_places(step, inside)
+            return self._refused(step)
+        return self._on_places(step)
 
     def _may_hold(self, step: _Step) -> bool:
         """Return whether a history may have anything that the rule is about."""
@@ -148,7 +159,7 @@ class _Work:
             return True
         return _ESCAPED in raw
 
-    def _on_places(self, step: _Step, inside: Mapping[str, Any]) -> Sequence[str]:
+    def _on_places(self, step: _Step) -> Sequence[str]:
         changes: list[str] = []
         path = step.path
         if step.rule.do == "keep_only" and len(path) > 1 and path[-2][1]:
@@ -157,7 +168,7 @@ class _Work:
         create = step.creates and not any(many for _, many in path)
         places = list(_places(self.body, path, {"": self.body}, create=create))
         for holder, key, trail in places:
-            if all(self._holds(name, wanted, trail) for name, wanted in inside.items()):
+            if all(self._holds(test, trail) for test in step.inside):
                 change = _VERBS[step.rule.do](holder, key, step)
                 if change:
                     changes.append(change)
@@ -165,10 +176,10 @@ class _Work:
             _drop_emptied(self.body, [key for key, _ in path[:-1]])
         return _gathered(changes)
 
-    def _refused(self, step: _Step, inside: Mapping[str, Any]) -> Sequence[str]:
+    def _refused(self, step: _Step) -> Sequence[str]:
         found = not step.path or any(
             (holder.raw(key) or b"null") != b"null"
-            and all(self._holds(name, wanted, trail) for name, wanted in inside.items())
+            and all(self._holds(test, trail) for test in step.inside)
             for holder, key, trail in _places(self.body, step.path, {"": self.body})
         )
         if found:
@@ -181,19 +192,30 @@ class _Work:
             )
         return ()
 
-    def _holds(self, key: str, wanted: Any, trail: _Trail) -> bool:
-        """Return whether a test of ``when`` holds, at the objects that led here."""
-        if key == "has_tools":
+    def _holds(self, test: _Test, trail: _Trail | None) -> bool:
+        """Return whether a test of ``when`` holds, at the objects that led to an item."""
+        if test.key == "has_tools":
             form = FORMATS[self.scope.wire_format]
-            return any(self.body.array(name) for name in form.tool_keys) is bool(wanted)
-        if key == "thinking_on":
+            return any(_has_items(self.body.raw(n)) for n in form.tool_keys) is test.test.equals
+        if test.key == "thinking_on":
             said = thinking_switch(self.body, self.scope.wire_format)
-            return (self.thinks if said is None else said) is bool(wanted)
-        prefix = max((p for p in trail if key.startswith(p)), key=len)
-        path = _split(key[len(prefix) :].lstrip("."))
-        node = trail[prefix]
+            return (self.thinks if said is None else said) is test.test.equals
+        node, path = self.body, test.path
+        if trail:
+            prefix = max((p for p in trail if test.key.startswith(p)), key=len, default="")
+            node = trail[prefix] if prefix else node
+            path = path[prefix.count(".") :]
+        if len(path) == 1:
+            return _passes((node.value(path[0][0]),), test.test)
         values = [holder.value(name) for holder, name, _ in _places(node, path, {})]
-        return _passes(values, wanted)
+        return _passes(values, test.test)
+
+
+def _has_items(raw: bytes | None) -> bool:
+    """Return whether some JSON is an array with anything in it."""
+    if raw is None or raw[:1] != b"[":
+        return False
+    return (raw[1:64].strip() or raw[1:].strip())[:1] != b"]"
 
 
 def _step(rule: Mapping[str, Any]) -> _Step:
@@ -201,13 +223,46 @@ def _step(rule: Mapping[str, Any]) -> _Step:
     who = str(told.pop("by", "fit"))
     read = Rule.model_validate_json(encode(told))
     path = _split(read.path) if read.path else ()
-    words: tuple[tuple[bytes, ...], ...] = ()
-    if read.do == "convert":
-        words = tuple(filter(None, [REPAIRS[read.to or ""].words]))
-    elif any(many for _, many in path):
-        words = tuple((encode(key),) for key, _ in path[1:])
-    keeps = glob_test(read.members) if read.members is not None else None
-    return _Step(who=who, rule=read, path=path, words=words, keeps=keeps)
+    prefixes = _prefixes(path)
+    tests = [_test(key, wanted) for key, wanted in read.when.items()]
+    creates = read.do in ("set", "default", "refuse")
+    needs = {test.path[0][0] for test in tests if _wants_a_value(test)}
+    if path and not creates:
+        needs.add(path[0][0])
+    return _Step(
+        who=who,
+        rule=read,
+        path=path,
+        words=_words(read, path),
+        keeps=glob_test(read.members) if read.members is not None else None,
+        needs=frozenset(needs),
+        whole=tuple(test for test in tests if not test.key.startswith(prefixes)),
+        inside=tuple(test for test in tests if test.key.startswith(prefixes)),
+        creates=creates,
+    )
+
+
+def _test(key: str, wanted: Any) -> _Test:
+    test = wanted if isinstance(wanted, ValueTest) else ValueTest(equals=wanted)
+    return _Test(key=key, path=_split(key), test=test)
+
+
+def _wants_a_value(test: _Test) -> bool:
+    """Return whether a test fails for a request without the first key of its path."""
+    return test.key not in ("has_tools", "thinking_on") and test.test.present is not False
+
+
+def _words(rule: Rule, path: Sequence[tuple[str, bool]]) -> tuple[tuple[bytes, ...], ...]:
+    """Return the words of a history that has something to change."""
+    if rule.do == "convert":
+        return tuple(filter(None, [REPAIRS[rule.to or ""].words]))
+    if not any(many for _, many in path):
+        return ()
+    words = [(encode(key),) for key, _ in path[1:]]
+    barred = [glob.removeprefix("!") for glob in rule.members or ()]
+    if barred and all(glob.startswith("!") for glob in rule.members or ()):
+        words.append(tuple(_LITERAL.match(glob)[0].encode() for glob in barred))  # type: ignore[index]  # may be empty
+    return tuple(words)
 
 
 def _split(path: str) -> tuple[tuple[str, bool], ...]:
@@ -250,9 +305,8 @@ def _places(
         yield from _places(inner, rest, trail, create=create, place=place)
 
 
-def _passes(values: Sequence[Any], wanted: Any) -> bool:
+def _passes(values: Sequence[Any], test: ValueTest) -> bool:
     """Return whether one of the values at a path passes a test."""
-    test = wanted if isinstance(wanted, ValueTest) else ValueTest(equals=wanted)
     found = [value for value in values if value is not None]
     if test.present is not None:
         return bool(found) is test.present
