@@ -6,80 +6,26 @@ look-ups. A history is cut only where the bytes hold the words that the rule is 
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any, Self
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, InstanceOf
 
 from switchyard_core.decision import RewriteScope
 from switchyard_core.errors import RefusedError
-from switchyard_core.jsonio.tree import ArrayText, ObjectText, encode, loads
-from switchyard_core.models.schema import Rule, ValueTest, glob_test
+from switchyard_core.jsonio.tree import ObjectText
 from switchyard_core.wire import FORMATS
 from switchyard_core.wire.rewrites.repairs import REPAIRS, thinking_switch
+from switchyard_core.wire.rewrites.steps import Rules, Step, Test
+from switchyard_core.wire.rewrites.verbs import VERBS, bounded, change_header, passes
 
 __all__ = ["FitParameters", "Rules", "fit_model"]
 
 #: What an escaped letter looks like: then the bytes of a history do not tell its words.
 _ESCAPED = b"\\u00"
-#: The beginning of a glob that a member must have, in letters that JSON never escapes.
-_LITERAL = re.compile(r"[A-Za-z0-9_.-]*")
-#: Longest value that a report repeats.
-_SHOWN = 40
 
 #: The objects on the way to a place, by the path that leads to them.
 _Trail = Mapping[str, ObjectText]
-
-
-@dataclass(frozen=True, slots=True)
-class _Test:
-    """A test of ``when``, taken apart once for all requests."""
-
-    key: str
-    path: tuple[tuple[str, bool], ...]
-    test: ValueTest
-
-
-@dataclass(frozen=True, slots=True)
-class _Step:
-    """A rule, taken apart once for all requests."""
-
-    who: str
-    rule: Rule
-    path: tuple[tuple[str, bool], ...]  # each key, and whether each item of its array is meant
-    #: A history that lacks all words of one of these has nothing to change.
-    words: tuple[tuple[bytes, ...], ...]
-    keeps: Callable[[str], bool] | None  # the members that stay
-    needs: frozenset[str]  # keys at the top without which there is nothing to do
-    whole: tuple[_Test, ...]  # tests of the request
-    inside: tuple[_Test, ...]  # tests that are made at each item of an array
-    #: Whether there may be something to do where its first key is missing.
-    creates: bool
-
-
-class Rules(tuple[Mapping[str, Any], ...]):  # noqa: SLOT001 - a tuple has no room for `steps`
-    """Rules as plain data, each with its giver (``by``); they are read once."""
-
-    steps: tuple[_Step, ...]
-
-    def __new__(cls, rules: Sequence[Mapping[str, Any]]) -> Self:
-        """Read the rules."""
-        made = super().__new__(cls, rules)
-        made.steps = tuple(map(_step, rules))
-        return made
-
-    @classmethod
-    def of(cls, rules: Sequence[tuple[str, Rule]]) -> Self:
-        """Return the rules of a profile."""
-        return cls(
-            [
-                {"by": who, **rule.model_dump(mode="json", by_alias=True, exclude_unset=True)}
-                for who, rule in rules
-            ]
-        )
 
 
 def _read(value: Any) -> Any:
@@ -121,7 +67,7 @@ def fit_model(body: ObjectText, parameters: FitParameters, scope: RewriteScope) 
 def _capped(body: ObjectText, scope: RewriteScope, limit: int | None) -> Iterator[str]:
     for key in FORMATS[scope.wire_format].limit_keys if limit is not None else ():
         if key in body:
-            change = _bounded(body, key, limit, min)
+            change = bounded(body, key, limit, min)
             if change:
                 yield f"{change} (max_output)"
 
@@ -134,14 +80,14 @@ class _Work:
         self.scope = scope
         self.thinks = thinks
 
-    def run(self, step: _Step) -> Sequence[str]:
+    def run(self, step: Step) -> Sequence[str]:
         """Carry out one rule; return its changes."""
         rule = step.rule
         for test in step.whole:
             if not self._holds(test, None):
                 return ()
         if rule.header is not None:
-            return _on_headers(step, self.scope)
+            return change_header(step, self.scope)
         if step.path and not self._may_hold(step):
             return ()
         if rule.do == "convert":
@@ -150,7 +96,7 @@ class _Work:
             return self._refused(step)
         return self._on_places(step)
 
-    def _may_hold(self, step: _Step) -> bool:
+    def _may_hold(self, step: Step) -> bool:
         """Return whether a history may have anything that the rule is about."""
         if not step.words or step.creates:
             return True
@@ -159,7 +105,7 @@ class _Work:
             return True
         return _ESCAPED in raw
 
-    def _on_places(self, step: _Step) -> Sequence[str]:
+    def _on_places(self, step: Step) -> Sequence[str]:
         changes: list[str] = []
         path = step.path
         if step.rule.do == "keep_only" and len(path) > 1 and path[-2][1]:
@@ -169,14 +115,14 @@ class _Work:
         places = list(_places(self.body, path, {"": self.body}, create=create))
         for holder, key, trail in places:
             if all(self._holds(test, trail) for test in step.inside):
-                change = _VERBS[step.rule.do](holder, key, step)
+                change = VERBS[step.rule.do](holder, key, step)
                 if change:
                     changes.append(change)
         if changes and step.rule.do == "drop" and not any(many for _, many in path):
             _drop_emptied(self.body, [key for key, _ in path[:-1]])
         return _gathered(changes)
 
-    def _refused(self, step: _Step) -> Sequence[str]:
+    def _refused(self, step: Step) -> Sequence[str]:
         found = not step.path or any(
             (holder.raw(key) or b"null") != b"null"
             and all(self._holds(test, trail) for test in step.inside)
@@ -192,7 +138,7 @@ class _Work:
             )
         return ()
 
-    def _holds(self, test: _Test, trail: _Trail | None) -> bool:
+    def _holds(self, test: Test, trail: _Trail | None) -> bool:
         """Return whether a test of ``when`` holds, at the objects that led to an item."""
         if test.key == "has_tools":
             form = FORMATS[self.scope.wire_format]
@@ -206,9 +152,9 @@ class _Work:
             node = trail[prefix] if prefix else node
             path = path[prefix.count(".") :]
         if len(path) == 1:
-            return _passes((node.value(path[0][0]),), test.test)
+            return passes((node.value(path[0][0]),), test.test)
         values = [holder.value(name) for holder, name, _ in _places(node, path, {})]
-        return _passes(values, test.test)
+        return passes(values, test.test)
 
 
 def _has_items(raw: bytes | None) -> bool:
@@ -216,67 +162,6 @@ def _has_items(raw: bytes | None) -> bool:
     if raw is None or raw[:1] != b"[":
         return False
     return (raw[1:64].strip() or raw[1:].strip())[:1] != b"]"
-
-
-def _step(rule: Mapping[str, Any]) -> _Step:
-    told = dict(rule)
-    who = str(told.pop("by", "fit"))
-    read = Rule.model_validate_json(encode(told))
-    path = _split(read.path) if read.path else ()
-    prefixes = _prefixes(path)
-    tests = [_test(key, wanted) for key, wanted in read.when.items()]
-    creates = read.do in ("set", "default", "refuse")
-    needs = {test.path[0][0] for test in tests if _wants_a_value(test)}
-    if path and not creates:
-        needs.add(path[0][0])
-    return _Step(
-        who=who,
-        rule=read,
-        path=path,
-        words=_words(read, path),
-        keeps=glob_test(read.members) if read.members is not None else None,
-        needs=frozenset(needs),
-        whole=tuple(test for test in tests if not test.key.startswith(prefixes)),
-        inside=tuple(test for test in tests if test.key.startswith(prefixes)),
-        creates=creates,
-    )
-
-
-def _test(key: str, wanted: Any) -> _Test:
-    test = wanted if isinstance(wanted, ValueTest) else ValueTest(equals=wanted)
-    return _Test(key=key, path=_split(key), test=test)
-
-
-def _wants_a_value(test: _Test) -> bool:
-    """Return whether a test fails for a request without the first key of its path."""
-    return test.key not in ("has_tools", "thinking_on") and test.test.present is not False
-
-
-def _words(rule: Rule, path: Sequence[tuple[str, bool]]) -> tuple[tuple[bytes, ...], ...]:
-    """Return the words of a history that has something to change."""
-    if rule.do == "convert":
-        return tuple(filter(None, [REPAIRS[rule.to or ""].words]))
-    if not any(many for _, many in path):
-        return ()
-    words = [(encode(key),) for key, _ in path[1:]]
-    barred = [glob.removeprefix("!") for glob in rule.members or ()]
-    if barred and all(glob.startswith("!") for glob in rule.members or ()):
-        words.append(tuple(_LITERAL.match(glob)[0].encode() for glob in barred))  # type: ignore[index]  # may be empty
-    return tuple(words)
-
-
-def _split(path: str) -> tuple[tuple[str, bool], ...]:
-    return tuple((part.removesuffix("[]"), part.endswith("[]")) for part in path.split("."))
-
-
-def _prefixes(path: Sequence[tuple[str, bool]]) -> tuple[str, ...]:
-    """Return the paths to the items that a path leads through, with the dot behind each."""
-    found, text = [], ""
-    for key, many in path:
-        text += f"{key}[]." if many else f"{key}."
-        if many:
-            found.append(text)
-    return tuple(found)
 
 
 def _places(
@@ -305,135 +190,6 @@ def _places(
         yield from _places(inner, rest, trail, create=create, place=place)
 
 
-def _passes(values: Sequence[Any], test: ValueTest) -> bool:
-    """Return whether one of the values at a path passes a test."""
-    found = [value for value in values if value is not None]
-    if test.present is not None:
-        return bool(found) is test.present
-    if test.in_ is not None:
-        return any(_among(value, test.in_) for value in found)
-    if test.not_in is not None:
-        return any(not _among(value, test.not_in) for value in found)
-    if test.gt is not None:
-        return any(_is_number(value) and value > test.gt for value in found)
-    return any(_among(value, (test.equals,)) for value in found)
-
-
-def _among(value: Any, wanted: Sequence[Any]) -> bool:
-    # JSON tells `true` from 1.
-    return any(value == one and isinstance(value, bool) is isinstance(one, bool) for one in wanted)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-# --- verbs: each changes one place and returns the change, or "" ------------------------------
-
-
-def _drop(holder: ObjectText, key: str, step: _Step) -> str:
-    return f"removed {step.rule.path}" if holder.delete(key) else ""
-
-
-def _rename(holder: ObjectText, key: str, step: _Step) -> str:
-    raw, new = holder.raw(key), step.rule.to or ""
-    if raw is None:
-        return ""
-    if new in holder:
-        holder.delete(key)
-        return f"removed {step.rule.path}, {new} is there"
-    holder.insert(holder.index(key), new, raw)
-    holder.delete(key)
-    return f"renamed {step.rule.path} to {new}"
-
-
-def _set(holder: ObjectText, key: str, step: _Step) -> str:
-    raw = holder.raw(key)
-    if raw is not None and loads(raw) == step.rule.value:
-        return ""
-    return _written(holder, key, step.rule.value, step)
-
-
-def _default(holder: ObjectText, key: str, step: _Step) -> str:
-    return "" if key in holder else _written(holder, key, step.rule.value, step)
-
-
-def _map(holder: ObjectText, key: str, step: _Step) -> str:
-    values, last = step.rule.values or {}, step.rule.else_
-    old = holder.value(key)
-    if old is None:
-        return ""
-    new = values.get(old, old) if isinstance(old, str) else old
-    known = (*values, *values.values())
-    if last is not None and not _among(old, known):
-        new = last
-    return "" if new == old else _written(holder, key, new, step)
-
-
-def _cap(holder: ObjectText, key: str, step: _Step) -> str:
-    return _bounded(holder, key, step.rule.value, min, step.rule.path or key)
-
-
-def _floor(holder: ObjectText, key: str, step: _Step) -> str:
-    return _bounded(holder, key, step.rule.value, max, step.rule.path or key)
-
-
-def _bounded(
-    holder: ObjectText, key: str, limit: Any, keep: Callable[[Any, Any], Any], name: str = ""
-) -> str:
-    old = holder.value(key)
-    if not _is_number(old) or keep(old, limit) == old:
-        return ""
-    holder.set(key, encode(limit))
-    done = "lowered" if old > limit else "raised"
-    return f"{done} {name or key} from {old} to {limit}"
-
-
-def _keep_only(holder: ObjectText, key: str, step: _Step) -> str:
-    array, keeps = holder.array(key), step.keeps
-    if array is None or keeps is None:
-        return ""
-    # A path through the items names the key that tells them apart.
-    by = step.path[-1][0] if len(step.path) > 1 and step.path[-2][1] else ""
-    gone = []
-    for index in range(len(array) - 1, -1, -1):
-        text = _member(array, index, by)
-        if text is not None and not keeps(text):
-            array.delete(index)
-            gone.append(text[:_SHOWN])
-    if not gone:
-        return ""
-    if not len(array):
-        holder.delete(key)
-    return f"removed from {key}: {', '.join(reversed(gone))}"
-
-
-def _member(array: ArrayText, index: int, by: str) -> str | None:
-    if by:
-        item = array.object(index)
-        return item.text(by) if item is not None else None
-    value = array.value(index)
-    return value if isinstance(value, str) else None
-
-
-_VERBS: Mapping[str, Callable[[ObjectText, str, _Step], str]] = {
-    "drop": _drop,
-    "rename": _rename,
-    "set": _set,
-    "default": _default,
-    "map": _map,
-    "cap": _cap,
-    "floor": _floor,
-    "keep_only": _keep_only,
-}
-
-
-def _written(holder: ObjectText, key: str, value: Any, step: _Step) -> str:
-    holder.set(key, encode(value))
-    text = value if isinstance(value, str) else json.dumps(value)
-    return f"set {step.rule.path} to {text if len(text) <= _SHOWN else text[:_SHOWN] + '…'}"
-
-
 def _drop_emptied(body: ObjectText, keys: Sequence[str]) -> None:
     """Remove an object that the removal of its last member has left empty."""
     nodes = [body]
@@ -454,37 +210,3 @@ def _gathered(changes: Sequence[str]) -> list[str]:
     for change in changes:
         counted[change] = counted.get(change, 0) + 1
     return [f"{text} in {n} places" if n > 1 else text for text, n in counted.items()]
-
-
-# --- headers ---------------------------------------------------------------------------------
-
-
-def _on_headers(step: _Step, scope: RewriteScope) -> Sequence[str]:
-    name, headers = step.rule.header or "", scope.headers
-    old = headers.get(name)
-    if step.rule.do == "add_header":
-        return _added(headers, name, old, str(step.rule.value))
-    if old is None:
-        return ()
-    if step.keeps is None:
-        del headers[name]
-        return [f"removed the header {name}"]
-    members = [member.strip() for member in old.split(",") if member.strip()]
-    stays = step.rule.do == "keep_only"
-    kept = [member for member in members if step.keeps(member) is stays]
-    if len(kept) == len(members):
-        return ()
-    if kept:
-        headers[name] = ",".join(kept)
-    else:
-        del headers[name]
-    gone = [member for member in members if member not in kept]
-    return [f"removed from the header {name}: {', '.join(gone)}"]
-
-
-def _added(headers: dict[str, str], name: str, old: str | None, value: str) -> Sequence[str]:
-    members = [member.strip() for member in (old or "").split(",")]
-    if value in members:
-        return ()
-    headers[name] = f"{old},{value}" if old else value
-    return [f"added to the header {name}: {value}"]
