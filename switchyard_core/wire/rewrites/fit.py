@@ -118,9 +118,17 @@ class _Work:
                 change = VERBS[step.rule.do](holder, key, step)
                 if change:
                     changes.append(change)
+        if changes and step.rule.do == "keep_only":
+            changes += self._without_tools(step)
         if changes and step.rule.do == "drop" and not any(many for _, many in path):
             _drop_emptied(self.body, [key for key, _ in path[:-1]])
         return _gathered(changes)
+
+    def _without_tools(self, step: Step) -> Sequence[str]:
+        """Remove the choice of a tool where the last tool went."""
+        keys = FORMATS[self.scope.wire_format].tool_keys
+        gone = step.path[0][0] in keys and not any(key in self.body for key in keys)
+        return ["removed tool_choice"] if gone and self.body.delete("tool_choice") else []
 
     def _refused(self, step: Step) -> Sequence[str]:
         found = not step.path or any(
