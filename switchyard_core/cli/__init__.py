@@ -41,6 +41,7 @@ COMMANDS: tuple[str, ...] = (
     "new-plugin",
     "packs",
     "plugins",
+    "probe",
     "rule",
     "schema",
     "serve",

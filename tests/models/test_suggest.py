@@ -32,7 +32,7 @@ SAID = [
         "reasoning_placeholder",
     ),
     (
-        "The tool_choice parameter does not support being set to required or object in thinking mode",
+        "The parameter does not support being set to required or object in thinking mode",
         "tool_choice",
     ),
     ("Unexpected role 'user' after role 'tool'", "bridge_assistant"),

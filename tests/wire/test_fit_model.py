@@ -201,6 +201,22 @@ def test_test_about_the_same_item_is_made_at_each_item() -> None:
     assert list(changes) == ["removed tools[].x (fit)"]
 
 
+@pytest.mark.parametrize(
+    ("tools", "left"),
+    [
+        ([{"type": "x"}], {}),
+        ([{"type": "x"}, {"type": "y"}], {"tools": [{"type": "y"}], "tool_choice": "auto"}),
+        ([], {"tools": [], "tool_choice": "auto"}),
+    ],
+)
+def test_choice_of_a_tool_goes_with_the_last_tool(
+    tools: list[dict[str, str]], left: dict[str, Any]
+) -> None:
+    rule = {"do": "keep_only", "path": "tools[].type", "members": ["!x"]}
+
+    assert fit({"tools": tools, "tool_choice": "auto"}, rule)[0] == left
+
+
 def test_escaped_key_within_a_history_is_found() -> None:
     body = rb'{"messages":[{"role":"user","\u0078y":1}]}'
 

@@ -130,7 +130,7 @@ def test_budget_fits_below_the_limit_unless_thinking_is_interleaved(
             {"thinking": {"type": "disabled"}, "reasoning_effort": "high"},
             {"thinking": {"type": "disabled"}},
         ),
-        ("thinking", {"reasoning": {"max_tokens": 9}}, {"reasoning": {"max_tokens": 9}}),
+        ("thinking", {"reasoning": {"max_tokens": 9}}, {}),
         ("thinking", {}, {}),
     ],
 )

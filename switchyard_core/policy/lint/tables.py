@@ -206,7 +206,7 @@ def _old_profile(policy: Policy) -> Iterator[Finding]:
                 "over a year ago"
             )
             notes = (f"profiles: {', '.join(entry.id for entry in old)}",)
-            fix = f"run `switchyard probe {shown(name)}` and update switchyard"
+            fix = f"run `switchyard probe {shown(policy.name)} {shown(name)}` and update switchyard"
             yield policy.finding("SY227", message, ("targets", name), notes=notes, fix=fix)
 
 

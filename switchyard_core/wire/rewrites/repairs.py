@@ -121,19 +121,20 @@ def _effort_to_native(body: ObjectText, value: Any, scope: RewriteScope) -> Sequ
     del scope
     native = str(value)
     inner = body.object("reasoning")
-    efforts = [body.text("reasoning_effort"), inner.text("effort") if inner is not None else None]
-    told = next((effort for effort in efforts if effort is not None), None)
-    if told is None:
-        return ()
+    efforts = {
+        "reasoning_effort": body.text("reasoning_effort"),
+        "reasoning": inner.text("effort") if inner is not None else None,
+    }
+    others = [key for key in efforts if key != native and key in body]
+    told = next((efforts[key] for key in others if efforts[key] is not None), None)
     changes: list[str] = []
-    if native not in body:
+    if told is not None and native not in body:
         said: Any = {
             "thinking": {"type": "disabled" if told == "none" else "enabled"},
             "enable_thinking": told != "none",
         }.get(native, told)
         body.set(native, encode(said))
         changes.append(f"set {native} for the effort {told}")
-    others = [key for key in ("reasoning_effort", "reasoning") if key != native]
     return [*changes, *(f"removed {key}" for key in others if body.delete(key))]
 
 
