@@ -50,7 +50,8 @@ class FakeReply:
     @property
     def said(self) -> str | None:
         """What a model says, ``None`` where the bytes of the answer are given."""
-        given = self.chunks or self.body is not None or self.status != 200 or self.headers != _JSON
+        given = self.chunks or self.cut or self.body is not None
+        given = given or (self.status, self.headers) != (200, _JSON)
         return self.text if self.text is not None or given else "ok"
 
 

@@ -102,6 +102,9 @@ async def test_final_request_frees_its_slot_when_it_succeeded():
     assert counts == [1, 1, 0]
 
 
+REDIRECTS = (300, 301, 302, 303, 307, 308)
+
+
 async def _slots_after_a_final_request(reply):
     """Return how many slots are taken after a session's final request got this answer."""
     provider = BytesProvider(Reply(), reply)
@@ -118,11 +121,14 @@ async def _slots_after_a_final_request(reply):
                 stream=True,
             )
             raw = b"".join([part async for part in answer.aiter_raw()])
-        assert (answer.status_code, raw) == (reply.status, b"".join(reply.chunks))
+        if reply.status in REDIRECTS:
+            assert answer.status_code == 502
+        else:
+            assert (answer.status_code, raw) == (reply.status, b"".join(reply.chunks))
         return await app.engine.runtimes["coding"].store.count()
 
 
-@pytest.mark.parametrize("status", [300, 301, 302, 303, 304, 307, 308])
+@pytest.mark.parametrize("status", [*REDIRECTS, 304])
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 async def test_final_request_that_is_redirected_keeps_its_slot(status, stream):
     kind = EVENT_STREAM if stream else (("content-type", "text/html"),)
