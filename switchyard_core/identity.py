@@ -204,14 +204,17 @@ class _Reader:
         self, extra: Sequence[tuple[str, Callable[[], str | None]]]
     ) -> tuple[str, str, tuple[Source, ...]]:
         """Return place and value of the first id, and where its client names agents in a body."""
-        place, value = self.first(_places().sessions)
-        if place:
-            return place, value, ()
+        places = _places()
+        # Half of the clients send none of these headers.
+        if not places.headers.isdisjoint(self.headers.by_name):
+            place, value = self.first(places.sessions)
+            if place:
+                return place, value, ()
         for name, read in extra:
             told = read()
             if isinstance(told, str) and told.strip():
                 return name, told, ()
-        for source, agents in _places().bodies:
+        for source, agents in places.bodies.get(self.wire_format, ()):
             place, value = self.first((source,))
             if place:
                 return place, value, agents
@@ -230,8 +233,6 @@ class _Reader:
             if source.key and source.header in _places().turn_headers:
                 return self.mark.metadata.get(source.key)
             found: Any = self.headers.by_name.get(source.header)
-        elif source.wire_format and source.wire_format != self.wire_format:
-            return None
         else:
             found = self.body(source.body)
         if not source.key:
@@ -245,7 +246,9 @@ class _Places:
     """Where all clients put their ids, in the order in which they are looked for."""
 
     sessions: tuple[Source, ...]  # headers
-    bodies: tuple[tuple[Source, tuple[Source, ...]], ...]  # with where agents are in such a body
+    headers: frozenset[str]  # their names
+    #: By wire format, each with where agents are in such a body.
+    bodies: Mapping[str, Sequence[tuple[Source, tuple[Source, ...]]]]
     agents: tuple[Source, ...]  # headers
     signs: tuple[str, ...]
     children: tuple[str, ...]
@@ -257,14 +260,16 @@ class _Places:
 def _places() -> _Places:
     known = clients()
     turns = tuple(client.turn for client in known if client.turn is not None)
+    bodies: dict[str, list[tuple[Source, tuple[Source, ...]]]] = {}
+    for client in known:
+        agents = tuple(source for source in client.agent if source.body)
+        for source in client.session:
+            if source.body:
+                bodies.setdefault(source.wire_format, []).append((source, agents))
     return _Places(
         sessions=tuple(s for client in known for s in client.session if s.header),
-        bodies=tuple(
-            (source, tuple(a for a in client.agent if a.body))
-            for client in known
-            for source in client.session
-            if source.body
-        ),
+        headers=frozenset(s.header for client in known for s in client.session if s.header),
+        bodies=bodies,
         agents=tuple(s for client in known for s in client.agent if s.header),
         signs=tuple(name for client in known for name in client.subagent_headers),
         children=tuple(name for client in known for name in client.child_headers),

@@ -148,6 +148,16 @@ class Request:
         """Whether the request offers tools to the model."""
         return self._format.offers_tools(self.fields, self.conversation)
 
+    @property
+    def lists_tools(self) -> bool:
+        """Whether a key of the body lists tools; unlike ``offers_tools`` it reads no history."""
+        lists = map(self.fields.raw, self._format.tool_keys)
+        return any(raw not in (None, b"null", b"[]") for raw in lists)
+
+    def history_end(self, size: int) -> bytes:
+        """Return the last bytes of the history's JSON."""
+        return self._format.history(self.fields)[-size:]
+
     @cached_property
     def misses_history(self) -> bool:
         """Whether the request continues, by id, a history that it does not hold."""

@@ -47,7 +47,7 @@ class Source(_Table, frozen=True, kw_only=True):
     body: str = ""  # dotted path
     key: str = ""  # of the JSON object that is there, as an object or as text
     shape: str = ""  # RE2 that the whole value matches; its group `id`, if any, is the id
-    wire_format: str = ""  # of the requests that have it, "" for all
+    wire_format: str = ""  # of the requests whose body has it
 
     @property
     def place(self) -> str:

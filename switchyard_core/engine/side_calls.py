@@ -18,6 +18,8 @@ __all__ = ["redirected", "side_call_of"]
 
 #: Kind of a side call that a condition of the policy marks without naming a kind.
 _OTHER = "other"
+#: Bytes at the end of a history in which a client's own prompt begins: the longest has 6 KB.
+_END_BYTES = 32 * 1024
 #: Phase of a side call that has a target of its own.
 _PHASE = "side_call"
 
@@ -31,8 +33,9 @@ def side_call_of(
     """
     if request.endpoint != "create":
         return SideCall(kind=request.endpoint, mark=request.endpoint)
-    for mark in _marks():
-        if _holds(mark, request):
+    end = request.history_end(_END_BYTES)
+    for mark in _marks(request.wire_format, bare=not request.lists_tools):
+        if _holds(mark, request, end):
             return SideCall(kind=mark.kind, mark=mark.name)
     if not named and _is_small(request):
         return SideCall(kind=SMALL_MODEL, mark=SMALL_MODEL)
@@ -92,8 +95,12 @@ def _target(call: SideCall, request: Request, policy: Policy) -> Target | None:
 
 
 @cache
-def _marks() -> tuple[SideCallMark, ...]:
-    return tuple(mark for client in clients() for mark in client.side_calls)
+def _marks(wire_format: str, *, bare: bool) -> tuple[SideCallMark, ...]:
+    """Return the marks for requests in a wire format, with or without a list of tools."""
+    marks = (mark for client in clients() for mark in client.side_calls)
+    return tuple(
+        mark for mark in marks if mark.wire_format in ("", wire_format) and (mark.tools or bare)
+    )
 
 
 def _is_small(request: Request) -> bool:
@@ -103,28 +110,26 @@ def _is_small(request: Request) -> bool:
     return from_subagent(request.headers, request.mark) or not request.offers_tools
 
 
-def _holds(mark: SideCallMark, request: Request) -> bool:
+def _holds(mark: SideCallMark, request: Request, end: bytes) -> bool:
     """Return whether a request has a mark; the cheap parts come first."""
     headers = request.headers.by_name
-    if mark.wire_format and request.wire_format != mark.wire_format:
-        return False
-    if not all(headers.get(name, "").strip() for name in mark.headers):
-        return False
+    for name in mark.headers:
+        if not headers.get(name, "").strip():
+            return False
     if mark.user_agent and not headers.get("user-agent", "").startswith(mark.user_agent):
         return False
     if mark.metadata and not _told(mark, request.mark.metadata.get(mark.metadata)):
         return False
     if mark.subagent and request.mark.subagent not in mark.subagent:
         return False
-    if mark.system and not _mentions(request, mark.system):
+    if mark.user and not _mentions(end, mark.user):
         return False
-    if mark.user and not _mentions(request, mark.user):
+    if mark.system and not _mentions(request.body, mark.system):
         return False
-    if any(request.at(path) is None for path in mark.body):
-        return False
-    if not mark.tools and request.offers_tools:
-        return False
-    return _says(mark, request)
+    for path in mark.body:
+        if request.at(path) is None:
+            return False
+    return (mark.tools or not request.offers_tools) and _says(mark, request)
 
 
 def _told(mark: SideCallMark, value: object) -> bool:
@@ -134,14 +139,14 @@ def _told(mark: SideCallMark, value: object) -> bool:
 
 
 @cache
-def _written(phrase: str) -> bytes:
-    """Return a phrase as it is inside a JSON string."""
-    return encode(phrase)[1:-1]
+def _written(phrases: tuple[str, ...]) -> tuple[bytes, ...]:
+    """Return phrases as they are inside a JSON string."""
+    return tuple(encode(phrase)[1:-1] for phrase in phrases)
 
 
-def _mentions(request: Request, phrases: Sequence[str]) -> bool:
-    """Return whether a body has one of some phrases anywhere: far cheaper than to read it."""
-    return any(_written(phrase) in request.body for phrase in phrases)
+def _mentions(json: bytes, phrases: tuple[str, ...]) -> bool:
+    """Return whether some JSON has one of some phrases anywhere: far cheaper than to read it."""
+    return any(map(json.__contains__, _written(phrases)))
 
 
 def _says(mark: SideCallMark, request: Request) -> bool:

@@ -125,6 +125,7 @@ CASES = {
         request(
             "anthropic_messages",
             system="You are an assistant for performing a web search tool use",
+            user="Perform a web search for the query: weather",
             headers=SESSION,
             tools=[{"type": "web_search_20250305", "name": "web_search"}],
         ),

@@ -114,7 +114,7 @@ async def _latch(store, session):
         ({"input_format": "openai_chat", "request": {}, "headers": {"a": 1}}, "headers"),
         ({"input_format": "openai_chat", "request": {}, "headers": []}, "headers"),
         ({"input_format": "openai_chat", "request": {}, "more": 1}, "more"),
-        ({"input_format": "openai_chat", "request": {}}, "model"),
+        ({"input_format": "openai_chat", "request": {"model": 5}}, "model"),
     ],
 )
 async def test_decision_says_what_is_wrong_with_its_body(yard, content, param):
