@@ -6,7 +6,7 @@ help:
 	@echo "make test     run the tests"
 	@echo "make check    format, lint, types, architecture"
 	@echo "make format   rewrite the sources in the project's format"
-	@echo "make clients  run four real coding agents against the server (npm)"
+	@echo "make clients  run real coding agents against the server (npm, PyPI)"
 	@echo "make recordings   record again what the shipped policies replay"
 	@echo "make ci       everything that CI runs"
 	@echo "make clean    remove environment, caches and results"
@@ -31,7 +31,7 @@ recordings:
 	.venv/bin/python scripts/make_recordings.py
 
 clients:
-	SWITCHYARD_CLIENTS="pi codex claude qwen" .ci/run clients
+	.ci/run clients
 
 clean:
 	rm -rf .venv .cache .coverage .coverage.* htmlcov build dist

@@ -22,10 +22,11 @@ PAGE = Path(__file__).parents[1] / "docs" / "reference.md"
 #: too; the test kit has its own page.
 MODULES: dict[str, tuple[str, ...] | None] = {
     "answering": None,
+    "clients": ("SideCall",),
     "conversation": None,
     "errors": None,
     "jsonio": None,
-    "models": None,
+    "models": ("Entry", "ModelProfiles", "Profile", "Reasoning", "Rule", "ValueTest"),
     "patterns": ("PatternError", "compile_pattern"),
     "plugins": None,
     "policy": ("check_policy", "load_policy", "load_policy_text"),

@@ -49,10 +49,13 @@ class RewriteScope:
     Args:
         facts: Counters that one rewrite leaves for a later one of the same request,
             such as ``dropped_reasoning``.
+        headers: The headers that are sent with the body, by lower-case name, to be changed in
+            place. They hold no credential.
     """
 
     wire_format: WireFormat
     facts: dict[str, Any] = field(default_factory=dict)
+    headers: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,10 +191,11 @@ class Failure:
     """Why a call failed before any byte reached the caller.
 
     Args:
-        kind: ``status`` (the provider answered with an error) or ``transport``.
+        kind: ``status`` (the provider answered with an error), ``content`` (it answered 200, and
+            the answer says that it failed, or is empty or unreadable) or ``transport``.
         status: HTTP status, 0 for ``transport``.
         code: The provider's error code or type if it could be read, else the transport's kind.
-        body: The first 64 KiB of the error's body.
+        body: The first 64 KiB of the error's body; of a stream, those of its error event.
         retry: The provider's words about another try: those of the headers ``retry-after``,
             ``retry-after-ms`` and ``x-should-retry`` that it sent. Only where a router asked.
         meaning: What the body says, by the phrases that providers are known to use: ``overflow``,

@@ -30,6 +30,7 @@ __all__ = [
     "LatchStoreName",
     "LatchStoreType",
     "LintRule",
+    "ModelProfiles",
     "MutationPack",
     "OptionError",
     "Options",
@@ -270,6 +271,19 @@ class MutationPack:
     """
 
     name: str
+    text: str
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelProfiles:
+    """What some models accept, which a plugin ships as TOML text.
+
+    Args:
+        text: TOML of ``[[profile]]`` tables; their ids are unique among all plugins.
+        source: Where the text comes from, for error messages.
+    """
+
     text: str
     source: str = ""
 

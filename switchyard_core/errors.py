@@ -177,14 +177,19 @@ class UpstreamError(SwitchyardError):
 
     Args:
         message: What happened; never holds a credential.
-        kind: ``connect``, ``timeout``, ``protocol``, ``closed``, or ``cut`` after a first byte.
+        kind: ``connect``, ``timeout``, ``protocol``, ``closed``, ``redirect``, or ``cut`` after a
+            first byte.
         status: HTTP status for the caller: 502, or 504 for a timeout.
+        final: Whether the same request again would fail, too.
     """
 
-    def __init__(self, message: str, *, kind: str = "connect", status: int = 502) -> None:
+    def __init__(
+        self, message: str, *, kind: str = "connect", status: int = 502, final: bool = False
+    ) -> None:
         self.message = message
         self.kind = kind
         self.status = status
+        self.final = final or self.final
         super().__init__(message)
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from switchyard_core.declarations import (
         LatchStoreType,
         LintRule,
+        ModelProfiles,
         MutationPack,
         PlanStoreType,
         RewriteType,
@@ -34,6 +35,7 @@ __all__ = [
     "switchyard_decision_made",
     "switchyard_latch_stores",
     "switchyard_lint_rules",
+    "switchyard_model_profiles",
     "switchyard_mutation_packs",
     "switchyard_plan_stores",
     "switchyard_register_commands",
@@ -76,6 +78,19 @@ def switchyard_mutation_packs() -> Iterable[MutationPack]:  # type: ignore[empty
     Result: each is a name for ``mutation_rules`` and ``extends``.
     On error: the plugin is broken, also when the text of a pack is no rule set. A name that two
     plugins give belongs to neither (SY503).
+
+    .. versionadded:: 0.1.0
+    """
+
+
+@hookspec
+def switchyard_model_profiles() -> Iterable[ModelProfiles]:  # type: ignore[empty-body]
+    """Declare what models accept: facts about them, and rules that fit a body to them.
+
+    When: once, at registry build.
+    Result: the entries that match a target's model are applied to it, after switchyard's own.
+    On error: the plugin is broken, also when a text is not profiles. An id that two plugins give
+    belongs to neither (SY503).
 
     .. versionadded:: 0.1.0
     """

@@ -1,8 +1,8 @@
 """Who a request belongs to: a session, and within it perhaps a sub-agent.
 
-Read from headers that real clients send; from the body only where a value cannot be mistaken
-or where the policy names the place, because a wrong shared value would latch strangers
-together.
+Read from where real clients put it (``switchyard_core.clients``); from the body only where a value
+cannot be mistaken or where the policy names the place, because a wrong shared value would latch
+strangers together.
 """
 
 from __future__ import annotations
@@ -11,16 +11,18 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from hashlib import blake2b
 from typing import Any
 
-from switchyard_core.patterns import linear
+from switchyard_core.clients import Source, TurnMetadata, clients
 
 __all__ = [
     "HEADER_NAME",
     "Headers",
     "Identity",
     "Mark",
+    "from_subagent",
     "read_identity",
     "read_mark",
 ]
@@ -34,29 +36,8 @@ MAX_LENGTH = 8192
 #: Longest turn metadata that is read, in characters; it lists the workspaces.
 MAX_METADATA = 65536
 
-_CODEX_METADATA = "x-codex-turn-metadata"
-_SESSION_HEADERS = (
-    "x-switchyard-session-id",
-    "x-claude-code-session-id",
-    "x-nemo-relay-session-id",
-    "x-session-id",
-    _CODEX_METADATA,
-    "session-id",
-    "session_id",
-)
-_AGENT_HEADERS = (
-    "x-switchyard-agent-id",
-    "x-claude-code-agent-id",
-    "x-nemo-relay-subagent-id",
-    _CODEX_METADATA,
-    "thread-id",
-)
-_SIGN_HEADERS = ("x-claude-code-agent-id", "x-nemo-relay-subagent-id")
-# A client's own upkeep of the root conversation, though it is marked like a sub-agent.
-_MAINTENANCE = frozenset({"compact", "memory_consolidation"})
 _TRUE = frozenset({"true", "1", "yes", "on"})
 _FALSE = frozenset({"false", "0", "no", "off"})
-_USER_ID = linear(r"user_.+_account_.*_session_(?P<session>[0-9A-Za-z-]+)")
 
 
 class Headers(Mapping[str, str]):
@@ -138,81 +119,164 @@ class Identity:
         return blake2b(text.encode("ascii", "replace"), digest_size=6).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
     """A client's own turn metadata."""
 
-    metadata: Mapping[str, Any]  # the parsed Codex turn metadata, empty without it
-    subagent: str  # `x-openai-subagent` or the metadata's `subagent_kind`, `""` without
+    metadata: Mapping[str, Any]  # the parsed turn metadata, empty without it
+    subagent: str = ""  # the kind of sub-agent that a header or the metadata names
+    of_root: bool = False  # whether it is upkeep of the root, though marked as a sub-agent's
+    spawned: bool = False  # whether the metadata says that a sub-agent sent it
 
-    @property
-    def of_root(self) -> bool:
-        """Whether the request is upkeep of the root, though marked as a sub-agent's."""
-        return self.subagent in _MAINTENANCE
+
+_NO_MARK = Mark(metadata={})
 
 
 def read_mark(headers: Headers) -> Mark:
     """Return the client's own metadata; never fails on a broken one."""
-    metadata: Any = {}
-    text = headers.by_name.get(_CODEX_METADATA)
-    if text and len(text) <= MAX_METADATA:
-        try:
-            metadata = json.loads(text)
-        except (ValueError, RecursionError):
-            metadata = {}
-    if not isinstance(metadata, dict):
-        metadata = {}
-    kind = headers.by_name.get("x-openai-subagent", "").strip() or metadata.get("subagent_kind")
-    return Mark(metadata=metadata, subagent=kind if isinstance(kind, str) else "")
+    for turn in _places().turns:
+        text = headers.by_name.get(turn.header, "")
+        kind: Any = headers.by_name.get(turn.kind_header, "").strip()
+        if not text and not kind:
+            continue
+        metadata = _object(text) if len(text) <= MAX_METADATA else {}
+        kind = kind or metadata.get(turn.kind_key)
+        kind = kind if isinstance(kind, str) else ""
+        told = all(metadata.get(key) == value for key, value in turn.spawned.items())
+        return Mark(
+            metadata=metadata,
+            subagent=kind,
+            of_root=kind in turn.root_kinds,
+            spawned=bool(told and metadata.get(turn.parent_key)),
+        )
+    return _NO_MARK
 
 
 def read_identity(
     headers: Headers,
     mark: Mark,
     *,
-    user_id: Callable[[], str | None] | None = None,
+    wire_format: str = "",
+    body: Callable[[str], Any] = lambda _path: None,
     extra: Sequence[tuple[str, Callable[[], str | None]]] = (),
 ) -> tuple[Identity | None, str]:
     """Return whom a request belongs to, and the place of an id that cannot be used, or ``""``.
 
-    ``user_id`` reads the body; ``extra`` has the policy's sources, by place. A sub-agent without
+    ``body`` gives the value at a dotted path of the body; ``extra`` has the policy's sources, by
+    place, which come behind the headers of clients and before their bodies. A sub-agent without
     an agent id, and an agent without a session, is nobody.
     """
-    place, found = _session(headers, mark, user_id, extra)
+    reader = _Reader(headers, mark, wire_format, body)
+    place, found, agents = reader.session(extra)
     session = _clean(found)
     if session is None:
         return None, place
     if not _is_subagent(headers, mark):
+        # A body says which of its threads it is of, and a sub-agent's has another name.
+        where, agent = reader.first(agents)
+        if agent and agent != session and not mark.of_root:
+            return _as_agent(session, place, agent, where)
         return Identity(session=session, source=place), ""
-    for name in _AGENT_HEADERS:
-        told = mark.metadata.get("thread_id") if name == _CODEX_METADATA else headers.get(name)
-        if isinstance(told, str) and told.strip():
-            agent, found_at = _clean(told), f"header:{name}"
-            if agent is None:
-                return None, found_at
-            return Identity(session=session, agent=agent, source=place, agent_source=found_at), ""
-    return None, ""
+    where, agent = reader.first(_places().agents)
+    return _as_agent(session, place, agent, where) if where else (None, "")
 
 
-def _session(
-    headers: Headers,
-    mark: Mark,
-    user_id: Callable[[], str | None] | None,
-    extra: Sequence[tuple[str, Callable[[], str | None]]],
-) -> tuple[str, str]:
-    """Return the place of the first id that is given, and the id; both empty without one."""
-    value: Any
-    for name in _SESSION_HEADERS:
-        codex = name == _CODEX_METADATA
-        value = mark.metadata.get("session_id") if codex else headers.by_name.get(name)
-        if isinstance(value, str) and value.strip():
-            return f"header:{name}", value
-    for name, read in extra:
-        value = read()
-        if isinstance(value, str) and value.strip():
-            return name, value
-    value = _session_of_user_id(user_id()) if user_id else None
-    return ("body:$.metadata.user_id", value) if value and value.strip() else ("", "")
+def _as_agent(
+    session: str, place: str, agent: str, agent_place: str
+) -> tuple[Identity | None, str]:
+    clean = _clean(agent)
+    if clean is None:
+        return None, agent_place
+    found = Identity(session=session, agent=clean, source=place, agent_source=agent_place)
+    return found, ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Reads the places of one request where clients put ids."""
+
+    headers: Headers
+    mark: Mark
+    wire_format: str
+    body: Callable[[str], Any]
+
+    def session(
+        self, extra: Sequence[tuple[str, Callable[[], str | None]]]
+    ) -> tuple[str, str, tuple[Source, ...]]:
+        """Return place and value of the first id, and where its client names agents in a body."""
+        place, value = self.first(_places().sessions)
+        if place:
+            return place, value, ()
+        for name, read in extra:
+            told = read()
+            if isinstance(told, str) and told.strip():
+                return name, told, ()
+        for source, agents in _places().bodies:
+            place, value = self.first((source,))
+            if place:
+                return place, value, agents
+        return "", "", ()
+
+    def first(self, sources: Sequence[Source]) -> tuple[str, str]:
+        """Return place and value of the first source that has one; both empty without."""
+        for source in sources:
+            value = self._value(source)
+            if isinstance(value, str) and value.strip() and (fit := source.fitting(value)):
+                return source.place, fit
+        return "", ""
+
+    def _value(self, source: Source) -> Any:
+        if source.header:
+            if source.key and source.header in _places().turn_headers:
+                return self.mark.metadata.get(source.key)
+            found: Any = self.headers.by_name.get(source.header)
+        elif source.wire_format and source.wire_format != self.wire_format:
+            return None
+        else:
+            found = self.body(source.body)
+        if not source.key:
+            return found
+        holder = _object(found) if isinstance(found, str) else found
+        return holder.get(source.key) if isinstance(holder, dict) else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Places:
+    """Where all clients put their ids, in the order in which they are looked for."""
+
+    sessions: tuple[Source, ...]  # headers
+    bodies: tuple[tuple[Source, tuple[Source, ...]], ...]  # with where agents are in such a body
+    agents: tuple[Source, ...]  # headers
+    signs: tuple[str, ...]
+    children: tuple[str, ...]
+    turns: tuple[TurnMetadata, ...]
+    turn_headers: frozenset[str]
+
+
+@cache
+def _places() -> _Places:
+    known = clients()
+    turns = tuple(client.turn for client in known if client.turn is not None)
+    return _Places(
+        sessions=tuple(s for client in known for s in client.session if s.header),
+        bodies=tuple(
+            (source, tuple(a for a in client.agent if a.body))
+            for client in known
+            for source in client.session
+            if source.body
+        ),
+        agents=tuple(s for client in known for s in client.agent if s.header),
+        signs=tuple(name for client in known for name in client.subagent_headers),
+        children=tuple(name for client in known for name in client.child_headers),
+        turns=turns,
+        turn_headers=frozenset(turn.header for turn in turns),
+    )
+
+
+def from_subagent(headers: Headers, mark: Mark) -> bool:
+    """Return whether a sub-agent sent a request, in a session of its own or of its root."""
+    children = _places().children
+    return _is_subagent(headers, mark) or any(map(headers.by_name.__contains__, children))
 
 
 def _is_subagent(headers: Headers, mark: Mark) -> bool:
@@ -221,27 +285,19 @@ def _is_subagent(headers: Headers, mark: Mark) -> bool:
         return explicit
     if mark.of_root:
         return False
-    for name in _SIGN_HEADERS:
-        if headers.by_name.get(name, "").strip():
-            return True
-    metadata = mark.metadata
-    threaded = metadata.get("thread_source") == "subagent" and metadata.get("parent_thread_id")
-    return bool(mark.subagent or threaded)
+    signed = any(headers.by_name.get(name, "").strip() for name in _places().signs)
+    return bool(signed or mark.subagent or mark.spawned)
 
 
-def _session_of_user_id(user_id: str | None) -> str | None:
-    """Read the two forms of Claude Code; anything else may be shared by strangers."""
-    if not user_id:
-        return None
-    if user_id.lstrip().startswith("{"):
-        try:
-            value = json.loads(user_id)
-        except (ValueError, RecursionError):
-            return None
-        session = value.get("session_id") if isinstance(value, dict) else None
-        return session if isinstance(session, str) else None
-    match = _USER_ID.fullmatch(user_id.encode("utf-8", "replace").decode())
-    return match["session"] if match else None
+def _object(text: str) -> dict[str, Any]:
+    """Return the JSON object that a text is, an empty one for any other text."""
+    if not text.lstrip().startswith("{"):
+        return {}
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def _clean(value: str) -> str | None:

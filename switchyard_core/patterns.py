@@ -16,6 +16,7 @@ __all__ = [
     "MAX_PROGRAM",
     "PatternError",
     "compile_pattern",
+    "id_glob",
     "linear",
     "name_glob",
     "path_classes",
@@ -30,6 +31,9 @@ MAX_PROGRAM = 2000
 _MAX_MEMORY = 8 * 1024 * 1024
 #: Characters of a pattern that may become a set.
 _LONG = 8192
+
+#: A run of characters without a meaning in a glob.
+_PLAIN = re.compile(r"[^*?\[]+")
 
 _Search = Callable[[str], bool]
 
@@ -82,6 +86,13 @@ def name_glob(glob: str) -> _Search:
     """Compile a glob on a whole name, ignoring case; ``*`` matches any text."""
     pattern = _translated(glob, star=".*")
     match = _compile(pattern, ignore_case=True, dot_all=True).fullmatch
+    return lambda text: match(_encoded(text)) is not None
+
+
+def id_glob(glob: str) -> _Search:
+    """Compile a glob on a whole model id, in which only ``*`` is special; letters have case."""
+    pattern = ".*".join(map(re.escape, glob.split("*")))
+    match = _compile(pattern, dot_all=True).fullmatch
     return lambda text: match(_encoded(text)) is not None
 
 
@@ -205,6 +216,7 @@ def _translated(glob: str, *, star: str) -> str:
             result.append(f"[^{inner[1:]}]" if inner.startswith("!") else f"[{inner}]")
             index = end + 1
         else:
-            result.append(re.escape(glob[index]))
-            index += 1
+            end = _PLAIN.match(glob, index).end()  # type: ignore[union-attr]  # one at least
+            result.append(re.escape(glob[index:end]))
+            index = end
     return "".join(result)

@@ -96,11 +96,12 @@ class Request:
 
     @cached_property
     def model(self) -> str:
-        """The model id that the client asked for; missing or no string is a :class:`BodyError`."""
+        """The model id that the client asked for, ``""`` for none; another type is an error."""
         model = self.fields.text("model")
         if model is None:
-            what = "must be a string" if "model" in self.fields else "is missing"
-            raise BodyError(message=f"`model` {what}", code="invalid_type", param="model")
+            if self.fields.raw("model") not in (None, b"null"):
+                raise BodyError("`model` must be a string", code="invalid_type", param="model")
+            return ""
         return model
 
     @property
@@ -219,9 +220,15 @@ class Request:
         except JsonTextError as error:
             raise BodyError(message=f"the body is {_unfit(error)}", code="invalid_json") from None
 
-    def user_id(self) -> str | None:
-        """Return the user id in the body, such as ``metadata.user_id`` of Messages."""
-        return self._format.user_id(self.fields)
+    def at(self, path: str) -> Any:
+        """Return the value at a dotted path of the body, ``None`` where there is nothing."""
+        holder: ObjectText | None = self.fields
+        *outer, last = path.split(".")
+        for key in outer:
+            holder = holder.object(key) if holder is not None else None
+        with contextlib.suppress(JsonTextError):
+            return holder.value(last) if holder is not None else None
+        return None
 
 
 def refuse_flood(fields: ObjectText, history_key: str) -> None:

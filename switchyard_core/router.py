@@ -18,11 +18,12 @@ from typing import Any, Literal, Protocol, runtime_checkable
 from pydantic import BaseModel, ConfigDict, Field
 
 from switchyard_core.answering import AnswerEvent, Ask, ModelCall, ModelReply, WouldAsk
+from switchyard_core.clients import SideCall
 from switchyard_core.decision import Decision, Failure, LatchRecord, Rewrite
 from switchyard_core.declarations import WireFormat
 from switchyard_core.identity import Identity
 from switchyard_core.models import Profile
-from switchyard_core.mutation import MutationRules, Verdict
+from switchyard_core.mutation import MutationRules, TextHistory, Verdict
 from switchyard_core.patterns import name_glob
 from switchyard_core.request import Request
 from switchyard_core.stores import PlanStore
@@ -173,10 +174,21 @@ class SessionView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstMutation:
-    """The oldest call with one of some labels; ``number`` counts all calls from 0."""
+    """The oldest call, or edit in a text, with one of some labels.
 
-    number: int
+    Args:
+        number: Counts all calls from 0; ``None`` for an edit in a text.
+    """
+
+    number: int | None
     verdict: Verdict
+
+    @property
+    def through(self) -> Mapping[str, int]:
+        """Its place for :func:`handoff_rewrites`: everything up to its turn is the source's."""
+        if self.number is None:
+            return {"through_message": self.verdict.message}
+        return {"through_call": self.number}
 
 
 class Mutations:
@@ -191,8 +203,13 @@ class Mutations:
     def _more(self) -> Iterator[Verdict]:
         if self._rest is None:
             request = self._request
+            history = TextHistory(
+                conversation=request.conversation,
+                instructions=lambda: request.instructions,
+                key=request.history_key,
+            )
             self._rest = self._rules.iterate(
-                request.conversation, body=request.tree, wire_format=request.wire_format
+                history, body=request.tree, wire_format=request.wire_format
             )
         for verdict in self._rest:
             self._labelled.append(verdict)
@@ -200,7 +217,7 @@ class Mutations:
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
-        """One verdict per tool call of the history, oldest first."""
+        """One verdict per tool call of the history and per edit in a text, oldest first."""
         for _ in self._more():
             pass
         return tuple(self._labelled)
@@ -216,14 +233,16 @@ class Mutations:
         return self._rest is not None
 
     def first(self, labels: Collection[str]) -> FirstMutation | None:
-        """Return the oldest call whose label is among some, ``None`` without one.
+        """Return the oldest call or edit whose label is among some, ``None`` without one.
 
-        Calls behind it are not labelled: the first one decides.
+        What is behind it is not labelled: the first one decides.
         """
-        known = list(self._labelled)
-        for number, verdict in enumerate(chain(known, self._more())):
+        calls = 0
+        for verdict in chain(tuple(self._labelled), self._more()):
+            is_call = verdict.offset is None
             if verdict.label in labels:
-                return FirstMutation(number=number, verdict=verdict)
+                return FirstMutation(number=calls if is_call else None, verdict=verdict)
+            calls += is_call
         return None
 
 
@@ -239,8 +258,8 @@ class RouteContext:
         targets: The policy's targets, by name.
         session: Identity and latch record.
         mutations: Verdicts of the route's rules.
-        housekeeping: Whether the request is a client's side call: a title, a compaction, a
-            token count.
+        side_call: What is known of a client's side call (a title, a compaction, a token count),
+            such as its ``kind``; ``None`` for a turn.
         random: The only source of randomness; tests seed it.
         clock: Seconds since the epoch; tests inject it.
         ask: ``await context.ask(target, call)`` asks a target that the route declares and
@@ -256,13 +275,18 @@ class RouteContext:
     targets: Mapping[str, TargetView]
     session: SessionView
     mutations: Mutations
-    housekeeping: bool = False
+    side_call: SideCall | None = None
     random: Random = field(default_factory=Random)
     clock: Callable[[], float] = lambda: 0.0
     ask: Ask = _ask_nobody
     tools: Toolbox = field(default_factory=Toolbox)
     plans: PlanStore | None = None
     new_id: Callable[[str], str] = fresh_id
+
+    @property
+    def housekeeping(self) -> bool:
+        """Whether the request is a client's side call."""
+        return self.side_call is not None
 
 
 def _is_foreign(source: TargetView, target: TargetView) -> bool:

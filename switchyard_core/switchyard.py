@@ -19,17 +19,18 @@ from switchyard_core.engine.calling import (
     AskTarget,
     Upstreams,
     connect,
-    error_code,
+    failure_of,
     forwarded_headers,
+    request_path,
     script_findings,
 )
 from switchyard_core.engine.deciding import Decider, apart
+from switchyard_core.engine.opening import Opening
 from switchyard_core.engine.response import Outcome, Response, succeeded
 from switchyard_core.engine.routes import RequestFacts, Routed, RouteRuntime
 from switchyard_core.errors import PolicyError, RefusedError, ReplayError, UpstreamError
 from switchyard_core.explain.explanation import Explanation, explain
 from switchyard_core.identity import Identity
-from switchyard_core.models.phrases import meaning_of
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.policy import Client, Policy, load_policy, load_policy_text
 from switchyard_core.replay import Replay
@@ -39,6 +40,7 @@ from switchyard_core.upstream.base import Upstream, UpstreamResponse
 from switchyard_core.wire import FORMATS
 from switchyard_core.wire.passing import StreamWatch
 from switchyard_core.wire.rewrites import apply_rewrites
+from switchyard_core.wire.verdict import Verdict
 from switchyard_core.world import World
 
 if TYPE_CHECKING:
@@ -245,6 +247,7 @@ class Switchyard:
                 code="route_answers",
             )
         target = self.policy.targets[decision.target]
+        headers = dict(forwarded_headers(request.headers, target.client))
         body, reports = apply_rewrites(
             request.fields.copy(),
             decision.rewrites,
@@ -252,12 +255,13 @@ class Switchyard:
             request.wire_format,
             target.rewrites,
             partial(self.registry.fault, "rewrite"),
+            headers,
         )
         return Outgoing(
             wire_format=target.wire_format,
-            path="/v1" + FORMATS[target.wire_format].paths[request.endpoint],
+            path=request_path(target.client, request.endpoint),
             query=request.query,
-            headers=forwarded_headers(request.headers, target.client),
+            headers=tuple(headers.items()),
             body=body,
             stream=request.stream,
             target=target.name,
@@ -291,12 +295,12 @@ class Switchyard:
             if sent is not None:
                 sent(decision, outgoing)
             try:
-                answer = await self._answer_to(request, decision, outgoing)
+                answer, verdict = await self._answer_to(routed, decision, outgoing)
             except BaseException:
                 await self.finish(decision, ok=False)
                 raise
             try:
-                again = await self._next(routed, decision, answer) if tries else None
+                again = await self._next(routed, decision, answer, verdict) if tries else None
             except BaseException:
                 # The client left, or the router failed: nobody will read this answer.
                 if isinstance(answer, UpstreamResponse):
@@ -323,6 +327,7 @@ class Switchyard:
             finish=partial(self._finished, decision),
             clock=self.world.monotonic,
             watch=StreamWatch(FORMATS[outgoing.wire_format]) if frees else None,
+            verdict=verdict,
         )
 
     def answer(self, request: Request) -> AsyncGenerator[AnswerEvent]:
@@ -346,21 +351,48 @@ class Switchyard:
         return self._answers.rehearse(request, ask)
 
     async def _answer_to(
-        self, request: Request, decision: Decision, outgoing: Outgoing
-    ) -> UpstreamResponse | UpstreamError:
+        self, routed: Routed, decision: Decision, outgoing: Outgoing
+    ) -> tuple[UpstreamResponse | UpstreamError, Verdict | None]:
+        """Return the answer to a call, and what its content says where its status is a success."""
+        request, route = routed.request, routed.runtime.route
         client = self.policy.targets[decision.target].client
         try:
-            return await self.upstreams.call(client, outgoing, request.headers)
+            answer = await self.upstreams.call(client, outgoing, request.headers)
         except UpstreamError as error:
-            return error
+            return error, None
+        if not succeeded(answer.status):
+            return answer, None
+        wire_format = FORMATS[outgoing.wire_format]
+        named = (route.answer_model or wire_format.answer_model) == "requested"
+        opening = Opening(
+            answer, wire_format, request.endpoint, model=request.model if named else ""
+        )
+        if opening.streams and not isinstance(routed.runtime.router, RetryingRouter):
+            # Nobody would send the request elsewhere: its stream need not wait.
+            return opening.response, opening.verdict
+        try:
+            await opening.settle(self.world.monotonic)
+        except BaseException as error:
+            await answer.aclose()
+            if isinstance(error, UpstreamError):
+                return error, None
+            raise
+        return opening.response, opening.verdict
 
     def _admit(self, request: Request, decision: Decision) -> None:
-        """Refuse a request whose call would lack its credential."""
-        client = self.policy.targets[decision.target].client
+        """Refuse a request whose call would lack its credential, or that the model refuses."""
+        target = self.policy.targets[decision.target]
+        if any(rule.do == "refuse" for _, rule in target.accepts.rules):
+            self.rewrite(request, decision)
+        client = target.client
         self.upstreams.admit(client, lambda: self.rewrite(request, decision), request.headers)
 
     async def _next(
-        self, routed: Routed, decision: Decision, answer: UpstreamResponse | UpstreamError
+        self,
+        routed: Routed,
+        decision: Decision,
+        answer: UpstreamResponse | UpstreamError,
+        verdict: Verdict | None,
     ) -> Decision | None:
         """Ask the router for another try after a failure."""
         if not isinstance(routed.runtime.router, RetryingRouter):
@@ -370,20 +402,15 @@ class Switchyard:
             return None
         if isinstance(answer, UpstreamError):
             failure = Failure(kind="transport", status=0, code=answer.kind, body=b"")
-        elif succeeded(answer.status):
-            return None
-        else:
+        elif verdict is None:
             try:
-                body = await answer.peek(FAILURE_BYTES)
+                failure = failure_of("status", answer.status, await answer.peek(FAILURE_BYTES))
             except UpstreamError:
                 return None
-            failure = Failure(
-                kind="status",
-                status=answer.status,
-                code=error_code(body),
-                body=body,
-                meaning=meaning_of(body, answer.status),
-            )
+        elif verdict.settled and verdict.failure:
+            failure = failure_of("content", answer.status, verdict.error)
+        else:
+            return None
         return await self._decider.again(routed, decision, failure)
 
     # --- the end -------------------------------------------------------------------------

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+import sys
+from collections.abc import Iterator
+from functools import cache
+from importlib.metadata import EntryPoints, entry_points
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -23,6 +28,26 @@ settings.load_profile("ci" if os.environ.get("CI") else "local")
 def anyio_backend() -> str:
     """Run asynchronous tests on asyncio, the loop that the server uses."""
     return "asyncio"
+
+
+@cache
+def _scanned(group: str, *folders: tuple[str, int]) -> EntryPoints:
+    return entry_points(group=group)
+
+
+def _scanned_once(*, group: str) -> EntryPoints:
+    """Return the installed plugins, looked for again only when a folder of the path changed."""
+    folders = [(path, Path(path).stat().st_mtime_ns) for path in sys.path if Path(path).is_dir()]
+    return _scanned(group, *folders)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def installed_plugins_are_scanned_once() -> Iterator[None]:
+    """Spare thousands of registries the look at every distribution that is installed."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("switchyard_core.plugins.registry.installed_entry_points", _scanned_once)
+        patch.setattr("switchyard_core.testing.harness.entry_points", _scanned_once)
+        yield
 
 
 def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str) -> str | None:

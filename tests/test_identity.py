@@ -12,9 +12,16 @@ ROOT = "00000000-root"
 THREAD = "00000000-thread"
 
 
-def identify(headers: dict[str, str], *, user_id: str | None = None) -> Identity | None:
+def identify(
+    headers: dict[str, str],
+    *,
+    user_id: object = None,
+    wire_format: str = "anthropic_messages",
+    body: dict[str, object] | None = None,
+) -> Identity | None:
     found = Headers(headers)
-    return read_identity(found, read_mark(found), user_id=lambda: user_id)[0]
+    at = {"metadata.user_id": user_id, **(body or {})}
+    return read_identity(found, read_mark(found), wire_format=wire_format, body=at.get)[0]
 
 
 def codex(**metadata: object) -> str:
@@ -179,11 +186,93 @@ def test_own_sources_come_after_headers_and_before_user_id():
     identity, _ = read_identity(
         headers,
         read_mark(headers),
-        user_id=lambda: "user_a_account_b_session_c",
+        body=lambda _path: "user_a_account_b_session_c",
         extra=[("body:$.x", lambda: None), ("body:$.y", lambda: "mine")],
     )
 
     assert identity == Identity(session="mine", source="body:$.y")
+
+
+UUID = "0779bcdf-a361-43f0-885f-bd9ddfe7a0ab"
+OPENCODE = "ses_dd579523fffeOtQyYcquDralb1"
+
+
+@pytest.mark.parametrize(
+    ("header", "value"),
+    [
+        ("x-session-affinity", OPENCODE),
+        ("x-opencode-session", OPENCODE),
+        ("x-amp-thread-id", f"T-{UUID}"),
+        ("x-litellm-session-id", "agent-run-abc123"),
+    ],
+)
+def test_header_of_a_client_with_an_id_of_its_form_gives_the_root(header, value):
+    assert identify({header: value}) == Identity(session=value, source=f"header:{header}")
+
+
+@pytest.mark.parametrize(
+    ("header", "value"),
+    [
+        ("x-session-affinity", "backend-7"),
+        ("x-session-affinity", f"{OPENCODE}; path=/"),
+        ("x-opencode-session", "one-for-all"),
+        ("x-amp-thread-id", "T-1"),
+        ("x-amp-thread-id", UUID),
+    ],
+)
+def test_header_of_a_client_with_anything_else_is_passed_over(header, value):
+    late = identify({header: value, "session-id": "s"})
+
+    assert identify({header: value}) is None
+    assert late is not None
+    assert late.source == "header:session-id"
+
+
+def test_session_id_stands_before_the_affinity_that_repeats_it():
+    identity = identify({"x-session-affinity": OPENCODE, "x-session-id": OPENCODE})
+
+    assert identity is not None
+    assert identity.source == "header:x-session-id"
+
+
+@pytest.mark.parametrize("user_id", [{"session_id": UUID}, json.dumps({"session_id": UUID})])
+def test_user_id_counts_as_an_object_too(user_id):
+    assert identify({}, user_id=user_id) == Identity(session=UUID, source="body:$.metadata.user_id")
+
+
+@pytest.mark.parametrize("user_id", [{"session_id": 5}, {"id": UUID}, [UUID], 7, {}])
+def test_user_id_of_another_form_is_no_identity(user_id):
+    assert identify({}, user_id=user_id) is None
+
+
+def test_user_id_of_another_wire_format_is_not_read():
+    assert identify({}, user_id={"session_id": UUID}, wire_format="openai_chat") is None
+
+
+def codex_body(session: object, thread: object = None) -> Identity | None:
+    body = {"client_metadata.session_id": session, "client_metadata.thread_id": thread}
+    return identify({}, wire_format="openai_responses", body=body)
+
+
+def test_client_metadata_gives_the_session_of_codex():
+    place = "body:$.client_metadata.session_id"
+
+    assert codex_body(UUID) == Identity(session=UUID, source=place)
+    assert codex_body(UUID, UUID) == Identity(session=UUID, source=place)
+
+
+def test_client_metadata_of_another_thread_is_a_subagent():
+    thread = UUID.replace("0", "1")
+    identity = codex_body(UUID, thread)
+
+    assert identity is not None
+    assert identity.key == (UUID, thread)
+    assert identity.agent_source == "body:$.client_metadata.thread_id"
+
+
+@pytest.mark.parametrize("session", ["team-a", UUID.upper(), 5, None, {"id": UUID}])
+def test_client_metadata_of_another_form_is_no_identity(session):
+    assert codex_body(session) is None
 
 
 @pytest.mark.parametrize("word", ["true", "1", "yes", " ON "])
@@ -249,6 +338,9 @@ def test_unfit_id_gives_the_place_in_the_body():
     mark = read_mark(headers)
 
     own = read_identity(headers, mark, extra=[("body:$.meta.session", lambda: "\u00e4")])[1]
-    known = read_identity(headers, mark, user_id=lambda: json.dumps({"session_id": "\u00e4"}))[1]
+    text = json.dumps({"session_id": "\u00e4"})
+    known = read_identity(
+        headers, mark, wire_format="anthropic_messages", body={"metadata.user_id": text}.get
+    )[1]
 
     assert (own, known) == ("body:$.meta.session", "body:$.metadata.user_id")

@@ -17,6 +17,7 @@ from switchyard_core import hookspecs
 from switchyard_core.declarations import (
     LatchStoreType,
     LintRule,
+    ModelProfiles,
     MutationPack,
     Options,
     PlanStoreType,
@@ -28,6 +29,17 @@ from switchyard_core.errors import PluginError
 from switchyard_core.hookspecs import hookimpl
 from switchyard_core.plugins import PluginRegistry
 from tests.support.cases import each_of
+
+#: A text with one profile.
+PROFILE = """
+[[profile]]
+id = "m"
+match = ["m-*"]
+source = "example.com"
+as_of = 2026-01-01
+sure = "doc"
+rules = [{ path = "x", do = "drop" }]
+"""
 
 
 class Nothing(Options):
@@ -399,6 +411,27 @@ class HoldsLax(Options):
             id="pack_no_text",
         ),
         pytest.param(
+            "model_profiles",
+            [ModelProfiles(text="x = ", source="p.toml")],
+            "gives model profiles (p.toml) that are not TOML",
+            id="profiles_no_toml",
+        ),
+        pytest.param(
+            "model_profiles",
+            [ModelProfiles(text=PROFILE.replace("drop", "dorp"))],
+            "gives wrong model profiles: profile.0.rules.0.do",
+            id="profiles_wrong_rule",
+        ),
+        pytest.param(
+            "model_profiles",
+            [ModelProfiles(text=PROFILE), ModelProfiles(text=PROFILE)],
+            "gives the model profile `m` twice",
+            id="profiles_twice",
+        ),
+        pytest.param(
+            "model_profiles", [PROFILE], "which wants `ModelProfiles`", id="profiles_text"
+        ),
+        pytest.param(
             "lint_rules",
             [LintRule(code="SY999", name="n", check=list, summary="")],
             "the prefix SY belongs to switchyard",
@@ -458,6 +491,7 @@ def test_registry_lists_every_kind_of_declaration() -> None:
         latch_stores=lambda: iter([store]),
         rewrites=lambda: [rewrite],
         lint_rules=lambda: [lint],
+        model_profiles=lambda: [ModelProfiles(text=PROFILE)],
     )
     registry = PluginRegistry([("all", given)])
     assert list(registry.route_types) == ["r"]
@@ -468,9 +502,11 @@ def test_registry_lists_every_kind_of_declaration() -> None:
     assert registry.tools == {"t": tool()}
     assert registry.rewrites == {"w": rewrite}
     assert registry.lint_rules == (lint,)
+    assert [entry.id for entry in registry.profiles] == ["m"]
     assert registry.plugins[0].gives == {
         "route_type": ("r",),
         "mutation_pack": ("p",),
+        "model_profile": ("m",),
         "latch_store": ("s",),
         "plan_store": ("l",),
         "tool": ("t",),

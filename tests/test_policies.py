@@ -50,6 +50,7 @@ CLIENTS = [
     ("claude-code", "anthropic_messages", ["switchyard/plan-execute", "plan-execute", "any-haiku"]),
     ("codex", "openai_responses", ["switchyard/plan-execute", "gpt-5.5", "any-mini"]),
     ("openai-compatible", "openai_chat", ["switchyard/plan-execute", "plan-execute"]),
+    ("aider", "openai_chat", ["switchyard/plan-execute", "plan-execute"]),
     ("plan_execute", "openai_responses", ["switchyard/plan-execute"]),
     ("demo", "openai_chat", ["demo/openai_chat"]),
     ("demo", "openai_responses", ["demo/openai_responses"]),

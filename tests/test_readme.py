@@ -22,10 +22,10 @@ def copied(pytester: pytest.Pytester) -> pytest.Pytester:
     return pytester
 
 
-@pytest.mark.timeout(120)  # three runs of pytest
+@pytest.mark.timeout(120)  # three runs of pytest, the last one as a newcomer starts it
 def test_snapshot_test_fails_first_then_passes_and_writes_one_file(copied):
-    copied.runpytest_subprocess("-q").assert_outcomes(failed=1)
-    copied.runpytest_subprocess("-q", "--snapshot-update").assert_outcomes(passed=1)
+    copied.runpytest_inprocess("-q").assert_outcomes(failed=1)
+    copied.runpytest_inprocess("-q", "--snapshot-update").assert_outcomes(passed=1)
     copied.runpytest_subprocess("-q").assert_outcomes(passed=1)
 
     (file,) = (copied.path / "__snapshots__" / "test_mine").iterdir()

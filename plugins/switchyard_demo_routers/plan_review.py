@@ -57,7 +57,7 @@ class PlanReviewRouter:
             return self._executing(request, context, counts, reason)
         if first is None:
             return self._latched(request, context, counts)
-        reason = Reason(code="mutation_in_history", detail=f"`{first.verdict.tool}` edited")
+        reason = Reason(code="mutation_in_history", detail=f"{first.verdict.place} edits a file")
         decision = self._executing(request, context, counts, reason)
         if session.identity is None or session.final:
             return decision

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from switchyard_core import Request, Rewrite, RouteContext, TargetView, handoff_rewrites
+from switchyard_core import (
+    FirstMutation,
+    Request,
+    Rewrite,
+    RouteContext,
+    TargetView,
+    handoff_rewrites,
+)
 from switchyard_core.conversation import Reasoning
 from switchyard_plan_execute.memory import Memory, Spans
 from switchyard_plan_execute.options import PlanExecuteOptions
@@ -27,6 +34,13 @@ class Shares:
     call: int | None = None
     planner: Spans = ()
     refused: Spans = ()
+
+    @classmethod
+    def of(cls, first: FirstMutation | None) -> Self:
+        """Return what is the planner's up to the turn of an edit, made by a call or in a text."""
+        if first is None or first.number is not None:
+            return cls(None if first is None else first.number)
+        return cls(planner=((0, first.verdict.message),))
 
     @property
     def place(self) -> dict[str, Any]:
@@ -92,15 +106,14 @@ class Handoff:
     def shares(self, request: Request, context: RouteContext, memory: Memory) -> Shares:
         """Return whose parts are whose."""
         if context.session.record is not None and memory.call:
-            number = memory.handoff_call(request)
+            found = Shares(memory.handoff_call(request))
         else:
-            first = context.mutations.first(self._handoff_on)
-            number = first.number if first is not None else None
-        spans, last = memory.planner, len(request.conversation.messages) - 1
+            found = Shares.of(context.mutations.first(self._handoff_on))
+        spans, last = found.planner + memory.planner, len(request.conversation.messages) - 1
         if memory.sealed:
             spans = ((0, last),)
         refused = () if memory.refused is None else ((0, min(memory.refused, last)),)
-        return Shares(number, spans, refused)
+        return Shares(found.call, spans, refused)
 
     def rewrites(
         self,

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from switchyard_core import Effect, LatchRecord, Request, RouteContext, UpdateRecord
 from switchyard_core.conversation import ToolCall
 
-__all__ = ["Memory", "Spans", "call_digest", "kept"]
+__all__ = ["Memory", "Spans", "kept"]
 
 #: First and last index of messages.
 Spans = tuple[tuple[int, int], ...]
@@ -67,6 +67,11 @@ class Memory(BaseModel):
             return cls.model_validate_json(record.data)
         except ValidationError:
             return cls()
+
+    @classmethod
+    def handed_off(cls, request: Request, call: int | None) -> Self:
+        """Return what to remember of a handoff by a call, or by an edit in a text."""
+        return cls() if call is None else cls(call=call_digest(request.conversation.calls[call]))
 
     def data(self) -> bytes:
         """Return it as bytes for a record."""

@@ -22,7 +22,7 @@ from switchyard_core import (
     RouteContext,
 )
 from switchyard_plan_execute.handoff import Handoff, Shares, has_reasoning
-from switchyard_plan_execute.memory import Memory, call_digest, kept
+from switchyard_plan_execute.memory import Memory, kept
 from switchyard_plan_execute.options import PlanExecuteOptions
 from switchyard_plan_execute.repair import Repair, releases
 
@@ -78,7 +78,7 @@ class PlanExecuteRouter:
 
     def _handoff(self, request: Request, context: RouteContext, first: FirstMutation) -> Decision:
         session, carries = context.session, not request.conversation.ends_with_open_call
-        shares = Shares(first.number)
+        shares = Shares.of(first)
         stay = self._stay(request, context, shares, Memory())
         if stay is not None:
             reason = replace(stay[0], facts=_facts(first))
@@ -89,7 +89,7 @@ class PlanExecuteRouter:
             reason = replace(reason, code="final_handoff")
         elif session.identity is not None:
             key = request.history_digest if carries else None
-            memory = Memory(call=call_digest(request.conversation.calls[first.number]))
+            memory = Memory.handed_off(request, first.number)
             effects = (Latch(session.identity, LatchRecord(handoff_key=key, data=memory.data())),)
         last = request.conversation.last_assistant
         fresh = last is None or first.verdict.message >= last
@@ -328,7 +328,7 @@ def _built_in_prompt() -> str:
 
 def _story(first: FirstMutation) -> str:
     verdict = first.verdict
-    text = f"`{verdict.tool}` at {verdict.call_path} is a {verdict.label}"
+    text = f"{verdict.place} is a {verdict.label}"
     return f"{text}: {verdict.detail}" if verdict.detail else text
 
 
@@ -344,4 +344,6 @@ def _facts(first: FirstMutation) -> dict[str, str]:
     }
     if verdict.word:
         facts["word"] = verdict.word
+    if verdict.offset is not None:
+        facts["offset"] = str(verdict.offset)
     return facts

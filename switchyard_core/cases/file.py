@@ -254,7 +254,9 @@ class _Reader:
             return None
         pairs = list(model.headers.items())
         try:
-            found = read_requests(data, wire_format=model.format, headers=pairs)
+            found = read_requests(
+                data, wire_format=model.format, headers=pairs, policy=self._policy
+            )
         except BodyError as error:
             self._report("SY606", error.message, where, fix="correct the request or its `format`")
             return None

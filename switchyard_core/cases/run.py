@@ -25,6 +25,7 @@ from switchyard_core.cases.file import (
     read_cases,
 )
 from switchyard_core.engine.calling import script_findings
+from switchyard_core.engine.deciding import NOT_SERVED
 from switchyard_core.errors import Finding, PluginError, PolicyError, RequestError
 from switchyard_core.explain.explanation import Explanation, Question, explain_or_ask
 from switchyard_core.jsonio.path import compile_path
@@ -183,18 +184,22 @@ class _Exercised:
             if name not in self.routes
         ]
         rules = [
-            (name, place, rule.name or f"rules[{place}]")
+            (name, key, place, own or f"{key}[{place}]")
             for name, model in policy.rule_sets.items()
             if name not in registry.rule_sets
-            for place, rule in enumerate(model.rules)
+            for key, names in (
+                ("rules", [rule.name for rule in model.rules]),
+                ("text", [rule.name for rule in model.text]),
+            )
+            for place, own in enumerate(names)
         ]
         uncovered += [
             Uncovered(
                 kind="rule",
                 name=f"{name}/{label}",
-                where=where(("mutation_rules", name, "rules", place), at_key=True),
+                where=where(("mutation_rules", name, key, place), at_key=True),
             )
-            for name, place, label in rules
+            for name, key, place, label in rules
             if (name, label) not in self.rules
         ]
         return Coverage(routes=len(policy.routes), rules=len(rules), uncovered=tuple(uncovered))
@@ -273,7 +278,10 @@ def _unanswered(question: Question) -> str:
 
 def _refusal(error: RequestError) -> str:
     place = f" at `{error.param}`" if error.param else ""
-    return f"refused   {error.status} {error.code}{place}\n          {error.message}\n"
+    told = f"refused   {error.status} {error.code}{place}\n          {error.message}\n"
+    if error.code == NOT_SERVED:
+        told += "          if the request is in that format, add it to the case: `format = ...`\n"
+    return told
 
 
 # --- expected and actual values ---------------------------------------------------------------

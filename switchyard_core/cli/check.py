@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -16,8 +16,9 @@ from switchyard_core.cli.rule import code_pages
 from switchyard_core.cli.sarif import sarif_log
 from switchyard_core.engine.calling import script_findings
 from switchyard_core.errors import Finding
+from switchyard_core.models import DEFAULTS
 from switchyard_core.plugins import PluginRegistry
-from switchyard_core.policy import CheckResult, check_policy
+from switchyard_core.policy import CheckResult, Target, check_policy
 from switchyard_core.replay import holds_recordings, recording_findings
 
 __all__ = ["command"]
@@ -38,6 +39,11 @@ _KEYS = ("code", "severity", "message", "line", "column", "path", "notes", "fix"
 )
 @click.option("--offline", is_flag=True, help="Do not look at environment variables.")
 @click.option("--strict", is_flag=True, help="Fail on warnings, too.")
+@click.option(
+    "--explain-targets",
+    is_flag=True,
+    help="Say what is known of the model of each target, with source and day.",
+)
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -45,6 +51,7 @@ def command(
     output: Literal["text", "json", "github", "sarif"],
     offline: bool,  # noqa: FBT001 - click passes options by name
     strict: bool,  # noqa: FBT001
+    explain_targets: bool,  # noqa: FBT001
 ) -> None:
     """Check policies and report every problem with file, line and column.
 
@@ -59,7 +66,7 @@ def command(
     environ = None if offline else os.environ
     results = [(name, _check(name, registry, environ)) for name in files]
     if output == "json":
-        click.echo(json.dumps(_as_json(results), indent=2))
+        click.echo(json.dumps(_as_json(results, explain_targets=explain_targets), indent=2))
     elif output == "sarif":
         findings = [finding for _, result in results for finding in result.findings]
         complete = all(finding.code != _UNREADABLE for finding in findings)
@@ -70,6 +77,9 @@ def command(
             for finding in result.findings:
                 click.echo(_annotation(finding))
     else:
+        for name, result in results if explain_targets else ():
+            for line in _told(name, result):
+                click.echo(line)
         _print_text(results)
     ctx.exit(_exit_code([result for _, result in results], strict=strict))
 
@@ -114,7 +124,32 @@ def _count(number: int, word: str) -> str:
     return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
-def _as_json(results: Sequence[tuple[str, CheckResult]]) -> object:
+def _facts(target: Target) -> dict[str, object]:
+    """Return what counts for a target, from the policy or its profile."""
+    accepts = target.accepts
+    told: dict[str, object] = {key: getattr(target, key) for key in DEFAULTS}
+    told |= {"prefix_bound": accepts.prefix_bound or None, "reads": list(accepts.reads) or None}
+    told["reasoning"] = accepts.reasoning.model_dump(exclude_none=True) or None
+    return {key: value for key, value in told.items() if value is not None}
+
+
+def _told(name: str, result: CheckResult) -> Iterator[str]:
+    """Yield what is known of the models of a policy's targets, for people."""
+    for target in result.policy.targets.values() if result.policy is not None else ():
+        yield f"{name}: target {target.name}: {target.id} ({target.wire_format})"
+        for key, value in _facts(target).items():
+            yield f"  {key} = {json.dumps(value)}"
+        for entry in target.accepts.facts:
+            yield f"  profile {entry.id}: {entry.source}, read {entry.as_of} ({entry.sure})"
+        for who, rule in target.accepts.rules:
+            yield f"    {rule.summary} ({who})"
+        if not target.accepts.entries:
+            yield "  no profile" + (": switched off" if target.profile is False else "")
+
+
+def _as_json(
+    results: Sequence[tuple[str, CheckResult]], *, explain_targets: bool = False
+) -> object:
     return {
         "version": 1,
         "files": [
@@ -124,9 +159,31 @@ def _as_json(results: Sequence[tuple[str, CheckResult]]) -> object:
                 "findings": [
                     {key: getattr(finding, key) for key in _KEYS} for finding in result.findings
                 ],
+                **({"targets": _targets_as_json(result)} if explain_targets else {}),
             }
             for name, result in results
         ],
+    }
+
+
+def _targets_as_json(result: CheckResult) -> object:
+    return {
+        target.name: {
+            "id": target.id,
+            "format": target.wire_format,
+            "facts": _facts(target),
+            "profiles": [
+                {
+                    "id": entry.id,
+                    "source": entry.source,
+                    "as_of": entry.as_of.isoformat(),
+                    "sure": entry.sure,
+                }
+                for entry in target.accepts.facts
+            ],
+            "rules": [{"by": who, "rule": rule.summary} for who, rule in target.accepts.rules],
+        }
+        for target in (result.policy.targets.values() if result.policy is not None else ())
     }
 
 

@@ -1,4 +1,4 @@
-"""``switchyard classify``: the labels of commands and tool calls."""
+"""``switchyard classify``: the labels of commands, tool calls and texts."""
 
 from __future__ import annotations
 
@@ -29,6 +29,12 @@ _KEYS = ("label", "rule_set", "rule", "word", "detail")
     "--pack", help="Without a policy: the rules of an installed pack.  [default: coding_agents]"
 )
 @click.option("--tool", default="bash", show_default=True, help="Name of the tool that is called.")
+@click.option(
+    "--text",
+    "as_text",
+    is_flag=True,
+    help="COMMAND is a text of the assistant; without a policy, by the pack text_edits.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
 def command(
@@ -39,6 +45,7 @@ def command(
     route: str | None,
     pack: str | None,
     tool: str,
+    as_text: bool,
     as_json: bool,
 ) -> None:
     """Show the label of a command, the rule and the word that decided.
@@ -46,7 +53,8 @@ def command(
     COMMAND is a shell command, a patch, a script, or the tool's arguments as a JSON object.
     Without COMMAND, or with `-`, standard input is read as JSONL: each line is a string or an
     object with `command` or `arguments`, and optionally `tool`. Each answer is a line of JSON
-    that repeats the object's other keys.
+    that repeats the object's other keys. With --text, COMMAND or standard input is one text of
+    an assistant, and each edit in it is an answer.
 
     Exits 1 when the policy has errors or a line cannot be read, 2 when it cannot run.
 
@@ -59,20 +67,19 @@ def command(
         raise click.UsageError("--pack and --policy exclude each other")
     with faults(ctx):
         if policy is None:
-            rules = _pack_rules(registry, pack or "coding_agents")
+            rules = _pack_rules(registry, pack or ("text_edits" if as_text else "coding_agents"))
         else:
             rules = _policy_rules(registry, policy, route)
+    if as_text:
+        _classify_text(rules, sys.stdin.read() if text == "-" else text, as_json=as_json)
+        return
     if text == "-":
         ctx.exit(1 if _classify_lines(rules, tool) else 0)
     verdict = rules.label(_call(tool, text))
     if as_json:
         click.echo(_line({"command": text, "tool": tool}, verdict))
         return
-    rule = f"{verdict.rule_set} / {verdict.rule}" if verdict.rule_set else "none applies"
-    lines = [verdict.label, f"  rule    {rule}"]
-    lines += [f"  word    {verdict.word}"] if verdict.word else []
-    lines += [f"  reason  {verdict.detail}"] if verdict.detail else []
-    click.echo("\n".join(lines))
+    click.echo("\n".join(_told(verdict)))
 
 
 def _pack_rules(registry: PluginRegistry, pack: str) -> MutationRules:
@@ -116,6 +123,26 @@ def _call(tool: str, given: Any) -> ToolCall:
         # The keys of a command in tools, and of the text in free-form calls.
         arguments = {"command": arguments, "input": arguments}
     return ToolCall(id="", name=tool, source=arguments)
+
+
+def _told(verdict: Verdict) -> list[str]:
+    rule = f"{verdict.rule_set} / {verdict.rule}" if verdict.rule_set else "none applies"
+    lines = [verdict.label, f"  rule    {rule}"]
+    lines += [f"  place   character {verdict.offset}"] if verdict.offset is not None else []
+    lines += [f"  word    {verdict.word}"] if verdict.word else []
+    lines += [f"  reason  {verdict.detail}"] if verdict.detail else []
+    return lines
+
+
+def _classify_text(rules: MutationRules, text: str, *, as_json: bool) -> None:
+    """Answer each edit in a text of the assistant."""
+    verdicts = rules.label_text(text)
+    for verdict in verdicts:
+        click.echo(
+            _line({"offset": verdict.offset}, verdict) if as_json else "\n".join(_told(verdict))
+        )
+    if not verdicts and not as_json:
+        click.echo("read_only\n  reason  the text contains no edit that a rule reads")
 
 
 def _classify_lines(rules: MutationRules, tool: str) -> int:

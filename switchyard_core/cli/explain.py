@@ -36,7 +36,7 @@ __all__ = ["command"]
     "--format",
     "wire_format",
     type=click.Choice(WIRE_FORMATS),
-    help="Wire format of the body; otherwise told from the recorded path or the body.",
+    help="Wire format of the body; otherwise told from the recorded path, the body or the route.",
 )
 @click.option(
     "--reply",
@@ -89,7 +89,7 @@ def command(  # noqa: PLR0913 - click passes options by name
     with faults(ctx):
         engine = Switchyard.from_policy(policy, registry=registry)
     try:
-        requests = read_requests(data, wire_format=wire_format, headers=pairs)
+        requests = read_requests(data, wire_format=wire_format, headers=pairs, policy=engine.policy)
     except BodyError as error:
         _print(error, output)
         ctx.exit(1)
@@ -165,9 +165,13 @@ def _print_played(played: Rehearsed, output: Literal["text", "json"], *, alone: 
 
 
 def _print(error: RequestError, output: Literal["text", "json"]) -> None:
+    from switchyard_core.engine.deciding import NOT_SERVED  # noqa: PLC0415  # fast --help
+
     if output == "text":
         place = f" at `{error.param}`" if error.param else ""
         click.echo(f"refused   {error.status} {error.code}{place}\n          {error.message}")
+        if error.code == NOT_SERVED:
+            click.echo("          if it is in the route's format, name that with --format")
         return
     about = {key: getattr(error, key) for key in ("status", "code", "message", "param")}
     click.echo(_json({"error": about}, alone=False))

@@ -15,6 +15,7 @@ __all__ = ["command"]
 _WORDS: tuple[tuple[str, str], ...] = (
     ("route_type", "route types"),
     ("mutation_pack", "rule sets"),
+    ("model_profile", "model profiles"),
     ("latch_store", "latch stores"),
     ("plan_store", "plan stores"),
     ("tool", "tools"),

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from urllib.parse import urlsplit
 
 from switchyard_core.answering import Ask, AskError, ModelCall, ModelReply, WouldAsk
+from switchyard_core.clients import forwarded
 from switchyard_core.decision import Failure, Outgoing, Rewrite
-from switchyard_core.declarations import RewriteType
+from switchyard_core.declarations import Endpoint, RewriteType
 from switchyard_core.engine.response import ends_task, succeeded
 from switchyard_core.errors import (
     Finding,
@@ -23,15 +24,20 @@ from switchyard_core.identity import Headers
 from switchyard_core.jsonio.tree import ObjectText
 from switchyard_core.models.phrases import meaning_of
 from switchyard_core.policy.models import Client, Policy, Route, Target
+from switchyard_core.policy.secrets import shown
 from switchyard_core.replay import Replay
 from switchyard_core.request import Request
 from switchyard_core.scripted import ScriptedUpstream, load_script
+from switchyard_core.scripted.strict import check_strict
+from switchyard_core.upstream.address import path_below
 from switchyard_core.upstream.base import Upstream, UpstreamResponse
 from switchyard_core.upstream.encoding import EncodingError, content_encoding, decoded
-from switchyard_core.upstream.http import HttpUpstream
 from switchyard_core.version import VERSION
 from switchyard_core.wire import FORMATS
+from switchyard_core.wire.patching import KeyMask
+from switchyard_core.wire.replies import error_code
 from switchyard_core.wire.rewrites import apply_rewrites
+from switchyard_core.wire.rewrites.fit import Rules
 from switchyard_core.world import World
 
 __all__ = [
@@ -40,8 +46,11 @@ __all__ = [
     "RouterAsk",
     "Upstreams",
     "connect",
-    "error_code",
+    "failure_of",
     "forwarded_headers",
+    "model_fit",
+    "request_path",
+    "request_url",
     "script_findings",
     "target_settings",
 ]
@@ -73,10 +82,35 @@ def connect(client: Client) -> Upstream:
     """Return a connection to a client's provider."""
     if client.scripted and client.script is not None:
         return ScriptedUpstream(
-            load_script(client.script), client.format, max_retries=client.max_retries
+            load_script(client.script),
+            client.format,
+            max_retries=client.max_retries,
+            strict=client.strict,
         )
-    url = client.base_url or ""
-    return HttpUpstream(url, timeout_s=client.timeout_s, max_retries=client.max_retries)
+    from switchyard_core.upstream.http import HttpUpstream  # noqa: PLC0415  # httpx, to call only
+
+    return HttpUpstream(
+        client.base_url or "",
+        timeout_s=client.timeout_s,
+        max_retries=client.max_retries,
+        exact_paths=client.paths.values(),
+    )
+
+
+def request_path(client: Client, endpoint: Endpoint) -> str:
+    """Return the path of a call, with its version unless the policy has a path of its own."""
+    own = client.paths.get(endpoint)
+    return own if own is not None else "/v1" + FORMATS[client.format].paths[endpoint]
+
+
+def request_url(client: Client, endpoint: Endpoint) -> str:
+    """Return the URL that a call goes to; of a scripted client the path."""
+    path = request_path(client, endpoint)
+    if client.scripted:
+        return path
+    parts = urlsplit(client.base_url or "")
+    below = path_below(parts.path, path, client.format, client.paths.values())
+    return f"{parts.scheme}://{parts.netloc}{below}"
 
 
 def script_findings(policy: Policy) -> tuple[Finding, ...]:
@@ -88,6 +122,11 @@ def script_findings(policy: Policy) -> tuple[Finding, ...]:
                 load_script(script)
             except PolicyError as error:
                 findings.extend(error.findings)
+    for name, client in policy.clients.items():
+        if client.strict is not None and (fix := check_strict(client.strict)):
+            message = f"unknown strict provider `{shown(client.strict)}`"
+            location = ("llm_clients", name, "strict")
+            findings.append(policy.finding("SY243", message, location, severity="error", fix=fix))
     return tuple(findings)
 
 
@@ -134,10 +173,24 @@ class Upstreams:
         keys = self.admit(client, lambda: outgoing, headers)
         if keys:
             outgoing = replace(outgoing, headers=(*outgoing.headers, *keys))
-        if self.replay is None:
-            return await self.of(client).send(outgoing)
-        key_fields = self._policy.replay.key_fields
-        return await self.replay.upstream(client, self.of, key_fields).send(outgoing)
+        upstream = self.of(client) if self.replay is None else self._recorded(client, self.replay)
+        answer = await upstream.send(outgoing)
+        if 300 <= answer.status < 400 and answer.status != 304:  # HTTP
+            await answer.aclose()
+            raise _redirected(client, answer.status)
+        return self._without_key(client, answer)
+
+    def _recorded(self, client: Client, replay: Replay) -> Upstream:
+        return replay.upstream(client, self.of, self._policy.replay.key_fields)
+
+    def _without_key(self, client: Client, answer: UpstreamResponse) -> UpstreamResponse:
+        """Return an answer whose errors do not repeat the configured key."""
+        key = self._world.environ.get(client.api_key_env or "", "").strip()
+        if not KeyMask.worth(key):
+            return answer
+        mask = KeyMask(key, from_start=not succeeded(answer.status))
+        chunks = _masked(answer.chunks, mask)
+        return UpstreamResponse(answer.status, answer.headers, chunks, answer.aclose)
 
     def admit(
         self, client: Client, outgoing: Callable[[], Outgoing], headers: Headers
@@ -174,17 +227,19 @@ class Upstreams:
         # The caller's headers name its own conversation; only its credential may be ours to use.
         client, wire_format = target.client, FORMATS[target.client.format]
         bare = Headers({"user-agent": request.headers.get("user-agent", "")})
+        sent = dict(forwarded_headers(bare, client))
         body, _ = apply_rewrites(
             ObjectText(wire_format.compose(call, target.id, target.structured_output)),
-            target_settings(target),
+            (*target_settings(target), *model_fit(target)),
             self._rewrites,
             client.format,
             target.rewrites,
+            headers=sent,
         )
         return Outgoing(
             wire_format=client.format,
-            path="/v1" + wire_format.paths["create"],
-            headers=forwarded_headers(bare, client),
+            path=request_path(client, "create"),
+            headers=tuple(sent.items()),
             body=body,
             stream=False,
             target=target.name,
@@ -195,6 +250,8 @@ class Upstreams:
 
     def connections(self) -> Iterator[tuple[str, str, int]]:
         """Yield client, state (``active`` or ``idle``) and the number of connections in it."""
+        from switchyard_core.upstream.http import HttpUpstream  # noqa: PLC0415  # as above
+
         for name, client in self._policy.clients.items():
             upstream = self._open.get(client)
             if isinstance(upstream, HttpUpstream):
@@ -221,6 +278,25 @@ async def _close(made: dict[Client, Upstream], clients: Collection[Client]) -> N
             await upstream.aclose()
 
 
+def _redirected(client: Client, status: int) -> UpstreamError:
+    # Where it leads stays here: a caller that followed it would send its credential there.
+    msg = (
+        f"the provider of the client `{client.name}` answered with a redirect ({status}): set its "
+        f"`base_url`, now `{client.base_url or client.script}`, to the address that it redirects to"
+    )
+    return UpstreamError(msg, kind="redirect", final=True)
+
+
+async def _masked(chunks: AsyncIterator[bytes], mask: KeyMask) -> AsyncIterator[bytes]:
+    async for chunk in chunks:
+        masked = mask.feed(chunk)
+        if masked:
+            yield masked
+    rest = mask.end()
+    if rest:
+        yield rest
+
+
 def _not_answered(target: Target, error: UpstreamError) -> AskError:
     failure = Failure(kind="transport", status=0, code=error.kind, body=b"")
     return AskError(f"asking `{target.name}` failed: {error.message}", failure)
@@ -238,14 +314,9 @@ async def _read_reply(target: Target, call: ModelCall, answer: UpstreamResponse)
         body = b"".join(decoded(content_encoding(answer.headers), (body,), ANSWER_BYTES))
     except EncodingError as error:
         body, unreadable = b"", error
-    failure = Failure(
-        kind="status",
-        status=answer.status,
-        code=error_code(body),
-        body=body[:FAILURE_BYTES],
-        retry={name: value for name, value in answer.headers if name in _RETRY},
-        meaning=meaning_of(body[:FAILURE_BYTES], answer.status),
-    )
+    kind = "content" if succeeded(answer.status) else "status"
+    retry = {name: value for name, value in answer.headers if name in _RETRY}
+    failure = replace(failure_of(kind, answer.status, body), retry=retry)
     if not succeeded(answer.status):
         raise AskError(f"asking `{target.name}` gave status {answer.status}", failure)
     if unreadable is not None:
@@ -318,13 +389,28 @@ def target_settings(target: Target) -> tuple[Rewrite, ...]:
     return tuple(rewrites)
 
 
+def model_fit(target: Target, *, side_call: bool = False) -> tuple[Rewrite, ...]:
+    """Return the rewrite that makes bodies fit the model, if anything is known of it.
+
+    A side call about a conversation gets nothing that only an answer needs.
+    """
+    accepts = target.accepts
+    rules = [each for each in accepts.rules if not (side_call and each[1].do == "default")]
+    limit = None if side_call else target.max_output
+    if not rules and limit is None:
+        return ()
+    thinks = accepts.reasoning.default == "on"
+    parameters = {"rules": Rules.of(rules), "max_output": limit, "thinks": thinks}
+    return (Rewrite(name="fit_model", parameters=parameters),)
+
+
 def forwarded_headers(headers: Headers, client: Client) -> tuple[tuple[str, str], ...]:
     """Return the headers of a request to a provider, without any credential.
 
     Only listed headers pass: no session headers, cookies, hop-by-hop headers or credentials.
     """
     wire_format = FORMATS[client.format]
-    names = [*_ALWAYS, *wire_format.headers, *client.forward_headers]
+    names = [*_ALWAYS, *wire_format.headers, *forwarded(client.format), *client.forward_headers]
     if client.forward_auth:
         names += _WITH_CREDENTIAL
     values: dict[str, str] = {}
@@ -375,14 +461,18 @@ def credential(
             f"`{client.name}` is not set (SY204): set it where switchyard runs",
             code="missing_api_key",
             status=500,
+            headers={"x-should-retry": "false"},
         )
     return (FORMATS[client.format].credential(key),)
 
 
-def error_code(body: bytes) -> str:
-    """Return the code or type in a provider's error, ``""`` when it cannot be read."""
-    try:
-        error = json.loads(body)["error"]
-        return str(error.get("code") or error.get("type") or "")
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return ""
+def failure_of(kind: str, status: int, body: bytes) -> Failure:
+    """Return the failure that the body of an answer tells."""
+    body = body[:FAILURE_BYTES]
+    return Failure(
+        kind=kind,
+        status=status,
+        code=error_code(body),
+        body=body,
+        meaning=meaning_of(body, status),
+    )

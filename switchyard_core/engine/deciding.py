@@ -23,14 +23,10 @@ from switchyard_core.decision import (
     Rewrite,
     UpdateRecord,
 )
-from switchyard_core.engine.calling import AskTarget, RouterAsk, target_settings
+from switchyard_core.engine.calling import AskTarget, RouterAsk, model_fit, target_settings
 from switchyard_core.engine.response import ends_task
-from switchyard_core.engine.routes import (
-    Routed,
-    RouteRuntime,
-    build_runtimes,
-    housekeeping_mark,
-)
+from switchyard_core.engine.routes import Routed, RouteRuntime, build_runtimes
+from switchyard_core.engine.side_calls import redirected, side_call_of
 from switchyard_core.errors import (
     LatchCapacityError,
     PluginError,
@@ -41,19 +37,22 @@ from switchyard_core.errors import (
     UpstreamError,
 )
 from switchyard_core.identity import Identity
+from switchyard_core.mutation import Verdict
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.policy.models import Policy, Target
 from switchyard_core.request import Request
-from switchyard_core.router import RetryingRouter, RouteContext, estimate_tokens
+from switchyard_core.router import Mutations, RetryingRouter, RouteContext, estimate_tokens
 from switchyard_core.stores import LatchStore, capacity_error
 from switchyard_core.world import World
 
-__all__ = ["Decider", "apart"]
+__all__ = ["NOT_SERVED", "Decider", "apart"]
 
 T = TypeVar("T")
 
 #: Bytes of a body from which on work on it is done in a thread; commas, of one with tiny items.
 LARGE_BYTES, LARGE_COMMAS = 256 * 1024, 4000
+#: Code of the error for a request in another wire format than its route's.
+NOT_SERVED = "wire_format_not_served"
 #: How often a decision is taken again because another request of the identity was faster.
 MAX_RACES = 3
 
@@ -75,19 +74,18 @@ class Decider:
         self._policy = policy
         self._registry = registry
         self._needs = {target.name: _needs(target) for target in policy.targets.values()}
-        self.runtimes = build_runtimes(policy, registry, kept, world)
-        self._by_model = {
-            model: name
-            for name, route in policy.routes.items()
-            for model in (route.id, *route.aliases)
+        self._side_needs = {
+            target.name: (*model_fit(target, side_call=True), *_needs(target)[-1:])
+            for target in policy.targets.values()
         }
+        self.runtimes = build_runtimes(policy, registry, kept, world)
 
     def runtime_for(self, request: Request) -> RouteRuntime:
         """Return the route that a request leads to, in whatever wire format."""
-        name = self._by_model.get(request.model, self._policy.default_route)
-        if name is None:
+        route = self._policy.route_for(request.model)
+        if route is None:
             raise self._unknown(request.model)
-        runtime = self.runtimes[name]
+        runtime = self.runtimes[route.name]
         delegate = runtime.route.subagents
         if delegate is not None:
             # A client's upkeep of its root counts as the root's: it has no agent here.
@@ -108,19 +106,27 @@ class Decider:
                 message=f"the route `{runtime.route.id}` is served in `{served}`, and this "
                 f"request is in `{request.wire_format}`; switchyard does not translate between "
                 "wire formats yet: use a client or a route of the other format",
-                code="wire_format_not_served",
+                code=NOT_SERVED,
                 param="model",
                 headers={"x-should-retry": "false"},
             )
         request.check()
-        return runtime.routed(request, housekeeping_mark(request, self._policy.housekeeping))
+        named = self._policy.names_route(request.model)
+        return runtime.routed(
+            request, side_call_of(request, self._policy.housekeeping, named=named)
+        )
 
     def _unknown(self, model: str) -> UnknownModelError:
-        routes = ", ".join(sorted(route.id for route in self._policy.routes.values()))
-        near = get_close_matches(model, list(self._by_model), n=1)
+        routes = self._policy.routes.values()
+        ids = [each for route in routes for each in (route.id, *route.aliases)]
+        near = get_close_matches(model, ids, n=1)
         hint = f"; did you mean `{near[0]}`?" if near else ""
+        known = ", ".join(sorted(route.id for route in routes))
+        what = f"no route has the model id `{model[:200]}`{hint}"
+        if not model:
+            what = "the request names no `model`, and the policy has no `default_route`"
         return UnknownModelError(
-            message=f"no route has the model id `{model[:200]}`{hint} (routes: {routes})",
+            message=f"{what} (routes: {known})",
             code="model_not_found",
             status=404,
             param="model",
@@ -145,12 +151,13 @@ class Decider:
         for _ in range(MAX_RACES):
             asking = self.asking(routed, dry_run=dry_run, instead=ask)
             context = await runtime.context(routed, asking, self._world, dry_run=dry_run)
-            reads = runtime.route.rule_sets and context.session.record is None
-            if reads and not runtime.answers and _is_large(request.body):
-                await asyncio.to_thread(_label, routed)
-            decision = self._complete(
-                routed, await self._route(routed, context, asking), context, dry_run=dry_run
-            )
+            chosen = redirected(routed, self._policy)
+            if chosen is None:
+                reads = runtime.route.rule_sets and context.session.record is None
+                if reads and not runtime.answers and _is_large(request.body):
+                    await asyncio.to_thread(_label, routed)
+                chosen = await self._route(routed, context, asking)
+            decision = self._complete(routed, chosen, context, dry_run=dry_run)
             if admit is not None:
                 admit(decision)
             settled = await self._apply(runtime, decision, dry_run=dry_run)
@@ -261,7 +268,7 @@ class Decider:
         """Return the router's rewrites and those that the target needs."""
         own, needs = decision.rewrites, self._needs[decision.target]
         if request.endpoint != "create":
-            needs = needs[-1:]
+            needs = self._side_needs[decision.target]
         elif self._policy.targets[decision.target].tool_id_style is not None:
             own = tuple(rewrite for rewrite in own if rewrite.name != "remap_tool_ids")
         asked = set(map(attrgetter("name"), own))
@@ -308,11 +315,8 @@ def _is_large(body: bytes) -> bool:
 
 def _label(routed: Routed) -> None:
     """Read and label the history; the request and the rules keep the results."""
-    request = routed.request
-    for _ in routed.runtime.rules.iterate(
-        request.conversation, body=request.tree, wire_format=request.wire_format
-    ):
-        pass
+    # No label is among none, so nothing is left unread.
+    Mutations(routed.request, routed.runtime.rules).first(())
 
 
 def _must_be_asked(routed: Routed) -> None:
@@ -326,8 +330,9 @@ def _must_be_asked(routed: Routed) -> None:
 
 
 def _needs(target: Target) -> tuple[Rewrite, ...]:
-    """Return the rewrites of every turn of a target; the last one is for side calls too."""
-    made = [*target_settings(target), Rewrite(name="set_model", parameters={"id": target.id})]
+    """Return the rewrites of every turn of a target; the last one names the model."""
+    named = Rewrite(name="set_model", parameters={"id": target.id})
+    made = [*target_settings(target), *model_fit(target), named]
     if not target.accepts_prefill:
         made.insert(-1, Rewrite(name="end_with_user_turn"))
     if target.tool_id_style is not None:
@@ -450,13 +455,14 @@ _EFFECTS = (Latch, UpdateRecord, Remember, ReleaseAfterSuccess)
 def _trace_of(
     routed: Routed, context: RouteContext, decision: Decision, *, dry_run: bool
 ) -> dict[str, Any]:
-    identity, record = routed.identity, context.session.record
+    identity, record, call = routed.identity, context.session.record, routed.side_call
     route = routed.runtime.route
     trace: dict[str, Any] = {
         "route": route.id,
         "route_type": route.type.name,
         "identity": None,
-        "housekeeping": routed.mark,
+        "housekeeping": call.mark if call is not None else "",
+        "kind": call.kind if call is not None else "",
         "final": context.session.final,
         "latched_before": record is not None,
         "latched_after": record is not None
@@ -469,16 +475,19 @@ def _trace_of(
     if context.mutations.scanned:
         # An explanation lists every call; a request is not held up for those behind the first.
         verdicts = context.mutations.verdicts if dry_run else context.mutations.labelled
-        trace["calls"] = [
-            {
-                "tool": verdict.tool,
-                "call": verdict.call_path,
-                "label": verdict.label,
-                "rule_set": verdict.rule_set,
-                "rule": verdict.rule,
-                "word": verdict.word,
-                "detail": verdict.detail,
-            }
-            for verdict in verdicts
-        ]
+        trace["calls"] = [_told(verdict) for verdict in verdicts]
     return trace
+
+
+def _told(verdict: Verdict) -> dict[str, Any]:
+    """Return a verdict as plain data."""
+    told = {
+        "tool": verdict.tool,
+        "call": verdict.call_path,
+        "label": verdict.label,
+        "rule_set": verdict.rule_set,
+        "rule": verdict.rule,
+        "word": verdict.word,
+        "detail": verdict.detail,
+    }
+    return told if verdict.offset is None else {**told, "offset": verdict.offset}

@@ -6,24 +6,20 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, partial
-from importlib.resources import files
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-import msgspec
-import tomli
-
 from switchyard_core.answering import Ask
+from switchyard_core.clients import SideCall
 from switchyard_core.decision import DecisionWarning, Effect, ReleaseAfterSuccess
 from switchyard_core.declarations import LatchOptions
 from switchyard_core.identity import MAX_LENGTH, Identity, read_identity
 from switchyard_core.jsonio.path import compile_path
-from switchyard_core.jsonio.tree import ObjectText
 from switchyard_core.mutation import MutationRules, compile_rules
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.plugins.loading import router_problem
-from switchyard_core.policy.models import Housekeeping, Policy, Route
+from switchyard_core.policy.models import Policy, Route
 from switchyard_core.request import Request
 from switchyard_core.router import (
     Mutations,
@@ -36,7 +32,7 @@ from switchyard_core.stores import LatchStore, PlanStore
 from switchyard_core.tools import Toolbox
 from switchyard_core.world import World
 
-__all__ = ["RequestFacts", "RouteRuntime", "Routed", "build_runtimes", "housekeeping_mark"]
+__all__ = ["RequestFacts", "RouteRuntime", "Routed", "build_runtimes"]
 
 _LOG = logging.getLogger("switchyard")
 
@@ -67,10 +63,10 @@ class RouteRuntime:
     #: What the log has reported: requests without an id or with an unusable one, lost effects.
     told: set[str] = field(default_factory=set)
 
-    def routed(self, request: Request, mark: str = "") -> Routed:
+    def routed(self, request: Request, side_call: SideCall | None = None) -> Routed:
         """Return a request as this route gets it."""
         identity, _ = self.sessions(request)
-        return Routed(request=request, runtime=self, identity=identity, mark=mark)
+        return Routed(request=request, runtime=self, identity=identity, side_call=side_call)
 
     async def context(
         self,
@@ -92,7 +88,7 @@ class RouteRuntime:
             targets=self.targets,
             session=SessionView(identity=identity, record=record, final=request.session_final),
             mutations=Mutations(request, self.rules),
-            housekeeping=bool(routed.mark),
+            side_call=routed.side_call,
             random=world.random,
             clock=world.clock,
             ask=ask,
@@ -171,7 +167,7 @@ class Routed:
     request: Request
     runtime: RouteRuntime
     identity: Identity | None
-    mark: str  # the mark of a client's side call, or `""`
+    side_call: SideCall | None  # what is known of a client's side call
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,7 +185,13 @@ def session_reader(sources: Sequence[str]) -> SessionReader:
 
     def read(request: Request) -> tuple[Identity | None, str]:
         extra = [(name, partial(find, request)) for name, find in finders] if finders else ()
-        return read_identity(request.headers, request.mark, user_id=request.user_id, extra=extra)
+        return read_identity(
+            request.headers,
+            request.mark,
+            wire_format=request.wire_format,
+            body=request.at,
+            extra=extra,
+        )
 
     return read
 
@@ -324,68 +326,3 @@ def _plan_options(route: Route) -> tuple[str, int, float] | None:
     if not (isinstance(name, str) and isinstance(capacity, int) and isinstance(ttl_s, int | float)):
         return None
     return name, capacity, float(ttl_s)
-
-
-# --- side calls of clients: titles, compaction, token counts ----------------------------------
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _SideCall:
-    """How a client marks a side call: every part that is set must hold.
-
-    ``housekeeping.toml`` explains the keys.
-    """
-
-    name: str
-    metadata: str = ""
-    unless: tuple[str, ...] = ()
-    subagent: tuple[str, ...] = ()
-    wire_format: str = ""
-    headers: tuple[str, ...] = ()
-    body: tuple[str, ...] = ()
-    tools: bool = True
-
-    def holds(self, request: Request) -> bool:
-        """Return whether a request has this mark; the cheap parts come first."""
-        if self.wire_format and request.wire_format != self.wire_format:
-            return False
-        for name in self.headers:
-            if not request.headers.by_name.get(name, "").strip():
-                return False
-        if self.metadata:
-            value = request.mark.metadata.get(self.metadata)
-            if not isinstance(value, str) or value in self.unless:
-                return False
-        if self.subagent and request.mark.subagent not in self.subagent:
-            return False
-        for dotted in self.body:
-            if not _has(request.fields, dotted):
-                return False
-        return self.tools or not request.offers_tools
-
-
-def housekeeping_mark(request: Request, own: Sequence[Housekeeping]) -> str:
-    """Return the mark of a side call, ``""`` for a turn; ``own`` are the policy's conditions."""
-    if request.endpoint != "create":
-        return request.endpoint
-    for mark in _side_calls():
-        if mark.holds(request):
-            return mark.name
-    for number, condition in enumerate(own):
-        if condition.holds(request.headers, request.tree):
-            return f"housekeeping[{number}]"
-    return ""
-
-
-@cache
-def _side_calls() -> tuple[_SideCall, ...]:
-    text = (files("switchyard_core.engine") / "housekeeping.toml").read_text("utf-8")
-    return msgspec.convert(tomli.loads(text)["marks"], tuple[_SideCall, ...])
-
-
-def _has(fields: ObjectText, dotted: str) -> bool:
-    holder: ObjectText | None = fields
-    *outer, last = dotted.split(".")
-    for key in outer:
-        holder = holder.object(key) if holder is not None else None
-    return holder is not None and holder.raw(last) not in (None, b"null")

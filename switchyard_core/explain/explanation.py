@@ -20,6 +20,7 @@ from switchyard_core.answering import (
     WouldAsk,
 )
 from switchyard_core.decision import Decision, RewriteReport
+from switchyard_core.engine.calling import request_url
 from switchyard_core.jsonio.printing import pretty
 from switchyard_core.request import Request
 from switchyard_core.wire.rewrites import order_rewrites
@@ -50,6 +51,7 @@ class Explanation:
         reports: What each rewrite changed, in the order in which they ran.
         parameters: Parameters of each rewrite, in the same order.
         path: Path that the request is sent to.
+        url: URL that it is sent to, of a scripted client the path.
         before: The caller's body.
         after: The body that is sent.
     """
@@ -59,6 +61,7 @@ class Explanation:
     reports: tuple[RewriteReport, ...]
     parameters: tuple[Mapping[str, Any], ...]
     path: str
+    url: str
     before: bytes
     after: bytes
 
@@ -90,6 +93,7 @@ class Explanation:
             ],
             "trace": dict(decision.trace),
             "path": self.path,
+            "url": self.url,
             "body": self.after.decode("utf-8", "replace"),
         }
 
@@ -128,7 +132,7 @@ class Explanation:
         yield f"route     {decision.route}{kind}"
         yield f"identity  {_identity(trace.get('identity'))}"
         if trace.get("housekeeping"):
-            yield f"side call {trace['housekeeping']}"
+            yield f"side call {trace['housekeeping']} ({trace['kind']})"
         yield from _calls(trace.get("calls"))
         for asked in trace.get("asked", ()):
             yield f"asked     {asked['target']}: {asked['reply']}"
@@ -148,7 +152,7 @@ class Explanation:
             yield f"rewrite   {report.name}{idle}"
             for change in report.changes:
                 yield f"          {change}"
-        yield f"sent to   POST {self.path}"
+        yield f"sent to   POST {self.url}"
 
 
 _LATCH_KEYS = ("latched_before", "latched_after")
@@ -164,6 +168,7 @@ def explanation(yard: Switchyard, request: Request, decision: Decision) -> Expla
         reports=outgoing.reports,
         parameters=tuple(rewrite.parameters for rewrite in ordered),
         path=outgoing.path,
+        url=request_url(yard.policy.targets[decision.target].client, request.endpoint),
         before=request.body,
         after=outgoing.body,
     )
@@ -187,12 +192,17 @@ def _calls(calls: list[Mapping[str, Any]] | None) -> Iterator[str]:
     if calls is None:
         yield "calls     not read"
         return
-    yield f"calls     {len(calls)} in the history"
+    edits = sum("offset" in call for call in calls)
+    texts = f"; edits in texts: {edits}" if edits else ""
+    yield f"calls     {len(calls) - edits} in the history{texts}"
     for call in calls:
+        place = f"{call['tool']} at {call['call']}"
+        if "offset" in call:
+            place = f"text at {call['call']}, character {call['offset']}"
         rule = f" by {call['rule_set']}/{call['rule']}" if call.get("rule") else ""
         word = f", word `{call['word']}`" if call.get("word") else ""
         detail = f": {call['detail']}" if call.get("detail") else ""
-        yield f"          {call['tool']} at {call['call']}: {call['label']}{rule}{word}{detail}"
+        yield f"          {place}: {call['label']}{rule}{word}{detail}"
 
 
 def _equal_start(before: list[str], after: list[str]) -> int:
@@ -281,7 +291,7 @@ class AnswerExplanation(Explanation):
     def as_json(self) -> dict[str, Any]:
         """Return the explanation as plain data, with ``would_ask`` or ``answer``."""
         found = Explanation.as_json(self)
-        for absent in ("rewrites", "path", "body"):
+        for absent in ("rewrites", "path", "url", "body"):
             del found[absent]
         if self.question is not None:
             found["would_ask"] = self.question.as_json()["would_ask"]
@@ -396,6 +406,7 @@ async def _rehearsed(
         reports=(),
         parameters=(),
         path="",
+        url="",
         before=b"{}",
         after=b"{}",
         question=question,

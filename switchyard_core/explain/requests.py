@@ -8,14 +8,19 @@ from switchyard_core.declarations import Endpoint, WireFormat
 from switchyard_core.errors import BodyError
 from switchyard_core.identity import Headers
 from switchyard_core.jsonio.tree import ArrayText, JsonTextError, ObjectText, loads
+from switchyard_core.policy.models import Policy
 from switchyard_core.request import Request
-from switchyard_core.wire import endpoint_of, guess_format
+from switchyard_core.wire import endpoint_of, guess_format, may_be
 
 __all__ = ["guess_format", "read_requests", "turns_of"]
 
 
 def read_requests(
-    data: bytes, *, wire_format: WireFormat | None = None, headers: Sequence[tuple[str, str]] = ()
+    data: bytes,
+    *,
+    wire_format: WireFormat | None = None,
+    headers: Sequence[tuple[str, str]] = (),
+    policy: Policy | None = None,
 ) -> list[Request]:
     """Return the requests of a file, each body with its own bytes.
 
@@ -25,13 +30,14 @@ def read_requests(
             an array.
         wire_format: Of all of them; ``None`` takes it from the path, else from the body.
         headers: Added to each request, before its own of the same name.
+        policy: Whose routes tell the wire format where the body does not.
 
     Raises:
         BodyError: The file has another form, or its wire format is unknown.
     """
     whole = _object(data)
     if isinstance(whole, ObjectText):
-        return [_request(whole, wire_format, headers)]
+        return [_request(whole, wire_format, headers, policy)]
     items = _array(data)
     if items is not None:
         objects = [items.object(number) for number in range(len(items))]
@@ -39,7 +45,7 @@ def read_requests(
             place = f"item {objects.index(None) + 1}"
             message = f"{place} of the array is not an object"
             raise BodyError(message=message, code="invalid_json", param=place)
-        return [_request(outer, wire_format, headers) for outer in objects if outer is not None]
+        return [_request(outer, wire_format, headers, policy) for outer in objects if outer]
     lines = [(number, line) for number, line in enumerate(data.split(b"\n"), 1) if line.strip()]
     if len(lines) < 2 or isinstance(_object(lines[0][1]), JsonTextError):
         # Not one object per line either: the body is invalid, and decide says where.
@@ -50,7 +56,7 @@ def read_requests(
         if isinstance(found, JsonTextError):
             message = f"line {number}: {found.message}"
             raise BodyError(message=message, code="invalid_json", param=f"line {number}")
-        requests.append(_request(found, wire_format, headers))
+        requests.append(_request(found, wire_format, headers, policy))
     return requests
 
 
@@ -70,12 +76,15 @@ def _object(data: bytes) -> ObjectText | JsonTextError:
 
 
 def _request(
-    outer: ObjectText, wire_format: WireFormat | None, headers: Sequence[tuple[str, str]]
+    outer: ObjectText,
+    wire_format: WireFormat | None,
+    headers: Sequence[tuple[str, str]],
+    policy: Policy | None,
 ) -> Request:
     recorded = outer.object("request")
     body = recorded.raw("body") if recorded is not None else None
     if recorded is None or body is None:
-        return _made(outer.dump(), wire_format, headers)
+        return _made(outer.dump(), wire_format, headers, policy)
     if body[:1] == b'"':
         # Some recorders keep the body as a string, which may not be JSON.
         body = (recorded.text("body") or "").encode("utf-8", "surrogatepass")
@@ -84,13 +93,15 @@ def _request(
     if found is not None and wire_format in (None, found[0]):
         wire_format, endpoint = found
     pairs = [*headers, *_headers(recorded.raw("headers"))]
-    return _made(body, wire_format, pairs, endpoint=endpoint, query=recorded.text("query") or "")
+    query = recorded.text("query") or ""
+    return _made(body, wire_format, pairs, policy, endpoint=endpoint, query=query)
 
 
 def _made(
     body: bytes,
     wire_format: WireFormat | None,
     headers: Sequence[tuple[str, str]],
+    policy: Policy | None = None,
     *,
     endpoint: Endpoint = "create",
     query: str = "",
@@ -100,15 +111,24 @@ def _made(
         if isinstance(fields, JsonTextError):
             wire_format = "openai_chat"
         else:
-            wire_format = guess_format(fields, Headers(headers))
+            wire_format = _format_of(fields, Headers(headers), policy)
     if wire_format is None:
         raise BodyError(
-            message="the body has neither `messages` nor `input`: specify its wire format",
+            message="the body has neither `messages` nor `input`: name its wire format with "
+            "`--format`, in a test with `format`",
             code="unknown_wire_format",
         )
     return Request(
         wire_format=wire_format, body=body, headers=headers, endpoint=endpoint, query=query
     )
+
+
+def _format_of(fields: ObjectText, headers: Headers, policy: Policy | None) -> WireFormat | None:
+    """Return the wire format of a body; one that may be in several is in that of its route."""
+    found = guess_format(fields, headers)
+    route = policy.route_for(fields.text("model") or "") if policy is not None else None
+    served = route.wire_format if route is not None else None
+    return served if found is None or served in may_be(fields, found) else found
 
 
 def _headers(raw: bytes | None) -> list[tuple[str, str]]:

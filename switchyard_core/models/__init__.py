@@ -1,21 +1,22 @@
-"""What is known about models and the endpoints that serve them, as data."""
+"""What a model at an endpoint accepts: data, and how it is matched to a target."""
 
-from __future__ import annotations
+from switchyard_core.declarations import ModelProfiles
+from switchyard_core.models.profile import DEFAULTS, Profile, is_known, profile_of
+from switchyard_core.models.schema import Entry, Reasoning, Rule, ValueTest
+from switchyard_core.models.shipped import core_profiles, read_profiles
+from switchyard_core.models.suggest import suggest_rule
 
-from dataclasses import dataclass
-
-__all__ = ["Profile"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Profile:
-    """What a model at an endpoint accepts.
-
-    Args:
-        prefix_bound: Whether it refuses thinking that was made behind another prefix: other
-            instructions, tools or earlier messages.
-        reads: Globs of the ids of further models whose thinking it can read.
-    """
-
-    prefix_bound: bool = False
-    reads: tuple[str, ...] = ()
+__all__ = [
+    "DEFAULTS",
+    "Entry",
+    "ModelProfiles",
+    "Profile",
+    "Reasoning",
+    "Rule",
+    "ValueTest",
+    "core_profiles",
+    "is_known",
+    "profile_of",
+    "read_profiles",
+    "suggest_rule",
+]

@@ -1,12 +1,13 @@
-"""Which tool calls change the workspace: rule sets, packs and the readers of arguments."""
+"""Which tool calls and texts change the workspace: rule sets, packs and the readers."""
 
 from __future__ import annotations
 
 from switchyard_core.mutation.check import RuleProblem, check_rule_set
 from switchyard_core.mutation.labels import LABELS, Verdict
 from switchyard_core.mutation.rules import MutationRules, compile_rules
-from switchyard_core.mutation.schema import ConditionModel, RuleModel, RuleSetModel
+from switchyard_core.mutation.schema import ConditionModel, RuleModel, RuleSetModel, TextRuleModel
 from switchyard_core.mutation.tables import core_packs
+from switchyard_core.mutation.text_rules import TextHistory
 
 __all__ = [
     "LABELS",
@@ -15,6 +16,8 @@ __all__ = [
     "RuleModel",
     "RuleProblem",
     "RuleSetModel",
+    "TextHistory",
+    "TextRuleModel",
     "Verdict",
     "check_rule_set",
     "compile_rules",

@@ -12,7 +12,14 @@ from switchyard_core.jsonio.path import PathError, compile_path
 from switchyard_core.mutation.labels import LABELS
 from switchyard_core.mutation.readers import READERS
 from switchyard_core.mutation.rule import is_glob
-from switchyard_core.mutation.schema import DEFAULT_PATH, ConditionModel, RuleModel, RuleSetModel
+from switchyard_core.mutation.schema import (
+    DEFAULT_PATH,
+    ConditionModel,
+    RuleModel,
+    RuleSetModel,
+    TextRuleModel,
+)
+from switchyard_core.mutation.text_edits import FORMS
 from switchyard_core.patterns import PatternError, compile_pattern, name_glob, path_glob
 
 __all__ = ["DIALECTS", "DOCUMENTS", "RuleProblem", "check_rule_set", "extends_cycle"]
@@ -61,6 +68,10 @@ def check_rule_set(
             problems += _glob(partial(path_glob, [glob]), glob, (key, place))
     for place, rule in enumerate(model.rules):
         problems += _check_rule(rule, ("rules", place))
+    for place, text in enumerate(model.text):
+        problems += _check_text(text, ("text", place))
+    for place, pattern in enumerate(model.examples_end):
+        problems += _regex(pattern, ("examples_end", place))
     return problems
 
 
@@ -108,6 +119,14 @@ def _check_rule(rule: RuleModel, where: _Place) -> Iterator[RuleProblem]:
         yield RuleProblem("SY406", "the rule has no `label`", where, fix)
     yield from _check_reader(rule, where)
     yield from _check_document(rule, where)
+
+
+def _check_text(rule: TextRuleModel, where: _Place) -> Iterator[RuleProblem]:
+    yield from _one_of("reader of texts", rule.reader, FORMS, (*where, "reader"), "SY408")
+    if rule.label is not None:
+        yield from _one_of("label", rule.label, LABELS, (*where, "label"), "SY410")
+    if rule.instructions is not None:
+        yield from _regex(rule.instructions, (*where, "instructions"))
 
 
 def _check_match(rule: RuleModel, where: _Place) -> Iterator[RuleProblem]:

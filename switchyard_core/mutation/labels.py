@@ -1,4 +1,7 @@
-"""The five labels of a tool call, the reading of a part of it, and the verdict on it."""
+"""The five labels of a tool call, the reading of a part of it, and the verdict on it.
+
+An edit that the assistant wrote as text gets a verdict too.
+"""
 
 from __future__ import annotations
 
@@ -28,18 +31,19 @@ READ_ONLY = Reading(label="read_only")
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """The label of one call and everything needed to explain it.
+    """The label of one call, or of one edit in a text, and everything needed to explain it.
 
     Args:
         label: One of the five labels.
         rule_set: Name of the rule set that decided, ``""`` when no rule did.
         rule: Name of the rule, its place (``rules[3]``) when it has none, ``""`` without one.
         jsonpath: Expression that found the call.
-        tool: Tool name as the call gives it.
-        call_path: Wire path of the call.
-        message: Index of the message that holds the call.
+        tool: Tool name as the call gives it, ``""`` for an edit in a text.
+        call_path: Wire path of the call, or of the turn with the text.
+        message: Index of the message that holds the call or the text.
         word: What decided inside the arguments, ``""`` for rules on names alone.
         detail: For people, such as ``writes src/app.py``.
+        offset: Index of the edit's first character in the text; ``None`` for a call.
     """
 
     label: str
@@ -51,6 +55,14 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     message: int
     word: str = ""
     detail: str = ""
+    offset: int | None = None
+
+    @property
+    def place(self) -> str:
+        """What it is about and where that is, for people."""
+        if self.offset is None:
+            return f"`{self.tool}` at {self.call_path}"
+        return f"text at {self.call_path}, character {self.offset}"
 
 
 def label_rank(label: str) -> int:

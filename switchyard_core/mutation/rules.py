@@ -1,4 +1,4 @@
-"""Mutation rules: which tool calls change files, decided by the policy's rule sets.
+"""Mutation rules: which tool calls and texts change files, decided by the policy's rule sets.
 
 The rules of all sets form one order; the first that matches a call decides its label. Names are
 looked up in a dictionary, and a shell command is read once.
@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from switchyard_core.conversation import Conversation, ToolCall
+from switchyard_core.conversation import Conversation, Text, ToolCall
 from switchyard_core.jsonio.path_steps import Location
 from switchyard_core.mutation.labels import Reading, Verdict, strongest
 from switchyard_core.mutation.memory import Memo, brief
@@ -24,6 +24,7 @@ from switchyard_core.mutation.rule import NO_RULE, CallView, CompiledRule, compi
 from switchyard_core.mutation.schema import RuleSetModel
 from switchyard_core.mutation.shell.session import TOO_MUCH, Budget
 from switchyard_core.mutation.tables import load_table
+from switchyard_core.mutation.text_rules import TextHistory, TextRules, compile_text_rules
 
 __all__ = ["MutationRules", "compile_rules"]
 
@@ -74,15 +75,17 @@ def compile_rules(
             )
     sets = [available[name] for name in order]
     declared = [model.unmatched for model in sets if model.unmatched is not None]
+    classes = PathClasses(
+        scratch=tuple(glob for model in sets for glob in model.scratch_paths),
+        artifact=tuple(glob for model in sets for glob in model.artifact_paths),
+        plan=tuple(glob for model in sets for glob in model.plan_paths),
+        # Directories, not globs: a name may hold brackets.
+        workspace=tuple(escape(path.rstrip("/") or "/") for path in workspace),
+    )
     return MutationRules(
         rules,
-        classes=PathClasses(
-            scratch=tuple(glob for model in sets for glob in model.scratch_paths),
-            artifact=tuple(glob for model in sets for glob in model.artifact_paths),
-            plan=tuple(glob for model in sets for glob in model.plan_paths),
-            # Directories, not globs: a name may hold brackets.
-            workspace=tuple(escape(path.rstrip("/") or "/") for path in workspace),
-        ),
+        classes=classes,
+        text=compile_text_rules(order, available, classes),
         unmatched=unmatched or (declared[0] if declared else "read_only"),
     )
 
@@ -99,9 +102,15 @@ class MutationRules:
     """A compiled list of rules; safe to share between threads."""
 
     def __init__(
-        self, rules: Sequence[CompiledRule], *, classes: PathClasses, unmatched: str
+        self,
+        rules: Sequence[CompiledRule],
+        *,
+        classes: PathClasses,
+        text: TextRules,
+        unmatched: str,
     ) -> None:
         self._rules = tuple(rules)
+        self._text = text
         self._classes = classes
         self._unmatched = unmatched
         self._by_fold: dict[str, list[int]] = {}
@@ -133,6 +142,13 @@ class MutationRules:
         tool = self._tool(call)
         return _placed(tool.verdict or self._remembered(tool, call), call)
 
+    def label_text(self, text: str) -> tuple[Verdict, ...]:
+        """Return a verdict per edit in a text of the assistant.
+
+        Rules for clients with certain instructions apply too, since nobody knows the client.
+        """
+        return self._text.label(text)
+
     def scan(
         self,
         conversation: Conversation,
@@ -140,21 +156,41 @@ class MutationRules:
         body: Callable[[], Any] | None = None,
         wire_format: str | None = None,
     ) -> tuple[Verdict, ...]:
-        """Return one verdict per call of ``conversation.calls``; see :meth:`iterate`."""
-        return tuple(self.iterate(conversation, body=body, wire_format=wire_format))
+        """Return every verdict on a history; see :meth:`iterate`."""
+        history = TextHistory(conversation=conversation)
+        return tuple(self.iterate(history, body=body, wire_format=wire_format))
 
     def iterate(
         self,
-        conversation: Conversation,
+        history: TextHistory,
         *,
         body: Callable[[], Any] | None = None,
         wire_format: str | None = None,
     ) -> Iterator[Verdict]:
-        """Yield one verdict per call of ``conversation.calls``, in order, on demand.
+        """Yield a verdict per tool call and per edit in a text, in order, on demand.
 
         The conversation document is built only for rules with their own path; ``body``, which gives
         the raw body tree, is called at most once and only for rules on bodies of ``wire_format``.
         """
+        conversation = history.conversation
+        verdicts = self._calls(conversation, body, wire_format)
+        if not self._text:
+            yield from verdicts
+            return
+        label, calls = self._text.labeller(history), iter(conversation.calls)
+        awaited = next(calls, None)
+        for number, message in enumerate(conversation.messages):
+            for part in message.content:
+                if part is awaited:
+                    yield next(verdicts)
+                    awaited = next(calls, None)
+                elif message.role == "assistant" and isinstance(part, Text):
+                    yield from label(number, part)
+
+    def _calls(
+        self, conversation: Conversation, body: Callable[[], Any] | None, wire_format: str | None
+    ) -> Iterator[Verdict]:
+        """Yield one verdict per call of ``conversation.calls``."""
         calls = conversation.calls
         if not self._custom or not calls:
             yield from map(self.label, calls)

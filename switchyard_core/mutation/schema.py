@@ -6,10 +6,19 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = ["DEFAULT_PATH", "ConditionModel", "RuleModel", "RuleSetModel"]
+__all__ = [
+    "DEFAULT_PATH",
+    "TEXT_PATH",
+    "ConditionModel",
+    "RuleModel",
+    "RuleSetModel",
+    "TextRuleModel",
+]
 
 #: The tool-name nodes of the conversation document, which a rule reads unless it says otherwise.
 DEFAULT_PATH = "$.messages[*].content[?(@.type == 'tool_call')].name"
+#: The texts of the conversation document, of which text rules read the assistant's.
+TEXT_PATH = "$.messages[*].content[?(@.type == 'text')].text"
 
 
 class _Table(BaseModel):
@@ -70,6 +79,25 @@ class RuleModel(_Table):
     scratch: bool = False
 
 
+class TextRuleModel(_Table):
+    """A rule on edits that the assistant writes as text.
+
+    Args:
+        name: For verdicts and ``explain``.
+        reader: ``search_replace``, ``unified_diff``, ``write_tags`` or ``whole_file``: the form of
+            the edits.
+        label: Label of an edit, default ``file_edit``; artefact and plan paths lower it.
+        scratch: Whether scratch paths also lower the label.
+        instructions: Regular expression that must be found in the client's instructions.
+    """
+
+    name: str = ""
+    reader: str
+    label: str | None = None
+    scratch: bool = False
+    instructions: str | None = None
+
+
 class RuleSetModel(_Table):
     """A rule set: ``[mutation_rules.<name>]`` of a policy, or a whole pack.
 
@@ -82,6 +110,9 @@ class RuleSetModel(_Table):
         artifact_paths: Globs added to the default artefact paths.
         plan_paths: Globs added to the default plan documents.
         rules: Tried in order.
+        text: Rules on edits that the assistant writes as text, tried in order.
+        examples_end: Regular expressions that are found in the user's message that ends the
+            examples at the beginning of a history; edits before it did not happen.
     """
 
     description: str = ""
@@ -92,3 +123,5 @@ class RuleSetModel(_Table):
     artifact_paths: list[str] = Field(default_factory=list)
     plan_paths: list[str] = Field(default_factory=list)
     rules: list[RuleModel] = Field(default_factory=list)
+    text: list[TextRuleModel] = Field(default_factory=list)
+    examples_end: list[str] = Field(default_factory=list)

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from switchyard_core.declarations import LatchStoreType, MutationPack, PlanStoreType, RewriteType
+from switchyard_core.declarations import (
+    LatchStoreType,
+    ModelProfiles,
+    MutationPack,
+    PlanStoreType,
+    RewriteType,
+)
 from switchyard_core.hookspecs import hookimpl
+from switchyard_core.models import core_profiles
 from switchyard_core.mutation.tables import core_packs
 from switchyard_core.stores import MemoryLatchStore, MemoryPlanStore
 from switchyard_core.wire.rewrites import CORE_REWRITES
 
 __all__ = [
     "switchyard_latch_stores",
+    "switchyard_model_profiles",
     "switchyard_mutation_packs",
     "switchyard_plan_stores",
     "switchyard_rewrites",
@@ -22,6 +30,12 @@ __all__ = [
 def switchyard_mutation_packs() -> Iterable[MutationPack]:
     """Return the shipped packs of tool names."""
     return core_packs()
+
+
+@hookimpl
+def switchyard_model_profiles() -> Iterable[ModelProfiles]:
+    """Return the shipped profiles of models."""
+    return core_profiles()
 
 
 @hookimpl

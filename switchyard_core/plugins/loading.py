@@ -26,6 +26,7 @@ from switchyard_core.declarations import (
     WIRE_FORMATS,
     LatchStoreType,
     LintRule,
+    ModelProfiles,
     MutationPack,
     PlanStoreType,
     RewriteType,
@@ -33,6 +34,7 @@ from switchyard_core.declarations import (
     Tool,
 )
 from switchyard_core.errors import PluginError
+from switchyard_core.models import Entry, read_profiles
 from switchyard_core.mutation.schema import RuleSetModel
 from switchyard_core.tools import spec_of
 
@@ -52,7 +54,14 @@ __all__ = [
 
 #: What a name belongs to.
 Kind = Literal[
-    "route_type", "mutation_pack", "latch_store", "plan_store", "tool", "rewrite", "lint_rule"
+    "route_type",
+    "mutation_pack",
+    "model_profile",
+    "latch_store",
+    "plan_store",
+    "tool",
+    "rewrite",
+    "lint_rule",
 ]
 
 #: All kinds, in the order in which they are listed.
@@ -126,9 +135,14 @@ class Candidate:
 def from_entry_points(points: Iterable[EntryPoint]) -> list[Candidate]:
     """Return one candidate per distinct entry point; two metadata folders may name the same."""
     found: dict[tuple[str, str, str], Candidate] = {}
+    # Read once: a distribution parses its metadata, with a whole readme, for each question.
+    facts: dict[int, tuple[str, str]] = {id(None): ("", "")}
     for point in points:
-        name = point.dist.name if point.dist is not None else ""
-        version = point.dist.version if point.dist is not None else ""
+        dist = point.dist
+        if dist is not None and id(dist) not in facts:
+            metadata = dist.metadata
+            facts[id(dist)] = (metadata["Name"], metadata["Version"])
+        name, version = facts[id(dist)]
         info = PluginInfo(name=point.name, distribution=name, version=version)
         found.setdefault((point.name, point.value, name), Candidate(info, point.load))
     return list(found.values())
@@ -233,10 +247,33 @@ class Contribution:
     rule_set: RuleSetModel | None = None
 
 
+def _entries(hook: str, impl: pluggy.HookImpl) -> list[Contribution]:
+    """Return one contribution per entry of a plugin's profiles, in their order."""
+    found: dict[str, Entry] = {}
+    for declared in _returned(hook, impl):
+        if not isinstance(declared, ModelProfiles):
+            given = type(declared).__name__
+            _refuse(f"returns `{given}` from `{hook}`, which wants `ModelProfiles`")
+        try:
+            entries = read_profiles(declared)
+        except ValueError as error:
+            raise PluginError(str(error)) from error
+        for entry in entries:
+            if entry.id in found:
+                _refuse(f"gives the model profile `{entry.id}` twice")
+            found[entry.id] = entry
+    return [
+        Contribution(kind="model_profile", name=name, declaration=entry)
+        for name, entry in found.items()
+    ]
+
+
 def collect(hooks: Sequence[tuple[str, pluggy.HookImpl]], *, own: bool) -> list[Contribution]:
     """Call a plugin's declaring hooks; a PluginError's text continues "plugin `x` ..." here."""
     found: list[Contribution] = []
     for hook, impl in hooks:
+        if hook == "switchyard_model_profiles":
+            found += _entries(hook, impl)
         if hook not in _READERS:
             continue
         kind, wanted, check = _READERS[hook]

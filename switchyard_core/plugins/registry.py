@@ -26,6 +26,7 @@ from switchyard_core.declarations import (
     Tool,
 )
 from switchyard_core.errors import PluginError
+from switchyard_core.models import Entry
 from switchyard_core.mutation.schema import RuleSetModel
 from switchyard_core.plugins.loading import (
     Candidate,
@@ -45,6 +46,9 @@ _EVENTS: Mapping[str, tuple[str, ...]] = {
     "switchyard_request_finished": ("decision", "outcome"),
     "switchyard_register_commands": ("cli",),
 }
+
+#: The distribution whose profiles apply before those of others.
+_OWN = "switchyard-core"
 
 #: What people call a kind where its name would not do.
 _NOUNS: Mapping[str, str] = {
@@ -117,6 +121,8 @@ class PluginRegistry:
     packs: Mapping[str, MutationPack]
     #: The parsed rule sets of :attr:`packs`.
     rule_sets: Mapping[str, RuleSetModel]
+    #: Profile entries of models, in the order in which they apply: switchyard's own first.
+    profiles: tuple[Entry, ...]
     #: Rewrites by name.
     rewrites: Mapping[str, RewriteType]
     #: Lint rules, in order of their codes.
@@ -195,6 +201,15 @@ class PluginRegistry:
         self.packs = _by_name(given, "mutation_pack")
         self.rule_sets = MappingProxyType(
             {g.name: g.rule_set for g in given if g.rule_set is not None}
+        )
+        own = [c for c in candidates if c.info.distribution == _OWN]
+        ordered = [*own, *(c for c in candidates if c not in own)]
+        kept = {g.name for g in given if g.kind == "model_profile"}
+        self.profiles = tuple(
+            g.declaration
+            for c in ordered
+            for g in c.gives
+            if g.kind == "model_profile" and g.name in kept
         )
         self.rewrites = _by_name(given, "rewrite")
         lint_rules: Mapping[str, LintRule] = _by_name(given, "lint_rule")

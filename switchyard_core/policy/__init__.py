@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from datetime import date
 from pathlib import Path
 
 from switchyard_core.errors import PolicyError
@@ -40,6 +41,7 @@ def check_policy(
     registry: PluginRegistry,
     *,
     environ: Mapping[str, str] | None = None,
+    today: date | None = None,
 ) -> CheckResult:
     """Check a policy file; every problem is a finding.
 
@@ -47,13 +49,16 @@ def check_policy(
         source: Path of the file.
         registry: Installed plugins.
         environ: Environment variables for ``api_key_env``; ``None`` does not check them.
+        today: The day by which facts are old; ``None`` is the real one.
     """
     path = Path(source)
     try:
         document = read_document(source)
     except PolicyError as error:
         return CheckResult(policy=None, findings=error.findings)
-    return check_document(document, registry, environ=environ, base=path.parent, path=path)
+    return check_document(
+        document, registry, environ=environ, base=path.parent, path=path, today=today
+    )
 
 
 def check_policy_text(
@@ -63,13 +68,16 @@ def check_policy_text(
     *,
     base_dir: str | os.PathLike[str] = ".",
     environ: Mapping[str, str] | None = None,
+    today: date | None = None,
 ) -> CheckResult:
     """Check the text of a policy; relative paths are below ``base_dir``."""
     try:
         document = parse_document(text, name)
     except PolicyError as error:
         return CheckResult(policy=None, findings=error.findings)
-    return check_document(document, registry, environ=environ, base=Path(base_dir), path=None)
+    return check_document(
+        document, registry, environ=environ, base=Path(base_dir), path=None, today=today
+    )
 
 
 def load_policy(

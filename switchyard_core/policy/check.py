@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
-from switchyard_core.declarations import LatchStoreType, PlanStoreType
+from switchyard_core.clients import side_call_kinds
+from switchyard_core.declarations import Endpoint, LatchStoreType, PlanStoreType
 from switchyard_core.errors import Finding
+from switchyard_core.models import DEFAULTS, profile_of
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.policy.document import Document, leaves
 from switchyard_core.policy.draft import Draft, TooManyFindings
@@ -31,10 +34,16 @@ from switchyard_core.policy.routes import resolve_routes
 from switchyard_core.policy.rulesets import check_used_packs, resolve_rule_sets
 from switchyard_core.policy.secrets import shown
 from switchyard_core.policy.validation import MOST_FINDINGS
+from switchyard_core.policy.wording import suggestion
+from switchyard_core.wire import FORMATS
+from switchyard_core.world import World
 
 __all__ = ["CheckResult", "check_document", "check_workers"]
 
 _TableT = TypeVar("_TableT", Client, Target)
+
+#: Every call that some wire format has; another name has a finding of its own.
+_CALLS: frozenset[str] = frozenset(get_args(Endpoint))
 
 #: The tests that a housekeeping condition may make.
 _TESTS = ("equals", "in", "matches", "exists")
@@ -60,6 +69,7 @@ def check_document(
     environ: Mapping[str, str] | None,
     base: Path,
     path: Path | None,
+    today: date | None = None,
 ) -> CheckResult:
     """Check a document and resolve every name in it; arguments as for ``check_policy_text``."""
     whole, problems, complete = with_included(document, base, path)
@@ -69,6 +79,8 @@ def check_document(
     try:
         draft.add(problems)
         policy = _resolved(draft, path)
+        day = today or datetime.fromtimestamp(World().clock(), UTC).date()
+        policy = replace(policy, checked_on=day)
     except TooManyFindings:
         return _stopped(draft, excused)
     findings = [finding for finding in draft.findings if finding.code not in excused]
@@ -126,18 +138,20 @@ def _resolved(draft: Draft, path: Path | None) -> Policy:
     routes = resolve_routes(draft)
     check_used_packs(draft, routes.values(), own)
     identity = draft.validated(("identity",), Identity, draft.tables("identity"))
+    housekeeping = _housekeeping(draft)
+    _check_side_targets(draft, housekeeping, targets, routes)
     return Policy(
         name=document.name,
         path=path,
         clients=clients,
         targets={
-            name: target.model_copy(update={"price": prices.get(target.id)})
+            name: _fitted(target, registry).model_copy(update={"price": prices.get(target.id)})
             for name, target in targets.items()
         },
         routes=routes,
         rule_sets={**registry.rule_sets, **own},
         identity_session=identity.session if identity is not None else (),
-        housekeeping=_housekeeping(draft),
+        housekeeping=housekeeping,
         default_route=_text(document, "default_route"),
         fallback_client=_text(document, "fallback_client"),
         prices=prices,
@@ -146,6 +160,24 @@ def _resolved(draft: Draft, path: Path | None) -> Policy:
         document=document,
         tools={name: registry.tools[name] for route in routes.values() for name in route.tools},
     )
+
+
+def _fitted(target: Target, registry: PluginRegistry) -> Target:
+    """Return a target with what its model accepts; what the policy says stands."""
+    accepts = profile_of(
+        registry.profiles,
+        model=target.id,
+        wire_format=target.wire_format,
+        host=target.host,
+        name=target.profile,
+        fit=target.fit,
+    )
+    known = {
+        key: value
+        for key in DEFAULTS
+        if key not in target.model_fields_set and (value := getattr(accepts, key)) is not None
+    }
+    return target.model_copy(update={**known, "accepts": accepts})
 
 
 def _text(document: Document, key: str) -> str | None:
@@ -220,15 +252,17 @@ def _prices(draft: Draft) -> dict[str, Price]:
 def _check_client(draft: Draft, location: Location, raw: Mapping[str, Any]) -> None:
     """Report keys of a client that are missing or exclude each other."""
     scripted = raw.get("format") == "scripted"
-    real, script = ("base_url", "api_key_env", "forward_auth"), ("script", "speaks")
+    real = ("base_url", "paths", "api_key_env", "forward_auth")
+    script = ("script", "speaks")
     for key in script if scripted else real[:1]:
         if key not in raw and "format" in raw:
             message, fix = f"missing key `{key}` of a client", f"add `{key} = ...` to this table"
             draft.report("SY206", f"{message} with this `format`", location, at_key=True, fix=fix)
-    for key in real if scripted else script:
+    for key in real if scripted else (*script, "strict"):
         if key in raw and isinstance(raw.get("format"), str):
             message = f"`{key}` has no meaning for a client with this `format`"
             draft.report("SY206", message, (*location, key), at_key=True, fix="remove the key")
+    _check_paths(draft, location, raw)
     if raw.get("forward_auth") is True and "api_key_env" in raw:
         draft.report(
             "SY205",
@@ -250,6 +284,24 @@ def _check_client(draft: Draft, location: Location, raw: Mapping[str, Any]) -> N
                 at_key=True,
                 notes=(f"first given at {place}",),
                 fix="remove one of them",
+            )
+
+
+def _check_paths(draft: Draft, location: Location, raw: Mapping[str, Any]) -> None:
+    """Report paths for calls that the wire format does not have."""
+    spoken, paths = raw.get("format"), raw.get("paths")
+    if not isinstance(spoken, str) or spoken not in FORMATS or not isinstance(paths, dict):
+        return
+    known = FORMATS[spoken].paths
+    for name in paths:
+        if name in _CALLS and name not in known:
+            draft.report(
+                "SY206",
+                f"`{spoken}` has no call `{shown(name)}`",
+                (*location, "paths", name),
+                at_key=True,
+                notes=(f"calls: {', '.join(known)}",),
+                fix="remove the key",
             )
 
 
@@ -279,11 +331,58 @@ def _housekeeping(draft: Draft) -> tuple[Housekeeping, ...]:
     return tuple(conditions)
 
 
+def _check_kinds(draft: Draft, location: Location, table: Mapping[str, Any]) -> None:
+    """Report a selection of side calls by kind that has no effect or a wrong name."""
+    for key in ("kind", *_TESTS):
+        if key in table:
+            message = f"`{key}` has no meaning beside `kinds`, which selects known side calls"
+            draft.report("SY109", message, (*location, key), at_key=True, fix="remove the key")
+    if "target" not in table:
+        message = "`kinds` without `target` changes nothing"
+        fix = "name the target that serves these side calls"
+        draft.report("SY109", message, location, at_key=True, fix=fix)
+    own = draft.document.values.get("housekeeping")
+    tables = [table for table in own if isinstance(table, dict)] if isinstance(own, list) else []
+    marked = {str(each["kind"]) for each in tables if "kind" in each}
+    known = sorted({*side_call_kinds(), *marked})
+    kinds = table["kinds"] if isinstance(table["kinds"], list) else []
+    for number, kind in enumerate(kinds):
+        if isinstance(kind, str) and kind not in known:
+            draft.report(
+                "SY109",
+                f"nothing marks side calls of kind `{shown(kind)}`",
+                (*location, "kinds", number),
+                notes=(f"kinds: {', '.join(known)}",),
+                fix=suggestion(kind, known, "remove it, or mark such calls with `kind`"),
+            )
+
+
+def _check_side_targets(
+    draft: Draft,
+    conditions: Iterable[Housekeeping],
+    targets: Mapping[str, Target],
+    routes: Mapping[str, Route],
+) -> None:
+    """Report a target for side calls that none of the routes can send its requests to."""
+    spoken = {route.wire_format for route in routes.values()}
+    for number, condition in enumerate(conditions):
+        target = targets.get(condition.target or "")
+        if target is not None and spoken and target.wire_format not in spoken:
+            draft.report(
+                "SY303",
+                f"no route speaks {target.wire_format}, which target `{shown(target.name)}` speaks",
+                ("housekeeping", number, "target"),
+                fix="name a target of a route's wire format; formats are not translated yet",
+            )
+
+
 def _check_condition(draft: Draft, location: Location, table: Mapping[str, Any]) -> None:
     """Report conflicting keys of a condition, and a test that never holds."""
-    if ("path" in table) == ("header" in table):
-        message = "a housekeeping condition reads either a `path` or a `header`"
+    if sum(key in table for key in ("path", "header", "kinds")) != 1:
+        message = "a housekeeping condition reads either a `path` or a `header`, or selects `kinds`"
         draft.report("SY109", message, location, at_key=True, fix="give exactly one of them")
+    if "kinds" in table:
+        _check_kinds(draft, location, table)
     tests = [key for key in _TESTS if key in table]
     if len(tests) > 1:
         several = " and ".join(f"`{test}`" for test in tests)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -19,22 +20,26 @@ from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, PydanticOmit
 
 from switchyard_core.declarations import (
+    Endpoint,
     LabelName,
     Options,
     Prompt,
     Reference,
     RouteName,
     RouteType,
+    TargetName,
     Tool,
     WireFormat,
 )
 from switchyard_core.errors import Finding, Severity
-from switchyard_core.models import Profile
+from switchyard_core.models import Profile, Rule
 from switchyard_core.mutation.schema import RuleSetModel
+from switchyard_core.patterns import id_glob
 from switchyard_core.policy.document import Document
 from switchyard_core.policy.places import Location
 from switchyard_core.policy.values import (
     BaseURL,
+    CallPath,
     ConditionHeader,
     ConditionPath,
     ConditionPattern,
@@ -42,14 +47,17 @@ from switchyard_core.policy.values import (
     HeaderName,
     HeaderValue,
     LowerHeaderName,
+    ProfileName,
     RewriteName,
     SchemaVersion,
     ScriptPath,
     SessionSource,
+    SideCallKind,
     Tokens,
     Variable,
     Word,
     bearer,
+    exactness,
     same_json,
 )
 from switchyard_core.request import Request
@@ -150,7 +158,8 @@ class Client(Table):
 
     Args:
         kind: Wire format, or ``scripted`` for the embedded provider.
-        base_url: Absolute http(s) URL; a final ``/v1`` may be there or not.
+        base_url: Absolute http(s) URL; without a path, ``/v1`` is added.
+        paths: Path of each call below ``base_url``, in place of that of the wire format.
         api_key_env: Name of the environment variable that holds the key.
         forward_auth: Whether the caller's own credential is sent on; excludes ``api_key_env``.
         extra_headers: Headers added to each request.
@@ -159,6 +168,7 @@ class Client(Table):
         timeout_ms: Milliseconds without any byte, 1 to 86400000.
         script: Script file of a scripted client, relative to the policy's folder.
         speaks: Wire format of a scripted client.
+        strict: Provider whose refusals a scripted client plays, such as ``anthropic``.
         name: Name of its table.
     """
 
@@ -166,6 +176,7 @@ class Client(Table):
         alias="format"
     )
     base_url: BaseURL | None = None
+    paths: dict[Endpoint, CallPath] = {}
     api_key_env: Variable | None = None
     forward_auth: bool = False
     extra_headers: dict[HeaderName, HeaderValue] = {}
@@ -174,11 +185,12 @@ class Client(Table):
     timeout_ms: Annotated[int, Field(ge=1, le=86_400_000)] = 600_000
     script: ScriptPath | None = None
     speaks: WireFormat | None = None
+    strict: Word | None = None
     name: Annotated[str, _GIVEN] = ""
 
     def __hash__(self) -> int:
         """Clients are keys of open connections; headers alone would make them unhashable."""
-        return hash((self.name, self.base_url, self.script))
+        return hash((self.name, self.base_url, self.script, self.strict))
 
     @property
     def scripted(self) -> bool:
@@ -202,7 +214,8 @@ class Client(Table):
     def origin(self) -> Origin:
         """See :data:`Origin`."""
         if self.scripted:
-            return ("scripted", str(self.script))
+            played = ("scripted", str(self.script))
+            return (*played, self.strict) if self.strict else played
         parts = urlsplit(self.base_url or "")
         place = f"{parts.scheme.lower()}://{parts.netloc.lower()}{parts.path.removesuffix('/v1')}"
         key = f"env:{self.api_key_env}" if self.api_key_env else ""
@@ -219,14 +232,18 @@ class Target(Table):
         system_prompt: Instruction added to every request.
         reasoning_effort: Effort set on every request.
         context_window: Tokens, at least 1.
+        max_output: Tokens, at least 1; a higher limit in a request is lowered to it.
         on_overflow: What happens to a request over ``context_window``.
         accepts_prefill: Whether a request may end with an assistant message.
         tool_id_style: ``alphanumeric_9``: tool ids of exactly nine letters and digits.
         structured_output: How a router that asks this target makes it answer by a schema.
         rewrites: ``{ name = false }`` switches a rewrite off.
+        profile: Which profile says what the model accepts: the id of one, or a model id to match
+            in place of ``id``; false for none. Without it, those that match ``id``.
+        fit: Further rules, which apply after those of the profile.
         name: Name of its table.
+        accepts: What the model accepts, from profiles and ``fit``.
         price: What it costs, ``None`` when the policy does not say.
-        accepts: What is known of what the model accepts.
     """
 
     id: Word
@@ -235,19 +252,27 @@ class Target(Table):
     system_prompt: Prompt | None = None
     reasoning_effort: Word | None = None
     context_window: Tokens | None = None
+    max_output: Tokens | None = None
     on_overflow: Literal["send", "stay", "reject"] = "send"
     accepts_prefill: bool = True
     tool_id_style: Literal["alphanumeric_9"] | None = None
     structured_output: Literal["json_schema", "forced_tool", "prompt"] = "json_schema"
     rewrites: dict[RewriteName, bool] = {}
+    profile: ProfileName | None = None
+    fit: tuple[Rule, ...] = ()
     name: Annotated[str, _GIVEN] = ""
-    price: Annotated[Price | None, _GIVEN] = None
     accepts: Annotated[Profile, _GIVEN] = Profile()
+    price: Annotated[Price | None, _GIVEN] = None
 
     @cached_property
     def wire_format(self) -> WireFormat:
         """Wire format of its client."""
         return self.client.format
+
+    @property
+    def host(self) -> str:
+        """Host of its client, ``""`` for the embedded provider."""
+        return urlsplit(self.client.base_url or "").hostname or ""
 
     @property
     def origin(self) -> Origin:
@@ -265,13 +290,15 @@ class Route(Table):
     Args:
         id: The model id that callers ask for, unique among all ids and aliases.
         type: Route type: what decides where a request goes.
-        aliases: Further model ids.
+        aliases: Further model ids; ``*`` matches any text, and the most exact one counts.
         context_window: Tokens, for the model list.
         tool_calling: For the model list.
         reasoning: For the model list.
         workspace: Paths that are workspace though they look like scratch paths.
         unmatched: Label of a tool call that no rule matches.
         subagents: Name of the route that serves the sub-agents of this route's sessions.
+        answer_model: Which model id answers name: the ``requested`` one or the ``provider``'s;
+            ``None`` is ``requested`` for Anthropic Messages, ``provider`` for the others.
         name: Name of its table.
         options: Instance of the type's options model.
         targets: Names of all targets that its options name, in order of appearance.
@@ -290,6 +317,7 @@ class Route(Table):
     workspace: tuple[Prompt, ...] = ()
     unmatched: LabelName | None = None
     subagents: RouteName | None = None
+    answer_model: Literal["requested", "provider"] | None = None
     name: Annotated[str, _GIVEN] = ""
     options: Annotated[BaseModel, _GIVEN] = Options()
     targets: Annotated[tuple[str, ...], _GIVEN] = ()
@@ -312,24 +340,30 @@ class Identity(Table):
 class Housekeeping(Table):
     """``[[housekeeping]]``: a condition that marks a request as a client's side call.
 
-    Exactly one of ``path`` and ``header`` selects a value, at most one of the others tests it;
-    without a test it must exist.
+    Exactly one of ``path`` and ``header`` selects a value, at most one of the tests is made on it;
+    without a test it must exist. Or ``kinds`` selects side calls that are known already.
 
     Args:
         path: JSONPath on the body.
         header: Name of a header.
+        kinds: Kinds of side calls, in place of a value, such as ``title``.
         equals: The value is this one.
         in_: The value is one of these (key ``in``).
         matches: The regular expression (RE2) is found in the value, which is text.
         exists: Whether there must be a value at all.
+        kind: What kind of side call the condition marks, such as ``compaction``.
+        target: Where such side calls go; without it they go where the session is.
     """
 
     path: ConditionPath | None = None
     header: ConditionHeader | None = None
+    kinds: tuple[SideCallKind, ...] = ()
     equals: Any = None
     in_: tuple[Any, ...] | None = Field(default=None, alias="in")
     matches: ConditionPattern | None = None
     exists: bool | None = None
+    kind: SideCallKind | None = None
+    target: TargetName | None = None
 
     def holds(self, headers: Mapping[str, str], body: Callable[[], Any]) -> bool:
         """Return whether a request with these headers, by lower-case name, satisfies it.
@@ -361,7 +395,7 @@ class ReplaySettings(Table):
     key_fields: tuple[str, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Policy:
     """A policy without errors.
 
@@ -381,6 +415,7 @@ class Policy:
         document: The text it was made from.
         tools: The tools that routes list, by name.
         replay: How recorded model calls are told apart.
+        checked_on: The day on which it was checked.
     """
 
     name: str
@@ -397,7 +432,37 @@ class Policy:
     findings: tuple[Finding, ...]
     document: Document
     tools: Mapping[str, Tool] = field(default_factory=dict)
+    checked_on: date = date.max
     replay: ReplaySettings = field(default_factory=ReplaySettings)
+
+    @cached_property
+    def _ids(self) -> Mapping[str, str]:
+        """Names of routes by the ids and aliases that are not globs."""
+        routes = self.routes.values()
+        ids = {alias: route.name for route in routes for alias in route.aliases if "*" not in alias}
+        return {**ids, **{route.id: route.name for route in routes}}
+
+    @cached_property
+    def _globs(self) -> tuple[tuple[Callable[[str], bool], str], ...]:
+        """Tests on model ids with the names of their routes, the most exact one first."""
+        found = [(a, r.name) for r in self.routes.values() for a in r.aliases if "*" in a]
+        found.sort(key=lambda pair: exactness(pair[0]), reverse=True)
+        return tuple((id_glob(alias), name) for alias, name in found)
+
+    def route_for(self, model: str) -> Route | None:
+        """Return the route that serves a model id, ``None`` without one."""
+        name = self._named(model) or self.default_route
+        return None if name is None else self.routes[name]
+
+    def names_route(self, model: str) -> bool:
+        """Return whether a route has a model id, and not only the default route takes it."""
+        return self._named(model) is not None
+
+    def _named(self, model: str) -> str | None:
+        name = self._ids.get(model)
+        if name is None and self._globs:
+            name = next((route for matches, route in self._globs if matches(model)), None)
+        return name
 
     @property
     def text(self) -> str:

@@ -246,7 +246,7 @@ def _complete_client(client: dict[str, Any]) -> None:
     }
     client["else"] = {
         "required": ["base_url"],
-        "properties": dict.fromkeys(("script", "speaks"), False),
+        "properties": dict.fromkeys(("script", "speaks", "strict"), False),
         "additionalProperties": True,
     }
     own = {"properties": {"forward_auth": {"const": True}}, "required": ["forward_auth"]}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -23,10 +24,12 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
+from switchyard_core.clients import identity_headers
 from switchyard_core.declarations import OptionError, Reference
 from switchyard_core.identity import HEADER_NAME
 from switchyard_core.jsonio.path import Path as JSONPath
 from switchyard_core.jsonio.path import PathError, compile_path
+from switchyard_core.models import is_known
 from switchyard_core.patterns import PatternError, compile_pattern
 from switchyard_core.policy.document import is_file
 from switchyard_core.policy.secrets import looks_like_credential, shown
@@ -36,6 +39,7 @@ __all__ = [
     "KEY_FIELD",
     "RESERVED_REWRITES",
     "BaseURL",
+    "CallPath",
     "ConditionHeader",
     "ConditionPath",
     "ConditionPattern",
@@ -43,14 +47,17 @@ __all__ = [
     "HeaderName",
     "HeaderValue",
     "LowerHeaderName",
+    "ProfileName",
     "RewriteName",
     "SchemaVersion",
     "ScriptPath",
     "SessionSource",
+    "SideCallKind",
     "Tokens",
     "Variable",
     "Word",
     "bearer",
+    "exactness",
     "same_json",
 ]
 
@@ -67,17 +74,16 @@ _REFERENCE = re.compile(
     r"\s*(?:\$\{?|%|\$?env:|\{env:)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?:[}%])?\s*", re.ASCII
 )
 _DISTRIBUTION = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
+_CALL_PATH = re.compile(r"(?:/[A-Za-z0-9._~!$&'()*+,;=:@%-]+)+/?")
+_KIND = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _HEADER_VALUE = re.compile(r"[\t\x20-\x7e]*")
 #: Headers that carry credentials or belong to the connection.
 _OWN_HEADERS = re.compile(
     "(?:x-)?api-key|x-goog-api-key|(?:proxy-)?authorization|cookie|host|connection"
     "|content-(?:length|type)|transfer-encoding"
 )
-#: Headers with the identity of a request; they are never forwarded.
-_SESSION_HEADERS = re.compile(
-    "session[-_]id|thread-id|x-(?:parent-)?session-id|x-claude-code-(?:agent|session)-id"
-    "|x-codex-turn-metadata|x-nemo-relay-(?:session|subagent)-id|x-switchyard-.*"
-)
+#: Our own headers about a request; those of clients are data.
+_OUR_HEADERS = "x-switchyard-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +120,11 @@ def same_json(left: Any, right: Any) -> bool:
     if isinstance(left, list) and isinstance(right, list):
         return len(left) == len(right) and all(map(same_json, left, right))
     return bool(left == right) and isinstance(left, bool) is isinstance(right, bool)
+
+
+def exactness(glob: str) -> int:
+    """Return how many characters of a model id a glob fixes: the more, the more exact it is."""
+    return len(glob.replace("*", ""))
 
 
 def bearer(kind: Literal["client", "route_type"]) -> object:
@@ -224,6 +235,13 @@ def _url_problem(url: str) -> str:
     return ""
 
 
+def _call_path(path: str) -> str:
+    if not _CALL_PATH.fullmatch(path):
+        msg = "must be a path that begins with `/` and has no query"
+        raise OptionError(msg, fix="write it as `/chat/completions`", code="SY203")
+    return path
+
+
 def _header_name(name: str) -> str:
     if not name.strip():
         msg, fix = "the name of a header is blank", "write the name, or remove it"
@@ -232,7 +250,7 @@ def _header_name(name: str) -> str:
     elif _OWN_HEADERS.fullmatch(name.lower()):
         msg = f"header `{name}` cannot be set by a policy"
         fix = "remove it; credentials come from `api_key_env` or `forward_auth`"
-    elif _SESSION_HEADERS.fullmatch(name.lower()):
+    elif name.lower() in identity_headers() or name.lower().startswith(_OUR_HEADERS):
         msg = f"header `{name}` says whose request it is and is not sent to a provider"
         fix = "remove it; `[identity]` names further sources of session ids"
     else:
@@ -266,6 +284,21 @@ def _switchable(name: str, info: ValidationInfo) -> str:
     return name
 
 
+def _profile(name: str | bool, info: ValidationInfo) -> str | bool:  # noqa: FBT001 - a value
+    if isinstance(name, bool):
+        if name:
+            msg = "true names no profile"
+            raise OptionError(msg, fix="write a name, or false for none; or remove the key")
+        return name
+    entries = info.context.registry.profiles if info.context is not None else ()
+    if info.context is not None and not is_known(entries, name):
+        msg = f"no profile is named `{shown(name)}` or matches a model of that id"
+        near = get_close_matches(name, [entry.id for entry in entries], n=1)
+        fix = f"did you mean `{near[0]}`?" if near else "`switchyard plugins` lists the profiles"
+        raise OptionError(msg, fix=fix, code="SY212")
+    return name
+
+
 def _session_source(source: str) -> str:
     kind, _, rest = source.partition(":")
     if kind == "body":
@@ -275,6 +308,13 @@ def _session_source(source: str) -> str:
         return f"header:{rest.lower()}"
     msg = f"`{shown(source)}` is not a session source"
     raise OptionError(msg, fix="write `header:<name>` or `body:<JSONPath>`", code="SY109")
+
+
+def _kind(word: str) -> str:
+    if not _KIND.fullmatch(word):
+        msg = f"`{shown(word)}` is not a kind of side calls"
+        raise OptionError(msg, fix="write one word in snake_case, such as `title`", code="SY109")
+    return word
 
 
 def _condition_header(name: str) -> str:
@@ -318,14 +358,26 @@ Tokens = Annotated[int, Field(ge=1)]
 Distribution = Annotated[str, AfterValidator(_installed)]
 #: Without a final slash.
 BaseURL = Annotated[str, AfterValidator(_url)]
+#: Path of a call below a base URL.
+CallPath = Annotated[
+    str, AfterValidator(_call_path), Field(json_schema_extra={"pattern": f"^{_CALL_PATH.pattern}$"})
+]
 HeaderName = Annotated[str, AfterValidator(_header_name)]
 LowerHeaderName = Annotated[HeaderName, AfterValidator(str.lower)]
 HeaderValue = Annotated[str, AfterValidator(_header_value)]
 #: A file below the policy's folder.
 ScriptPath = Annotated[Path, _As(_script, r"\S")]
+#: Id of a model profile, or of a model that one is about; false for none.
+ProfileName = Annotated[
+    str | bool, AfterValidator(_profile), Field(json_schema_extra={"not": {"const": True}})
+]
 RewriteName = Annotated[str, AfterValidator(_switchable), Reference("rewrite")]
 #: ``header:<name>`` or ``body:<JSONPath>``.
 SessionSource = Annotated[str, AfterValidator(_session_source)]
+#: A word for what a side call is for.
+SideCallKind = Annotated[
+    str, AfterValidator(_kind), Field(json_schema_extra={"pattern": f"^{_KIND.pattern}$"})
+]
 #: Lower-case name of a header that a condition reads.
 ConditionHeader = Annotated[str, AfterValidator(_condition_header)]
 ConditionPath = Annotated[JSONPath, _As(_path)]

@@ -8,10 +8,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Literal, get_args
 
-import httpx
-
 from switchyard_core.decision import Outgoing
-from switchyard_core.errors import ReplayError, ReplayMiss, UpstreamError
+from switchyard_core.errors import ReplayError, ReplayMiss
 from switchyard_core.policy.models import Client
 from switchyard_core.policy.recordings import default_key_fields
 from switchyard_core.replay.folder import Folder, file_name
@@ -19,9 +17,8 @@ from switchyard_core.replay.nearest import difference, nearest
 from switchyard_core.replay.recording import Answer, Recording, key_of
 from switchyard_core.replay.writing import Ledger, Tee, Writer, is_stream, whole
 from switchyard_core.upstream.base import Upstream, UpstreamResponse
-from switchyard_core.wire import endpoint_of
 
-__all__ = ["Mode", "Replay", "ReplayTransport", "ReplayUpstream"]
+__all__ = ["Mode", "Replay", "ReplayUpstream"]
 
 #: What is done with calls: ``off`` sends them, ``replay`` answers from recordings and nothing
 #: else, ``record`` sends and records those that have none, ``refresh`` sends and records all.
@@ -237,79 +234,3 @@ class ReplayUpstream:
         """Close the inner connection, if there is one."""
         if self._inner is not None:
             await self._inner.aclose()
-
-
-class ReplayTransport(httpx.AsyncBaseTransport):
-    """The same for your own ``httpx.AsyncClient``: same files, same keys.
-
-    Requests pass as they are; recordings are made and found by method, path and body.
-
-    Args:
-        replay: The recordings.
-        inner: What sends; ``None`` makes httpx's own transport when the first call is sent, in
-            the mode ``replay`` never.
-        route: First word in the names of new files.
-
-    Example:
-        >>> transport = ReplayTransport(Replay("recordings"))       # doctest: +SKIP
-        >>> client = httpx.AsyncClient(transport=transport)         # doctest: +SKIP
-    """
-
-    def __init__(
-        self, replay: Replay, inner: httpx.AsyncBaseTransport | None = None, *, route: str = "httpx"
-    ) -> None:
-        self._replay = replay
-        self._inner = inner
-        self._route = route
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Answer a request from its recording, or send and record it.
-
-        Raises:
-            ReplayError: There is no recording, or none can be made.
-            httpx.TransportError: The inner transport failed.
-        """
-        body = await request.aread()
-        found = endpoint_of(request.url.path)
-        outgoing = Outgoing(
-            wire_format=found[0] if found is not None else "openai_chat",
-            path=request.url.path,
-            headers=(),
-            body=body,
-            stream=False,
-            target="",
-            model="",
-            method=request.method,
-            route=self._route,
-        )
-        answer = await self._replay.send(outgoing, lambda: self._send(request))
-        return httpx.Response(
-            answer.status, headers=list(answer.headers), stream=_Body(answer), request=request
-        )
-
-    async def _send(self, request: httpx.Request) -> UpstreamResponse:
-        if self._inner is None:
-            self._inner = httpx.AsyncHTTPTransport()
-        answer = await self._inner.handle_async_request(request)
-        stream = answer.stream
-        if not isinstance(stream, httpx.AsyncByteStream):
-            raise UpstreamError("the inner transport is not asynchronous", kind="protocol")
-        headers = tuple((n.lower(), value) for n, value in answer.headers.multi_items())
-        return UpstreamResponse(answer.status_code, headers, aiter(stream), stream.aclose)
-
-    async def aclose(self) -> None:
-        """Close the inner transport, if there is one."""
-        if self._inner is not None:
-            await self._inner.aclose()
-
-
-class _Body(httpx.AsyncByteStream):
-    def __init__(self, answer: UpstreamResponse) -> None:
-        self._answer = answer
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        async for chunk in self._answer.chunks:
-            yield chunk
-
-    async def aclose(self) -> None:
-        await self._answer.aclose()

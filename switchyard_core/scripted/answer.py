@@ -51,6 +51,8 @@ class Answer:
     stop: str
     usage: ModelUsage  # tokens; those of a cache are input, reasoning is output
     reasoning_tokens: int
+    sealed: str = ""  # opaque reasoning that a strict provider makes
+    signed: str = ""  # signature of the first call that a strict provider makes
 
     def events(self, asked: Asked) -> Iterator[Event]:
         """Yield the answer as a stream, end mark included."""
@@ -85,8 +87,8 @@ class Answer:
 
     @property
     def _opaque(self) -> str:
-        """Opaque reasoning, made up where the script gives none."""
-        return self.encrypted or base64.b64encode(self.key.encode()).decode()
+        """Opaque reasoning, made up where neither the script nor the provider gives one."""
+        return self.encrypted or self.sealed or base64.b64encode(self.key.encode()).decode()
 
     def _written(self, writer: PartWriter) -> Iterator[Event]:
         for part, text in self._parts(writer):
@@ -110,6 +112,7 @@ class Answer:
                 name=call.name,
                 namespace=call.namespace or "",
                 custom=custom is not None,
+                opaque="" if number else self.signed,
             )
             yield part, writer.arguments(_arguments(call)) if custom is None else custom
 

@@ -64,8 +64,9 @@ class ScriptedProviderApp:
         #: Waits before answers and between events, in seconds.
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         now: Callable[[], float] = time.time,  # seconds since the epoch, for the times in answers
+        strict: str | None = None,  # name of the provider whose refusals are played
     ) -> None:
-        self._player = Player(script, now)
+        self._player = Player(script, now, strict)
         self._sleep = sleep
         #: Every request in order of arrival; tests may clear it.
         self.requests: list[RecordedRequest] = []

@@ -13,6 +13,8 @@ from switchyard_core.declarations import Endpoint, WireFormat
 from switchyard_core.scripted.answer import Answer, as_bytes, make_answer
 from switchyard_core.scripted.script import Fault, Script
 from switchyard_core.scripted.select import Asked, Choice, Selector
+from switchyard_core.scripted.strict.provider import strict_provider
+from switchyard_core.scripted.strict.rules import Refusal
 from switchyard_core.wire import FORMATS, Format
 from switchyard_core.wire.answers import Event
 
@@ -47,10 +49,17 @@ class Player:
     Answers depend on the request alone, except for faults, which are counted.
     """
 
-    def __init__(self, script: Script, now: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        script: Script,
+        now: Callable[[], float] = time.time,
+        strict: str | None = None,  # name of a strict provider, in place of the script's own
+    ) -> None:
         self._script = script
         self._selector = Selector(script)
         self._now = now
+        name = strict or script.strict
+        self._strict = strict_provider(name) if name is not None else None
 
     def play(
         self,
@@ -86,11 +95,15 @@ class Player:
             headers={name.lower(): value for name, value in headers},
         )
         try:
-            return self._answer(asked, endpoint)
+            return self._answer(asked, path, endpoint)
         except RecursionError:
             return _refused(wire_format, 400, "the body is nested too deeply")
 
-    def _answer(self, asked: Asked, endpoint: Endpoint) -> Reply:
+    def _answer(self, asked: Asked, path: str, endpoint: Endpoint) -> Reply:
+        strict = self._strict
+        sent = strict.sent(asked, path, endpoint) if strict is not None else None
+        if strict is not None and sent is not None and (refusal := strict.refusal(sent)):
+            return _refused_strictly(asked, refusal)
         if endpoint in ("count_tokens", "input_tokens"):
             return _count(asked)
         choice = self._selector.choose(asked)
@@ -98,6 +111,8 @@ class Player:
             message_text = f"no script answers this request for model `{asked.model}`"
             return _refused(asked.format, 400, message_text)
         answer = make_answer(choice.turn, asked, int(self._now()))
+        if strict is not None and sent is not None:
+            answer = strict.dressed(sent, answer)
         return _reply(asked, choice, answer, compacts=endpoint == "compact")
 
     def _read(self, method: str, path: str, wire_format: Format) -> Reply:
@@ -189,6 +204,17 @@ def _refused(wire_format: Format, status: int, message: str) -> Reply:
     return Reply(status=status, headers=(_JSON,), chunks=chunks, wire_format=wire_format.name)
 
 
+def _refused_strictly(asked: Asked, refusal: Refusal) -> Reply:
+    return Reply(
+        status=refusal.status,
+        headers=(_JSON, (asked.format.request_id_header, "req_scripted")),
+        chunks=(_json(asked.format.indent, refusal.body),),
+        wire_format=asked.format.name,
+        model=asked.model,
+        stream=asked.stream,
+    )
+
+
 def _told(status: int, message: str) -> str:
     return message or f"scripted failure {status}"
 
@@ -205,7 +231,7 @@ def _count(asked: Asked) -> Reply:
     )
 
 
-def _json(indent: int | None, tree: dict[str, Any]) -> bytes:
+def _json(indent: int | None, tree: Any) -> bytes:
     """Return JSON as the providers write it: OpenAI indents whole answers, Anthropic does not."""
     if indent is None:
         return as_bytes(tree)

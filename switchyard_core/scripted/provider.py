@@ -13,7 +13,7 @@ from switchyard_core.errors import UpstreamError
 from switchyard_core.scripted.player import Player, Reply
 from switchyard_core.scripted.script import Script
 from switchyard_core.upstream.base import UpstreamResponse
-from switchyard_core.upstream.http import Retries
+from switchyard_core.upstream.retries import Retries
 
 __all__ = ["ScriptedUpstream"]
 
@@ -30,11 +30,12 @@ class ScriptedUpstream:
         #: Waits, in seconds: before answers, between events, between tries.
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         now: Callable[[], float] = time.time,  # seconds since the epoch, for the times in answers
+        strict: str | None = None,  # name of the provider whose refusals are played
     ) -> None:
-        self._player = Player(script, now)
+        self._player = Player(script, now, strict)
         self._wire_format: WireFormat = wire_format
         self._sleep = sleep
-        self._retries = Retries(max_retries=max_retries, sleep=sleep, now=now)
+        self._retries = Retries(max_retries=max_retries, sleep=sleep)
 
     async def send(self, outgoing: Outgoing) -> UpstreamResponse:
         """Play the reply to one request; see :meth:`Upstream.send`."""
@@ -50,7 +51,7 @@ class ScriptedUpstream:
         if reply.delay_s:
             await self._sleep(reply.delay_s)
         if reply.ending == "drop":
-            message = "the scripted provider closed the connection before it answered"
+            message = "connection lost: the scripted provider closed it before it answered"
             raise UpstreamError(message, kind="closed")
         body = self._body(reply)
 
@@ -67,5 +68,5 @@ class ScriptedUpstream:
                 await self._sleep(reply.event_delay_s)
             yield chunk
         if reply.ending == "cut":
-            message = "the scripted provider broke off in the middle of an answer"
+            message = "connection lost: the scripted provider broke off in the middle of an answer"
             raise UpstreamError(message, kind="cut")

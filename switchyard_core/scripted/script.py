@@ -8,6 +8,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 
 from switchyard_core.declarations import WireFormat
 from switchyard_core.patterns import PatternError, compile_pattern
+from switchyard_core.scripted.strict.names import check_strict
 from switchyard_core.upstream.played import header_problem
 
 __all__ = [
@@ -65,9 +66,17 @@ def _is_header_value(value: str) -> str:
     return value
 
 
+def _is_strict(name: str) -> str:
+    if fix := check_strict(name):
+        msg = f"is not a strict provider; {fix}"
+        raise ValueError(msg)
+    return name
+
+
 HeaderName = Annotated[str, AfterValidator(_is_header)]
 HeaderValue = Annotated[str, AfterValidator(_is_header_value)]
 Pattern = Annotated[str, AfterValidator(_compiles)]
+StrictName = Annotated[str, AfterValidator(_is_strict)]
 Count = Annotated[int, Field(ge=0)]
 Seconds = Annotated[float, Field(ge=0, le=3600, allow_inf_nan=False)]
 
@@ -185,3 +194,5 @@ class Script(_Part):
     #: The first whose `when` holds answers.
     scripts: Annotated[tuple[Scripted, ...], AfterValidator(_has_items)]
     models: tuple[str, ...] = ("scripted-model",)
+    #: Provider whose refusals are played, such as `anthropic`; everything is answered without one.
+    strict: StrictName | None = None

@@ -18,12 +18,13 @@ from switchyard_core.engine.response import ends_task, succeeded
 from switchyard_core.engine.routes import RequestFacts
 from switchyard_core.errors import RequestError, UpstreamError
 from switchyard_core.identity import Identity
+from switchyard_core.models import suggest_rule
 from switchyard_core.server.exchange import ClientGoneError, Exchange
 from switchyard_core.server.metrics import Metrics
 from switchyard_core.server.problems import problem_of
 from switchyard_core.wire.passing import AnswerTrace
 
-__all__ = ["GONE_STATUS", "LOG", "BodyLog", "LogEntry"]
+__all__ = ["GONE_STATUS", "LOG", "REFUSED", "BodyLog", "LogEntry"]
 
 _NAME = re.compile(r"(\d+)-(?:in|out).*\.json")
 
@@ -74,6 +75,8 @@ GONE_STATUS = 499
 _KINDS = ("input", "cached", "output")
 # A host answers so for an application that was broken off before it could.
 _BROKEN_OFF = 500
+#: What a provider answers to a parameter that it does not take.
+REFUSED = 400
 _MODEL_CHARS = 80
 _METHOD_CHARS = 16
 
@@ -177,6 +180,21 @@ class LogEntry:
         if LOG.isEnabledFor(level):
             fields = [*self._asked(), *self._decided(), *self._ended(status, seconds, error)]
             LOG.log(level, " ".join(f"{name}={_value(value)}" for name, value in [*fields, *usage]))
+        self._suggest(status)
+
+    def _suggest(self, status: int) -> None:
+        """Tell the rule that a provider's refusal of a parameter asks for; nothing is learned."""
+        if status != REFUSED or self.decision is None or self.answer is None:
+            return
+        rule = suggest_rule(self.answer.whole, self.wire_format)
+        if rule is not None:
+            target = self.decision.target
+            LOG.info(
+                "request=%s the provider refuses a parameter; for `[targets.%s]`: fit = [%s]",
+                self.exchange.request_id,
+                target,
+                rule,
+            )
 
     @property
     def _route(self) -> str:

@@ -6,7 +6,6 @@ of the throughput and bring buffering that a proxy must not have.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,9 +14,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from switchyard_core.declarations import Endpoint, WireFormat
 from switchyard_core.engine.response import ends_task
 from switchyard_core.errors import RequestError
+from switchyard_core.identity import Headers
 from switchyard_core.jsonio.tree import encode
 from switchyard_core.server.access import Access, Limits
 from switchyard_core.server.access_log import BodyLog, LogEntry
+from switchyard_core.server.bodies import read_json
 from switchyard_core.server.exchange import ClientGoneError, Exchange, Receive, Scope, Send
 from switchyard_core.server.metrics import Metrics, gauges_of
 from switchyard_core.server.pages import answer_decision, model_list, models_of
@@ -41,8 +42,6 @@ __all__ = ["DEFAULT_MAX_BODY", "SwitchyardApp"]
 DEFAULT_MAX_BODY = 64 * 1024 * 1024
 
 _MODELS = "/models/"
-# No web page can send these without a preflight.
-_JSON = re.compile(r"application/json|[\w.-]+/[\w.+-]+\+json", re.ASCII | re.IGNORECASE)
 
 
 class _Page(NamedTuple):
@@ -138,7 +137,7 @@ class SwitchyardApp:
         elif scope["type"] == "lifespan":
             await self._lifespan(receive, send)
         elif scope["type"] == "websocket":
-            await send({"type": "websocket.close"})
+            await _close_websocket(scope, send)
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         while True:
@@ -201,8 +200,7 @@ class SwitchyardApp:
             entry.call = "preflight"
             await _allow(exchange)
         elif entry.routed:
-            _must_be_json(exchange)
-            body = await self._read(exchange)
+            body = await self._read_json(exchange)
             await serve_call(entry, version.engine, self.metrics, body, dry_run=self._dry_run)
         else:
             await self._other(entry, version.engine)
@@ -211,6 +209,7 @@ class SwitchyardApp:
         """Check who calls, and forget the headers that carry the server's key."""
         headers = exchange.headers
         _check_size(exchange, self.limits)
+        _refuse_upgrade(headers)
         exchange.allowed_origin = self._access.check_origin(headers)
         if exchange.plain != "/health":
             self._access.check_host(headers)
@@ -220,6 +219,9 @@ class SwitchyardApp:
         )
         if not open_to_all:
             exchange.without_headers(self._access.check_key(headers))
+
+    async def _read_json(self, exchange: Exchange) -> bytes:
+        return await read_json(exchange, self._max_body, self.limits.body_timeout_s)
 
     async def _read(self, exchange: Exchange) -> bytes:
         return await exchange.read(self._max_body, self.limits.body_timeout_s)
@@ -282,8 +284,7 @@ class SwitchyardApp:
         await _json(exchange, models[name])
 
     async def _decision(self, exchange: Exchange) -> None:
-        _must_be_json(exchange)
-        body = await self._read(exchange)
+        body = await self._read_json(exchange)
         await exchange.respond(200, await answer_decision(self.engine, body))
 
 
@@ -302,30 +303,33 @@ def _check_size(exchange: Exchange, limits: Limits) -> None:
     raise RequestError(f"{problem} (`--limit {name}=N`)", "headers_too_large", 431)
 
 
+def _refuse_upgrade(headers: Headers) -> None:
+    """Refuse a WebSocket: clients that try one first go on with HTTP at once."""
+    if headers.get("upgrade", "").strip().lower() == "websocket":
+        raise RequestError(
+            "WebSocket is not served here; send the request over HTTP",
+            "upgrade_not_supported",
+            426,
+            # RFC 9110 wants the protocol to use instead.
+            headers={"upgrade": "HTTP/1.1", "connection": "close", "x-should-retry": "false"},
+        )
+
+
+async def _close_websocket(scope: Scope, send: Send) -> None:
+    """Refuse a WebSocket that a host has taken for us."""
+    if "websocket.http.response" not in (scope.get("extensions") or {}):
+        await send({"type": "websocket.close"})
+        return
+    await send({"type": "websocket.http.response.start", "status": 426, "headers": []})
+    await send({"type": "websocket.http.response.body", "body": b""})
+
+
 async def _allow(exchange: Exchange) -> None:
     wanted = exchange.headers.get("access-control-request-headers", "")
     headers = [("access-control-allow-methods", ", ".join(METHODS))]
     if wanted:
         headers.append(("access-control-allow-headers", wanted))
     await exchange.respond(200, b"", headers=headers)
-
-
-def _must_be_json(exchange: Exchange) -> None:
-    kind = exchange.headers.get("content-type", "").partition(";")[0].strip()
-    if not _JSON.fullmatch(kind):
-        raise RequestError(
-            "the body must be JSON, and say so: send `content-type: application/json`",
-            "unsupported_media_type",
-            415,
-        )
-    encoding = exchange.headers.get("content-encoding", "").strip().lower()
-    if encoding not in ("", "identity"):
-        raise RequestError(
-            "the body must not be compressed: send it without `content-encoding`",
-            "unsupported_encoding",
-            415,
-            headers={"accept-encoding": "identity"},
-        )
 
 
 async def _json(exchange: Exchange, value: Mapping[str, Any]) -> None:

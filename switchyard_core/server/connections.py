@@ -157,6 +157,9 @@ class _Connection(asyncio.Protocol):
         else:
             super().send_400_response(msg)  # type: ignore[misc]  # uvicorn's classes have it
 
+    def _unsupported_upgrade_warning(self) -> None:
+        """Leave a refused upgrade to the application, whose log line says all there is to say."""
+
     def give_way(self) -> None:
         """Make room for another connection."""
         self._stop_waiting()

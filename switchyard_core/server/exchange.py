@@ -14,7 +14,7 @@ from switchyard_core.errors import BodyTooLargeError, RequestError, SwitchyardEr
 from switchyard_core.identity import Headers
 from switchyard_core.wire import plain_path
 
-__all__ = ["ClientGoneError", "Exchange", "Message", "Receive", "Scope", "Send"]
+__all__ = ["ClientGoneError", "Exchange", "Message", "Receive", "Scope", "Send", "too_large"]
 
 #: Messages and scopes of ASGI are bare dicts by its specification.
 Message = MutableMapping[str, Any]
@@ -86,7 +86,7 @@ class Exchange:
         """Return the whole body; raises if it is too long, too slow (408), or the client leaves."""
         announced = self.headers.get("content-length", "")
         if announced.isdecimal() and int(announced) > limit:
-            raise _too_large(limit)
+            raise too_large(limit)
         parts: list[bytes] = []
         loop = asyncio.get_running_loop()
         progress = 0
@@ -99,7 +99,7 @@ class Exchange:
                     part: bytes = message.get("body", b"")
                     self.bytes_in += len(part)
                     if self.bytes_in > limit:
-                        raise _too_large(limit)
+                        raise too_large(limit)
                     parts.append(part)
                     if not message.get("more_body", False):
                         self._all_read = True
@@ -218,9 +218,11 @@ def header_value(text: str) -> bytes:
     return quote(text, safe=" !\"#$&'()*+,-./:;<=>?@[]^_`{|}~").encode("ascii")
 
 
-def _too_large(limit: int) -> BodyTooLargeError:
+def too_large(limit: int, when: str = "") -> BodyTooLargeError:
+    """Return the error for a body over the limit."""
+    what = f"the body is {when}, larger" if when else "the body is larger"
     return BodyTooLargeError(
-        f"the body is larger than the {limit} bytes that this server accepts (`--max-body`)",
+        f"{what} than the {limit} bytes that this server accepts (`--max-body`)",
         "body_too_large",
         413,
     )

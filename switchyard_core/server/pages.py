@@ -24,11 +24,15 @@ _CREATED_AT = "2025-01-01T00:00:00Z"
 
 
 def models_of(policy: Policy) -> dict[str, dict[str, Any]]:
-    """Return the wire object of each model id that callers may use, in the policy's order."""
+    """Return the wire object of each model id that callers may use, in the policy's order.
+
+    Globs are left out: they are not ids.
+    """
     return {
         model: _model(model, route)
         for route in policy.routes.values()
         for model in (route.id, *route.aliases)
+        if "*" not in model or model == route.id
     }
 
 
@@ -52,7 +56,10 @@ def _model(model: str, route: Route) -> dict[str, Any]:
 
 
 def model_list(models: dict[str, dict[str, Any]], query: str) -> dict[str, Any]:
-    """Return the page of the list that a query's ``limit``, ``after_id``, ``before_id`` ask for."""
+    """Return the page of the list that a query's ``limit``, ``after_id``, ``before_id`` ask for.
+
+    A query with ``client_version`` is of Codex, and gets what Codex reads as well.
+    """
     options = {name: values[-1] for name, values in parse_qs(query).items()}
     page = list(models)
     if options.get("after_id") in models:
@@ -64,13 +71,16 @@ def model_list(models: dict[str, dict[str, Any]], query: str) -> dict[str, Any]:
     more = len(page) > size
     backwards = "before_id" in options and "after_id" not in options
     page = page[-size:] if backwards and size else page[:size]
-    return {
+    found = {
         "object": "list",
         "data": [models[name] for name in page],
         "has_more": more,
         "first_id": page[0] if page else None,
         "last_id": page[-1] if page else None,
     }
+    # Codex reads `models`, whose entries would replace its own instructions and tools: with none
+    # it keeps what it knows of each model.
+    return {**found, "models": []} if "client_version" in options else found
 
 
 _KEYS = ("input_format", "request", "headers")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 
 from switchyard_core.declarations import WireFormat
 from switchyard_core.errors import PluginError, RequestError, UpstreamError
@@ -11,6 +12,9 @@ from switchyard_core.server.exchange import Exchange
 from switchyard_core.wire import format_of
 
 __all__ = ["error_event", "fail", "log_fault", "problem_of"]
+
+#: Refusals that the same request may escape a moment later.
+_WORTH_A_RETRY = frozenset({408, 409, 425, 429})
 
 _LOG = logging.getLogger("switchyard")
 
@@ -22,7 +26,7 @@ def problem_of(error: BaseException, request_id: str) -> RequestError:
     the text of either may hold anything, a part of the body or a key, and is for the log alone.
     """
     if isinstance(error, RequestError):
-        return error
+        return _told_once(error)
     final = {"x-should-retry": "false"} if getattr(error, "final", False) else {}
     if isinstance(error, UpstreamError):
         return RequestError(error.message, f"upstream_{error.kind}", error.status, headers=final)
@@ -38,6 +42,13 @@ def problem_of(error: BaseException, request_id: str) -> RequestError:
         "internal_error",
         500,
     )
+
+
+def _told_once(error: RequestError) -> RequestError:
+    """Return a refusal with the word that keeps clients from sending the same request again."""
+    if not 400 <= error.status < 500 or error.status in _WORTH_A_RETRY:  # HTTP
+        return error
+    return replace(error, headers={"x-should-retry": "false", **error.headers})
 
 
 def _plugin(error: PluginError) -> str:

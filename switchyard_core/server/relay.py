@@ -15,7 +15,7 @@ from switchyard_core.errors import RequestError
 from switchyard_core.explain.explanation import Question, explain_or_ask
 from switchyard_core.jsonio.tree import encode
 from switchyard_core.request import Request
-from switchyard_core.server.access_log import LogEntry
+from switchyard_core.server.access_log import REFUSED, LogEntry
 from switchyard_core.server.exchange import Exchange, header_value
 from switchyard_core.server.metrics import Metrics
 from switchyard_core.server.problems import error_event, log_fault, problem_of
@@ -114,11 +114,15 @@ def _is_comment(chunk: bytes, last: bytes) -> bool:
     return whole and last.endswith(b"\n\n")
 
 
+def _is_stream(answer: Response | UpstreamResponse) -> bool:
+    return dict(answer.headers).get("content-type", "").lower().startswith(_EVENT_STREAM)
+
+
 def _takes_events(answer: Response | UpstreamResponse) -> bool:
     """Return whether an event of ours can be added to the body of an answer."""
     headers = dict(answer.headers)
     return (
-        headers.get("content-type", "").lower().startswith(_EVENT_STREAM)
+        _is_stream(answer)
         and headers.get("content-encoding", "identity") == "identity"
         and "content-length" not in headers
     )
@@ -236,7 +240,8 @@ async def _call(entry: LogEntry, engine: Switchyard, request: Request) -> None:
     entry.answered(response.decision)
     entry.tokens = response.tokens
     trace = None
-    if request.endpoint == "create" and succeeded(response.status):
+    # What a provider refuses is read as well: it may name the parameter.
+    if request.endpoint == "create" and (succeeded(response.status) or response.status == REFUSED):
         trace = entry.answer = AnswerTrace(format_of(entry.wire_format), dict(response.headers))
     cut = await relay(
         entry.exchange,
@@ -247,8 +252,10 @@ async def _call(entry: LogEntry, engine: Switchyard, request: Request) -> None:
     )
     if cut is not None:
         entry.failed(cut)
-    elif trace is not None and (trace.broken_stream or not _is_ok(response)):
+    elif succeeded(response.status) and trace is not None and trace.broken_stream:
         entry.error = "stream_failed"
+    elif succeeded(response.status) and not _is_ok(response):
+        entry.error = "stream_failed" if _is_stream(response) else "answer_failed"
 
 
 async def _explain(entry: LogEntry, engine: Switchyard, request: Request) -> None:

@@ -12,9 +12,7 @@ from itertools import count
 from pathlib import Path
 from random import Random
 from types import ModuleType
-from typing import Any, Literal, Self
-
-import httpx
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from switchyard_core.decision import Decision, Outgoing, RewriteReport
 from switchyard_core.engine.calling import Upstreams
@@ -25,12 +23,16 @@ from switchyard_core.plugins import PluginRegistry, builtins
 from switchyard_core.policy import Policy, load_policy, load_policy_text
 from switchyard_core.replay import Replay
 from switchyard_core.request import Request
-from switchyard_core.server.app import SwitchyardApp
 from switchyard_core.switchyard import Switchyard
 from switchyard_core.testing.answers import Answered, CannedAnswers, Questions
 from switchyard_core.testing.provider import FakeReply, FakeUpstream
 from switchyard_core.wire import format_of
 from switchyard_core.world import World
+
+if TYPE_CHECKING:
+    import httpx
+
+    from switchyard_core.server.app import SwitchyardApp
 
 __all__ = ["NOW", "Harness", "Routed", "Served", "registry_of"]
 
@@ -188,10 +190,14 @@ class Harness:
     @cached_property
     def app(self) -> SwitchyardApp:
         """The server of this policy as an ASGI application."""
+        from switchyard_core.server.app import SwitchyardApp  # noqa: PLC0415  # only when served
+
         return SwitchyardApp(self.engine)
 
     def client(self) -> httpx.AsyncClient:
         """Return an HTTP client of the server in process; close it, or use ``async with``."""
+        import httpx  # noqa: PLC0415  # only when served
+
         transport = httpx.ASGITransport(app=self.app)
         return httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1")
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass
-from typing import Any
-
-import httpx
+from typing import TYPE_CHECKING, Any
 
 from switchyard_core.decision import Outgoing
 from switchyard_core.errors import UpstreamError
@@ -17,10 +15,14 @@ from switchyard_core.scripted.player import Player
 from switchyard_core.upstream.base import UpstreamResponse
 from switchyard_core.wire import endpoint_of
 
+if TYPE_CHECKING:
+    import httpx
+
 __all__ = ["FakeReply", "FakeUpstream"]
 
 #: Set by the client or the server that frames the body.
 _FRAMING = frozenset({"host", "content-length", "transfer-encoding", "connection"})
+_JSON = (("content-type", "application/json"),)
 _Message = MutableMapping[str, Any]
 
 
@@ -31,18 +33,25 @@ class FakeReply:
     status: int = 200  # HTTP status
     #: What a model says: a whole valid answer of the request's wire format is played
     text: str | None = None
-    #: Otherwise the body: bytes, or a tree that is written as JSON
-    body: bytes | Mapping[str, Any] = b"{}"
+    #: Otherwise the body: bytes, or a tree that is written as JSON; `None` is a valid answer that
+    #: says "ok", of a failure `{}`
+    body: bytes | Mapping[str, Any] | None = None
     chunks: tuple[bytes, ...] = ()  # The body in pieces, in place of `body`
     #: Names in lower case and values
-    headers: tuple[tuple[str, str], ...] = (("content-type", "application/json"),)
+    headers: tuple[tuple[str, str], ...] = _JSON
     cut: bool = False  # Whether the connection breaks after the last piece
 
     def pieces(self) -> tuple[bytes, ...]:
         """Return the body in the pieces in which it arrives."""
         if self.chunks:
             return self.chunks
-        return (self.body if isinstance(self.body, bytes) else encode(dict(self.body)),)
+        return (self.body if isinstance(self.body, bytes) else encode(dict(self.body or {})),)
+
+    @property
+    def said(self) -> str | None:
+        """What a model says, ``None`` where the bytes of the answer are given."""
+        given = self.chunks or self.body is not None or self.status != 200 or self.headers != _JSON
+        return self.text if self.text is not None or given else "ok"
 
 
 class FakeUpstream:
@@ -53,6 +62,8 @@ class FakeUpstream:
         script: A script of docs/scripted_provider.md as a tree; its delays are left out. By
             default every request gets a valid answer that says "ok", as a stream if one was
             asked for.
+        strict: Provider whose refusals are played before the script, such as ``anthropic``, or one
+            for each target by its name; see docs/scripted_provider.md.
         before: Awaited with each request before it is answered, to hold it back. A reply or an
             error that it returns is played in place of the next one.
 
@@ -63,13 +74,17 @@ class FakeUpstream:
         self,
         *replies: FakeReply | UpstreamError,
         script: Mapping[str, Any] | None = None,
+        strict: str | Mapping[str, str] | None = None,
         before: Callable[[Outgoing], Awaitable[FakeReply | UpstreamError | None]] | None = None,
     ) -> None:
         self.requests: list[Outgoing] = []
         self.closed = False
         self.replies = list(replies)
         self._before = before
-        self._player = _saying("ok") if script is None else _player(script)
+        played = script or _saying("ok")
+        by_target = strict if isinstance(strict, Mapping) else {}
+        self._player = _player(played, strict if isinstance(strict, str) else None)
+        self._players = {target: _player(played, name) for target, name in by_target.items()}
 
     async def send(self, outgoing: Outgoing) -> UpstreamResponse:
         """Keep a request and play the next reply."""
@@ -80,26 +95,16 @@ class FakeUpstream:
         if isinstance(reply, UpstreamError):
             raise reply
         if reply is None:
-            return _played(self._player, outgoing)
-        if reply.text is not None:
-            return _played(_saying(reply.text), outgoing)
+            return _played(self._players.get(outgoing.target, self._player), outgoing)
+        if reply.said is not None:
+            return _played(_player(_saying(reply.said)), outgoing)
         return UpstreamResponse(reply.status, reply.headers, _play(reply.pieces(), cut=reply.cut))
 
     def transport(self) -> httpx.AsyncBaseTransport:
         """Return this provider as a transport for httpx, which raises httpx's errors."""
+        from switchyard_core.testing.transport import transport_of  # noqa: PLC0415  # httpx
 
-        async def answer(request: httpx.Request) -> httpx.Response:
-            query = request.url.query.decode("latin-1")
-            head = (request.method, request.url.path, query, request.headers.multi_items())
-            try:
-                answer = await self.send(_outgoing(*head, await request.aread()))
-            except UpstreamError as error:
-                kind = httpx.ReadTimeout if error.kind == "timeout" else httpx.ConnectError
-                raise kind(error.message, request=request) from error
-            stream = _Pieces(answer, request)
-            return httpx.Response(answer.status, headers=list(answer.headers), stream=stream)
-
-        return httpx.MockTransport(answer)
+        return transport_of(self.send, _outgoing)
 
     def app(self) -> Callable[..., Awaitable[None]]:
         """Return this provider as an ASGI application; its errors break the connection."""
@@ -135,15 +140,15 @@ class FakeUpstream:
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-def _saying(text: str) -> Player:
-    return _player({"version": 1, "scripts": [{"turns": [{"text": text}]}]})
+def _saying(text: str) -> Mapping[str, Any]:
+    return {"version": 1, "scripts": [{"turns": [{"text": text}]}]}
 
 
-def _player(script: Mapping[str, Any]) -> Player:
+def _player(script: Mapping[str, Any], strict: str | None = None) -> Player:
     checked, findings = check_script(json.dumps(dict(script)))
     if checked is None:
         raise ValueError("\n".join(finding.render() for finding in findings))
-    return Player(checked, lambda: 0.0)
+    return Player(checked, lambda: 0.0, strict)
 
 
 def _played(player: Player, outgoing: Outgoing) -> UpstreamResponse:
@@ -160,23 +165,7 @@ async def _play(chunks: tuple[bytes, ...], *, cut: bool) -> AsyncIterator[bytes]
     for chunk in chunks:
         yield chunk
     if cut:
-        raise UpstreamError("the connection broke off inside the answer", kind="cut")
-
-
-class _Pieces(httpx.AsyncByteStream):
-    def __init__(self, answer: UpstreamResponse, request: httpx.Request) -> None:
-        self._answer = answer
-        self._request = request
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        try:
-            async for piece in self._answer.chunks:
-                yield piece
-        except UpstreamError as error:
-            raise httpx.ReadError(error.message, request=self._request) from error
-
-    async def aclose(self) -> None:
-        await self._answer.aclose()
+        raise UpstreamError("connection lost: it broke off inside the answer", kind="cut")
 
 
 def _outgoing(

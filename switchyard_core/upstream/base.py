@@ -63,14 +63,34 @@ class UpstreamResponse:
             UpstreamError: The provider broke off.
         """
         size = sum(map(len, self._held))
-        while size < limit and not self._closed:
-            try:
-                chunk = await anext(self._source)
-            except StopAsyncIteration:
-                break
-            self._held.append(chunk)
+        while size < limit and (chunk := await self.ahead()) is not None:
             size += len(chunk)
         return b"".join(self._held)[:limit]
+
+    async def ahead(self) -> bytes | None:
+        """Return one more chunk and keep it for the reader, ``None`` at the end of the body.
+
+        Raises:
+            UpstreamError: The provider broke off.
+        """
+        if self._closed:
+            return None
+        try:
+            chunk = await anext(self._source)
+        except StopAsyncIteration:
+            return None
+        self._held.append(chunk)
+        return chunk
+
+    @property
+    def held(self) -> bytes:
+        """The bytes that were read ahead."""
+        return b"".join(self._held)
+
+    def replace_held(self, body: bytes, headers: tuple[tuple[str, str], ...]) -> None:
+        """Give the reader other bytes than those that were read ahead, and other headers."""
+        self.headers = headers
+        self._held = deque([body])
 
     async def read(self, limit: int | None = None) -> bytes:
         """Return the whole body, or its first ``limit`` bytes, and end the call.

@@ -4,22 +4,41 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Sequence
+from typing import Any, Protocol
 
-__all__ = ["Decoder", "EncodingError", "TooLongError", "content_encoding", "decoded"]
+__all__ = [
+    "ENCODINGS",
+    "Decoder",
+    "EncodingError",
+    "TooLongError",
+    "UnknownEncodingError",
+    "content_encoding",
+    "decoded",
+]
 
 _PLAIN = frozenset({"", "identity"})
-#: Window bits of zlib by the name of an encoding.
-_WINDOW = {"gzip": zlib.MAX_WBITS | 16, "deflate": zlib.MAX_WBITS}
+#: Encodings in a row that are believed; each may blow its input up a thousandfold.
+_MOST = 4
+#: Window bits of zlib for ``gzip``.
+_GZIP = zlib.MAX_WBITS | 16
 #: How a part of a gzip body begins.
 _MAGIC = b"\x1f\x8b"
 #: Bytes of ``deflate`` that tell whether it has its frame.
 _HEAD_BYTES = 2
-#: Encodings in a row that are believed; each may blow its input up a thousandfold.
-_MOST = 4
+#: Most bytes that Zstandard may look back: what RFC 9659 allows in a content encoding.
+_ZSTD_WINDOW = 8 * 1024 * 1024
+#: Bytes that Zstandard gets at a time: four may be 128 KiB, and it cannot be told to stop.
+_ZSTD_STEP = 128
+#: Bytes of a body that are decoded at a time.
+_STEP = 64 * 1024
 
 
 class EncodingError(ValueError):
     """A body cannot be decoded; the message says why, with the body as ``it``."""
+
+
+class UnknownEncodingError(EncodingError):
+    """A body has an encoding that is not known, or too many of them."""
 
 
 class TooLongError(EncodingError):
@@ -32,15 +51,16 @@ def content_encoding(headers: Iterable[tuple[str, str]]) -> str:
 
 
 class Decoder:
-    """Takes gzip or deflate off a body that comes in parts; ``limit`` bounds each step in bytes."""
+    """Takes encodings off a body that comes in parts; ``limit`` bounds each step in bytes."""
 
     def __init__(self, encoding: str, limit: int) -> None:
         words = [word.strip().lower().removeprefix("x-") for word in encoding.split(",")]
         names = [word for word in words if word not in _PLAIN]
-        if not set(names) <= _WINDOW.keys() or len(names) > _MOST:
-            raise EncodingError(
-                f"it has `content-encoding: {encoding[:40]}`, and only `gzip` and `deflate` can "
-                "be read"
+        if not set(names) <= _CODECS.keys() or len(names) > _MOST:
+            known = ", ".join(f"`{name}`" for name in ENCODINGS)
+            raise UnknownEncodingError(
+                f"it has `content-encoding: {encoding[:40]}`, and only {known}, at most {_MOST} in "
+                "a row, can be read"
             )
         self._layers = [_Layer(name, limit) for name in reversed(names)]
 
@@ -50,10 +70,16 @@ class Decoder:
             chunk = layer.feed(chunk)
         return chunk
 
-    def end(self) -> None:
-        """End the body; the rest of one that breaks off is not an error: its reader knows."""
+    def end(self, *, whole: bool = False) -> None:
+        """End the body; the rest of one that breaks off is an error only where it is ``whole``."""
         for layer in self._layers:
-            layer.end()
+            layer.end(whole=whole)
+
+    def decode(self, body: bytes) -> bytes:
+        """Return a whole body decoded; one that breaks off is an :class:`EncodingError`."""
+        parts = [self.feed(body[at : at + _STEP]) for at in range(0, len(body), _STEP)]
+        self.end(whole=True)
+        return b"".join(parts)
 
 
 def decoded(encoding: str, chunks: Sequence[bytes], limit: int) -> tuple[bytes, ...]:
@@ -67,57 +93,145 @@ def decoded(encoding: str, chunks: Sequence[bytes], limit: int) -> tuple[bytes, 
 
 
 class _Layer:
+    """One encoding of a body, and how much may still come out of it."""
+
     def __init__(self, name: str, limit: int) -> None:
         self._name = name
         self._limit = self._left = limit
-        # The first bytes of ``deflate`` tell which of its two forms it is.
-        self._head = b""
-        self._decoder = None if name == "deflate" else zlib.decompressobj(_WINDOW[name])
+        self._codec = _CODECS[name]()
         self._fed = False
 
     def feed(self, chunk: bytes) -> bytes:
         self._fed = self._fed or bool(chunk)
-        if self._decoder is None:
-            self._head += chunk
-            if len(self._head) < _HEAD_BYTES:
-                return b""
-            chunk = self._head
-        return self._decode(chunk)
+        return self._count(chunk, last=False)
 
-    def end(self) -> None:
-        if self._decoder is None and self._head:
-            self._decode(self._head)
-        if self._fed and self._left == self._limit and not self._ended:
+    def end(self, *, whole: bool) -> None:
+        self._count(b"", last=True)
+        begun = self._left < self._limit
+        if self._fed and not self._codec.ended and (whole or not begun):
             raise self._other()
 
-    @property
-    def _ended(self) -> bool:
-        return self._decoder is not None and self._decoder.eof
-
-    def _decode(self, waiting: bytes) -> bytes:
-        found = []
-        if self._decoder is None:
-            self._decoder = zlib.decompressobj(_deflate_window(waiting))
-        while waiting:
-            try:
-                # One byte more than may come tells a body at the limit from one beyond it.
-                part = self._decoder.decompress(waiting, self._left + 1)
-            except zlib.error as error:
-                raise self._other() from error
-            self._left -= len(part)
-            if self._left < 0:
-                msg = f"without its `{self._name}` it is longer than {self._limit} bytes"
-                raise TooLongError(msg)
-            found.append(part)
-            waiting = b""
-            if self._name == "gzip" and self._decoder.unused_data.startswith(_MAGIC):
-                # A body of several parts, each with its own head.
-                waiting = self._decoder.unused_data
-                self._decoder = zlib.decompressobj(_WINDOW[self._name])
-        return b"".join(found)
+    def _count(self, chunk: bytes, *, last: bool) -> bytes:
+        try:
+            # One byte more than may come tells a body at the limit from one beyond it.
+            part = self._codec.decode(chunk, self._left + 1, last=last)
+        except Exception as error:
+            # Each library has an exception of its own, and one of them is a bare `Exception`.
+            raise self._other() from error
+        self._left -= len(part)
+        if self._left < 0:
+            msg = f"without its `{self._name}` it is longer than {self._limit} bytes"
+            raise TooLongError(msg)
+        return part
 
     def _other(self) -> EncodingError:
-        return EncodingError(f"it is not `{self._name}` as it says")
+        return EncodingError(f"it is not `{self._name}` as it says, or it breaks off")
+
+
+class _Codec(Protocol):
+    """Decodes a body part by part."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether the body is complete."""
+
+    def decode(self, data: bytes, most: int, *, last: bool) -> bytes:
+        """Return what the next part decodes to, not much more than ``most`` bytes."""
+
+
+class _Gzip:
+    def __init__(self) -> None:
+        self._decoder = zlib.decompressobj(_GZIP)
+
+    @property
+    def ended(self) -> bool:
+        return self._decoder.eof
+
+    def decode(self, data: bytes, most: int, *, last: bool) -> bytes:
+        del last
+        found, left = [], most
+        while data and left > 0:
+            found.append(self._decoder.decompress(data, left))
+            left -= len(found[-1])
+            data = b""
+            if self._decoder.unused_data.startswith(_MAGIC):
+                # A body of several parts, each with its own head.
+                data = self._decoder.unused_data
+                self._decoder = zlib.decompressobj(_GZIP)
+        return b"".join(found)
+
+
+class _Deflate:
+    """The two forms that bear this name: the first bytes tell which it is."""
+
+    def __init__(self) -> None:
+        self._head = b""
+        self._decoder: Any = None
+
+    @property
+    def ended(self) -> bool:
+        return self._decoder is not None and bool(self._decoder.eof)
+
+    def decode(self, data: bytes, most: int, *, last: bool) -> bytes:
+        if self._decoder is None:
+            self._head += data
+            if not self._head or (len(self._head) < _HEAD_BYTES and not last):
+                return b""
+            data = self._head
+            self._decoder = zlib.decompressobj(_deflate_window(data))
+        found: bytes = self._decoder.decompress(data, most) if data else b""
+        return found
+
+
+class _Brotli:
+    def __init__(self) -> None:
+        import brotli  # noqa: PLC0415  # only for such bodies
+
+        self._decoder = brotli.Decompressor()
+
+    @property
+    def ended(self) -> bool:
+        return bool(self._decoder.is_finished())
+
+    def decode(self, data: bytes, most: int, *, last: bool) -> bytes:
+        del last
+        found: bytes = self._decoder.process(data, output_buffer_limit=most) if data else b""
+        return found
+
+
+class _Zstd:
+    def __init__(self) -> None:
+        import zstandard  # noqa: PLC0415  # only for such bodies
+
+        self._new = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW).decompressobj
+        self._decoder = self._new()
+
+    @property
+    def ended(self) -> bool:
+        return self._decoder.eof
+
+    def decode(self, data: bytes, most: int, *, last: bool) -> bytes:
+        del last
+        found, size, at = [], 0, 0
+        while at < len(data) and size < most:
+            if self._decoder.eof:
+                # A body of several frames.
+                self._decoder = self._new()
+            step = data[at : at + _ZSTD_STEP]
+            found.append(self._decoder.decompress(step))
+            size += len(found[-1])
+            at += len(step) - len(self._decoder.unused_data)
+        return b"".join(found)
+
+
+_CODECS: dict[str, type[_Codec]] = {
+    "gzip": _Gzip,
+    "deflate": _Deflate,
+    "br": _Brotli,
+    "zstd": _Zstd,
+}
+#: Names of the content encodings that can be read.
+ENCODINGS = tuple(_CODECS)
 
 
 def _deflate_window(head: bytes) -> int:

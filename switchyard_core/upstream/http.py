@@ -1,4 +1,4 @@
-"""The client to real providers, on httpcore, the layer below httpx; what is tried again, and when.
+"""The client to real providers, on httpcore, the layer below httpx.
 
 So there are no redirects, cookies, proxies or netrc from the environment, no default headers,
 and no log line with the URL. What goes out is what the caller gives, plus ``host``, the length
@@ -11,10 +11,15 @@ import asyncio
 import base64
 import random as random_module
 import re
-import time
-from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    Awaitable,
+    Callable,
+    Collection,
+    Mapping,
+    Sequence,
+)
 from typing import cast
 from urllib.parse import unquote
 
@@ -23,24 +28,18 @@ import httpx
 
 from switchyard_core.decision import Outgoing
 from switchyard_core.errors import UpstreamError
+from switchyard_core.upstream.address import path_below
 from switchyard_core.upstream.base import UpstreamResponse
 from switchyard_core.upstream.connections import Connections, Lease, is_closed
+from switchyard_core.upstream.retries import Retries
 
-__all__ = [
-    "LONGEST_WAIT_S",
-    "HttpUpstream",
-    "Retries",
-    "backoff_s",
-    "is_retryable",
-    "retry_after_s",
-]
+__all__ = ["HttpUpstream"]
 
 # The client frames the message itself; a second length or a foreign host would contradict it.
 _OWN_HEADERS = frozenset(
     {"connection", "content-length", "host", "keep-alive", "proxy-connection", "te", "trailer",
      "transfer-encoding", "upgrade"}
 )  # fmt: skip
-_VERSION = re.compile(r"v\d+\w*")
 # Of what no answer of a provider may hold: control characters in a header.
 _CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 _FAILURES = (httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError)
@@ -51,29 +50,29 @@ _WITHOUT_BODY = frozenset({"DELETE", "GET", "HEAD"})
 class HttpUpstream:
     """A provider reached over HTTP/1.1 with connections kept alive.
 
-    Failed calls are tried again as long as no byte of an answer was handed on: when the
-    connection cannot be made, when it is closed before the first byte of the body, and for
-    408, 409, 429 and 5xx. Timeouts are not tried again, because that would multiply the
-    longest wait. The last failing answer is returned as it came.
+    A call is tried again as long as no byte of an answer is there: when the connection cannot be
+    made, and when it is closed before the first byte of the body. Timeouts are not tried again,
+    because that would multiply the longest wait. A failing answer is returned as it came, with
+    its ``retry-after``: agents try again on their own, and both together would multiply a storm.
 
     Args:
-        base_url: Absolute URL; ``https://host`` and ``https://host/v1`` mean the same. A query
-            in it is sent with every request, a user and password become basic
-            authentication unless the request has a credential.
+        base_url: Absolute URL; ``https://host`` and ``https://host/v1`` mean the same, any other
+            path is kept as it is. A query in it is sent with every request, a user and password
+            become basic authentication unless the request has a credential.
+        exact_paths: Paths of requests that follow the base URL as they are, version or not.
         timeout_s: Longest silence in seconds: while connecting, waiting for a free
             connection, sending, and between two reads.
         max_retries: Further tries after the first, 0 or more.
         backend: Opens sockets; ``None`` takes those of the operating system.
         sleep: Waits between tries, in seconds.
         random: Source of jitter, from 0 to below 1.
-        now: Seconds since the epoch, to read ``retry-after`` dates.
         max_connections: Connections at the same time; a further request waits for one.
 
     Raises:
         ValueError: ``base_url`` is not an absolute http or https URL.
     """
 
-    def __init__(
+    def __init__(  # settings, by name
         self,
         base_url: str,
         *,
@@ -82,14 +81,15 @@ class HttpUpstream:
         backend: httpcore.AsyncNetworkBackend | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         random: Callable[[], float] = random_module.random,
-        now: Callable[[], float] = time.time,
         max_connections: int = 1000,
+        exact_paths: Collection[str] = (),
     ) -> None:
+        self._exact_paths = frozenset(exact_paths)
         self._url, self._authorization = _split_credentials(base_url)
         self._place = f"{self._url.scheme}://{self._url.netloc.decode('ascii')}"
         self._timeout_s = timeout_s
         self._timeout = {"connect": timeout_s, "read": timeout_s, "write": timeout_s}
-        self._retries = Retries(max_retries=max_retries, sleep=sleep, random=random, now=now)
+        self._retries = Retries(max_retries=max_retries, sleep=sleep, random=random)
         self._connections = Connections(
             self._url, most=max_connections, timeout_s=timeout_s, backend=backend
         )
@@ -138,7 +138,7 @@ class HttpUpstream:
 
     def _request(self, outgoing: Outgoing) -> httpcore.Request:
         given = {name.lower() for name, _ in outgoing.headers}
-        url = self._locate(outgoing.path, outgoing.query)
+        url = self._locate(outgoing)
         headers = [(b"host", url.netloc)]
         headers += [
             (_encode(name), _encode(value))
@@ -161,13 +161,11 @@ class HttpUpstream:
             extensions={"timeout": self._timeout},
         )
 
-    def _locate(self, path: str, query: str) -> httpx.URL:
-        base = self._url.raw_path.partition(b"?")[0].decode("ascii").rstrip("/")
-        # ``.../v1`` as a base already has the version that every path of ours begins with.
-        if _VERSION.fullmatch(base.rpartition("/")[2]) and (path + "/").startswith("/v1/"):
-            path = path[len("/v1") :]
-        queries = "&".join(filter(None, (self._url.query.decode("ascii"), query)))
-        target = base + path + ("?" + queries if queries else "")
+    def _locate(self, outgoing: Outgoing) -> httpx.URL:
+        base = self._url.raw_path.partition(b"?")[0].decode("ascii")
+        path = path_below(base, outgoing.path, outgoing.wire_format, self._exact_paths)
+        queries = "&".join(filter(None, (self._url.query.decode("ascii"), outgoing.query)))
+        target = path + ("?" + queries if queries else "")
         return self._url.copy_with(raw_path=_encode(target or "/"))
 
     async def _body(self, lease: Lease, answer: httpcore.Response) -> AsyncGenerator[bytes, None]:
@@ -178,10 +176,11 @@ class HttpUpstream:
             await lease.end(whole=True)
         except httpcore.TimeoutException as error:
             what = f"sent nothing for {self._timeout_s:g} s in the middle of an answer"
-            raise UpstreamError(f"{self._place} {what}", kind="cut", status=504) from error
+            message = f"connection lost: {self._place} {what}"
+            raise UpstreamError(message, kind="cut", status=504) from error
         except _FAILURES as error:
-            what = "broke off in the middle of an answer"
-            raise UpstreamError(f"{self._place} {what}", kind="cut") from error
+            message = f"connection lost: {self._place} broke off in the middle of an answer"
+            raise UpstreamError(message, kind="cut") from error
         finally:
             await lease.end()
 
@@ -202,9 +201,8 @@ class HttpUpstream:
         )
 
     def _gone(self) -> UpstreamError:
-        return UpstreamError(
-            f"{self._place} closed the connection before it answered", kind="closed"
-        )
+        message = f"connection lost: {self._place} closed the connection before it answered"
+        return UpstreamError(message, kind="closed")
 
 
 def _is_no_http(error: BaseException | None) -> bool:
@@ -262,80 +260,3 @@ def _encode(text: str) -> bytes:
 def _cause(error: Exception) -> Exception | None:
     """Return what may be chained: h11 quotes the forbidden header value in its own message."""
     return None if isinstance(error, (httpcore.LocalProtocolError, httpx.InvalidURL)) else error
-
-
-#: The longest ``retry-after`` that is waited for here; a longer one is the caller's to keep.
-LONGEST_WAIT_S = 30.0
-
-_FIRST_WAIT_S = 0.5
-_LAST_WAIT_S = 8.0
-_JITTER = 0.25
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Retries:
-    """The way one client tries again."""
-
-    max_retries: int
-    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-    random: Callable[[], float] = random_module.random
-    now: Callable[[], float] = time.time
-
-    async def run(self, attempt: Callable[[], Awaitable[UpstreamResponse]]) -> UpstreamResponse:
-        """Call ``attempt`` until it gives an answer that is good, or for the last time.
-
-        A connection that failed or was closed and an answer of :func:`is_retryable` are tried
-        again; a timeout is not. An answer that asks for a longer wait than
-        :data:`LONGEST_WAIT_S` is returned at once, so that the caller can keep it.
-        """
-        tries = 0
-        while True:
-            wait: float | None = None
-            try:
-                response = await attempt()
-            except UpstreamError as error:
-                if tries >= self.max_retries or error.kind not in ("connect", "closed"):
-                    raise
-            else:
-                if tries >= self.max_retries or not is_retryable(response):
-                    return response
-                wait = retry_after_s(response, self.now())
-                if wait is not None and wait > LONGEST_WAIT_S:
-                    return response
-                await response.aclose()
-            await self.sleep(backoff_s(tries, self.random) if wait is None else wait)
-            tries += 1
-
-
-def is_retryable(response: UpstreamResponse) -> bool:
-    """Return whether to try again: 408, 409, 429 and 5xx, unless ``x-should-retry`` is false."""
-    if response.header("x-should-retry") == "false":
-        return False
-    return response.status in (408, 409, 429) or response.status >= 500
-
-
-def retry_after_s(response: UpstreamResponse, now: float) -> float | None:
-    """Return the seconds to wait by ``retry-after-ms`` or ``retry-after``, ``None`` for neither."""
-    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        value = response.header(name)
-        if value is None:
-            continue
-        try:
-            seconds = float(value) * unit
-        except ValueError:
-            continue
-        # A negative, infinite or NaN wait means nothing.
-        return seconds if 0.0 <= seconds < float("inf") else None
-    date = response.header("retry-after")
-    if date is None:
-        return None
-    try:
-        return max(0.0, parsedate_to_datetime(date).timestamp() - now)
-    except (ValueError, OverflowError):
-        return None
-
-
-def backoff_s(attempt: int, random: Callable[[], float]) -> float:
-    """Return the wait after failed try ``attempt``, 0.5 s doubled up to 8 s, less random jitter."""
-    wait = min(_FIRST_WAIT_S * 2.0 ** min(attempt, 16), _LAST_WAIT_S)
-    return wait * (1.0 - _JITTER * random())

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from switchyard_core.clients import path_prefixes
 from switchyard_core.decision import RewriteReport, RewriteScope
 from switchyard_core.declarations import (
     WIRE_FORMATS,
@@ -34,6 +35,7 @@ __all__ = [
     "format_of",
     "guess_format",
     "left_out_sampling",
+    "may_be",
     "plain_path",
 ]
 
@@ -66,6 +68,15 @@ def guess_format(fields: ObjectText, headers: Mapping[str, str]) -> WireFormat |
     return next((each.name for each in found), None)
 
 
+def may_be(fields: ObjectText, found: WireFormat) -> tuple[WireFormat, ...]:
+    """Return the wire formats that a body may be in, ``found`` first, which it resembles."""
+    first = FORMATS[found]
+    if not first.is_plain(fields):
+        return (found,)
+    similar = (each for each in FORMATS.values() if each.history_key == first.history_key)
+    return tuple(dict.fromkeys((found, *(each.name for each in similar))))
+
+
 def caller_format(path: str, headers: Mapping[str, str]) -> WireFormat:
     """Return the wire format whose error body a caller of an unknown path understands."""
     for each in reversed(FORMATS.values()):
@@ -78,12 +89,18 @@ def caller_format(path: str, headers: Mapping[str, str]) -> WireFormat:
 def plain_path(path: str) -> str:
     """Return a path without version and final slashes: ``/v1/models/`` is ``/models``.
 
-    Clients have base URLs with and without ``/v1``; both reach the same place.
+    Clients have base URLs with and without ``/v1``, and some add one to it or have a prefix of
+    their own; all reach the same place.
     """
     path = path.rstrip("/")
-    if path == "/v1" or path.startswith("/v1/"):
-        return path[len("/v1") :]
-    return path
+    for prefix in path_prefixes():
+        path = _without(path, prefix)
+    return _without(_without(path, "/v1"), "/v1")
+
+
+def _without(path: str, prefix: str) -> str:
+    cut = path == prefix or path.startswith(prefix + "/")
+    return path[len(prefix) :] if cut else path
 
 
 def endpoint_of(path: str) -> tuple[WireFormat, Endpoint] | None:

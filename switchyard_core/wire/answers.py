@@ -110,7 +110,7 @@ class AnswerPart:
     name: str = ""
     namespace: str = ""  # namespace of the tool, `""` without one
     custom: bool = False  # whether a call takes free text
-    opaque: str = ""  # opaque form of reasoning, `""` without one
+    opaque: str = ""  # opaque form of reasoning, or signature of a call, `""` without one
 
 
 class PartWriter(ABC):

@@ -24,9 +24,14 @@ from switchyard_core.wire.history import (
     lacks_history,
     said_by_user,
 )
-from switchyard_core.wire.replies import ShapeError, refuse_error
+from switchyard_core.wire.replies import ShapeError, an_array, refuse_error
 
-__all__ = ["Format", "Verbatim", "assistant_item", "encode_items"]
+__all__ = ["EventKind", "Format", "Verbatim", "assistant_item", "encode_items"]
+
+#: Which model an answer names.
+AnswerModel = Literal["requested", "provider"]
+#: What an event of a stream is: before the content, content, or the end.
+EventKind = Literal["head", "content", "end"]
 
 #: Ways to make a target answer by a schema.
 StructuredOutput = Literal["json_schema", "forced_tool", "prompt"]
@@ -67,6 +72,9 @@ class Format(ABC):
     view: ClassVar[type[BodyView]]
     writer: ClassVar[type[PartWriter]]
 
+    #: Whether a base URL with a path of its own ends before the version: the format's SDK adds it.
+    version_follows_base: ClassVar[bool] = False
+
     #: The body's key that holds the history.
     history_key: ClassVar[str] = "messages"
     #: The body's key for instructions that are not in the history, ``""`` for none.
@@ -86,6 +94,8 @@ class Format(ABC):
 
     #: Key of the limit of an answer, and whether the provider demands it.
     limit_key: ClassVar[str]
+    #: Older keys of that limit, which providers still take.
+    old_limit_keys: ClassVar[tuple[str, ...]] = ()
     needs_limit: ClassVar[bool] = False
     #: Keys of the neutral sampling settings, and the highest temperature, if there is one.
     sampling: ClassVar[Mapping[str, str]]
@@ -97,6 +107,15 @@ class Format(ABC):
     #: breaks inside JSON strings are escaped, so these can only be the events' own.
     end_mark: ClassVar[re.Pattern[bytes]]
     error_mark: ClassVar[re.Pattern[bytes]]
+    #: Names of events that come before the first content of a stream.
+    head_events: ClassVar[frozenset[str]] = frozenset()
+    #: The key of an answer that holds what the model said, and the key of a stream's event that
+    #: holds the answer, ``""`` for none.
+    said_key: ClassVar[str]
+    answer_key: ClassVar[str] = ""
+    #: Which model an answer names unless the route says: the one that was asked for, or the
+    #: provider's own.
+    answer_model: ClassVar[AnswerModel] = "provider"
     #: Whether the last event of a stream repeats the whole answer.
     ends_with_whole_answer: ClassVar[bool] = False
 
@@ -110,6 +129,11 @@ class Format(ABC):
     #: How a provider indents whole bodies, ``None`` for not at all.
     indent: ClassVar[int | None] = 2
 
+    @property
+    def limit_keys(self) -> tuple[str, ...]:
+        """Every key that limits an answer."""
+        return (self.limit_key, *self.old_limit_keys)
+
     # --- reading a request -----------------------------------------------------------------
 
     @abstractmethod
@@ -119,6 +143,11 @@ class Format(ABC):
     def resembles(self, fields: ObjectText, headers: Mapping[str, str]) -> bool:
         """Return whether a body with these headers looks like this format."""
         return self.history_key in fields
+
+    def is_plain(self, fields: ObjectText) -> bool:
+        """Return whether a body that resembles the format may as well be of a similar one."""
+        del fields
+        return False
 
     @abstractmethod
     def said(self, fields: ObjectText) -> list[tuple[Any, msgspec.Raw | bytes]]:
@@ -181,11 +210,6 @@ class Format(ABC):
             if isinstance(role, str) and self.roles.get(role) == "system"
         ]
         return instruction_text([apart or b"", *inside])
-
-    def user_id(self, fields: ObjectText) -> str | None:
-        """Return the user id in the body."""
-        del fields
-        return None
 
     def includes_usage(self, fields: ObjectText) -> bool:
         """Return whether a stream that answers the request states its tokens."""
@@ -318,6 +342,32 @@ class Format(ABC):
     @abstractmethod
     def read_answer(self, tree: Mapping[str, Any], fields: ObjectText) -> ModelReply:
         """Return what an answer says; a ``ShapeError`` when it has another shape."""
+
+    def event_kind(self, name: str, tree: Mapping[str, Any]) -> EventKind:
+        """Return what an event of a stream says; a ``ShapeError`` when it says that it failed."""
+        del name, tree
+        return "content"
+
+    def check_answer(self, tree: Mapping[str, Any]) -> None:
+        """Raise a ``ShapeError`` when a whole answer says that it failed, or is none."""
+        an_array(tree, self.said_key)
+
+    def says_nothing(self, tree: Mapping[str, Any]) -> bool:
+        """Return whether a whole answer holds nothing that a model said."""
+        return not tree.get(self.said_key)
+
+    def with_model(self, data: bytes, model: str) -> bytes | None:
+        """Return an answer, or an event of one, with another model; ``None`` if it names none."""
+        try:
+            fields = ObjectText(data)
+            inner = fields.object(self.answer_key) if self.answer_key else None
+        except JsonTextError:
+            return None
+        node = next((n for n in (inner, fields) if n is not None and n.text("model")), None)
+        if node is None:
+            return None
+        node.set("model", encode(model))
+        return fields.dump()
 
     @abstractmethod
     def usage(self, told: Mapping[str, Any]) -> ModelUsage:

@@ -116,6 +116,11 @@ class AnswerTrace:
             self._event += chunk[: _NAME_BYTES - len(self._event)]
         self._carry = window[1 - len(_EVENT) :]
 
+    @property
+    def whole(self) -> bytes:
+        """The answer, ``b""`` for a stream and for a large one."""
+        return b"".join(self._start) if self._whole else b""
+
     def tokens(self) -> ModelUsage | None:
         """Return the usage in the answer, ``None`` without one."""
         found: list[Any] = []

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from switchyard_core.answering import RequestedCall
-from switchyard_core.jsonio.tree import encode
+from switchyard_core.jsonio.tree import JsonTextError, encode, loads
 
 __all__ = [
     "FILTERED",
@@ -15,6 +15,7 @@ __all__ = [
     "an_array",
     "an_object",
     "count",
+    "error_code",
     "objects",
     "refuse_error",
     "requested_call",
@@ -84,14 +85,28 @@ def requested_call(call_id: str, name: str, arguments: Any, place: str) -> Reque
 
 def refuse_error(tree: Mapping[str, Any]) -> None:
     """Refuse a report of an error, which may come with status 200 and half an answer."""
-    error = tree.get("error")
-    if error or tree.get("type") == "error":
-        told = table(error)
+    if tree.get("error") or tree.get("type") == "error":
         # Only a code: the rest may quote the request or a credential.
-        words = (told.get("code"), told.get("type"))
-        code = next((w for w in words if isinstance(w, str) and _CODE.fullmatch(w)), "no code")
-        msg = f"the provider reports an error ({code})"
+        code = _told_code(tree)
+        msg = f"the provider reports an error ({code if _CODE.fullmatch(code) else 'no code'})"
         raise ShapeError(msg)
+
+
+def error_code(body: bytes) -> str:
+    """Return the code or type in a provider's error, ``""`` when it cannot be read."""
+    try:
+        tree = loads(body)
+    except JsonTextError:
+        return ""
+    return _told_code(table(tree)) or _told_code(table(table(tree).get("response")))
+
+
+def _told_code(tree: Mapping[str, Any]) -> str:
+    error = table(tree.get("error"))
+    code = error.get("code") or error.get("type") or (tree.get("error") and tree.get("code"))
+    if not code and tree.get("type") == "error":
+        code = tree.get("code")
+    return str(code or "")
 
 
 def shown(kinds: Iterable[Any]) -> tuple[str, ...]:

@@ -45,6 +45,7 @@ ALLOWED = {
     f"{CORE}.answering": "the provider's own words for a reply that was cut",
     f"{CORE}.conversation": "the types of parts in the conversation document",
     f"{CORE}.scripted.answer": "a script may say in any format's word why an answer stops",
+    f"{CORE}.scripted.strict": "checks bodies as providers do, and must not share their reader",
     "switchyard_planner_executor.events": "its own records of tool calls",
 }
 

@@ -42,7 +42,7 @@ def found(run, tests):
         ([REQUEST, 'expect = { rewrites = ["set_modle"] }'], ("SY604", 4, 24), "`set_model`?"),
         ([REQUEST, EXPECT, 'replies = { jugde = ["x"] }'], ("SY604", 5, 13), "mean `judge`?"),
         ([REQUEST, EXPECT, "replies = { judge = [] }"], ("SY107", 5, 21), "at least 1 entry"),
-        (["request = { model = 'main' }", EXPECT], ("SY606", 3, 1), "specify its wire format"),
+        (["request = { model = 'none' }", EXPECT], ("SY606", 3, 1), "name its wire format"),
         (["request = '''\n{}\n{}\n'''", EXPECT], ("SY606", 3, 1), ""),
         ([REQUEST, "expect = {}"], ("SY607", 4, 1), "cannot fail"),
         ([REQUEST, 'expect = { error = "x", phase = "y" }'], ("SY607", 4, 25), "has no `phase`"),

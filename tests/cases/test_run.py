@@ -8,6 +8,7 @@ import pytest
 
 from switchyard_core.cases import run_file
 from switchyard_core.switchyard import Switchyard
+from tests.cases.conftest import POLICY
 
 USER = '{ role = "user", content = "fix it" }'
 CALL = (
@@ -297,6 +298,23 @@ def test_coverage_lists_routes_and_own_rules_that_no_case_exercised(run):
         "28:22",
     ]
     assert (coverage.missing("route"), coverage.missing("rule")) == (1, 2)
+
+
+def test_text_rules_count_as_rules(run):
+    block = "a.py\\n<<<<<<< SEARCH\\n=======\\nx\\n>>>>>>> REPLACE\\n"
+    said = f'{{ model = "main", messages = [{{ role = "assistant", content = "{block}" }}] }}'
+    tests = f'[[cases]]\nname = "one"\nrequest = {said}\nexpect = {{ target = "executor" }}\n'
+    text = "".join(
+        f'[[mutation_rules.own.text]]\nreader = "{reader}"\n'
+        for reader in ("search_replace", "whole_file")
+    )
+
+    coverage = run(tests, policy=POLICY + text).coverage
+
+    assert coverage.rules == 4
+    assert [part.name for part in coverage.uncovered if part.name.startswith("own/text")] == [
+        "own/text[1]"
+    ]
 
 
 def test_rule_counts_when_it_decided_in_a_case_or_before_it(run):

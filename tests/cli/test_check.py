@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from switchyard_core.cli import cli
 from switchyard_core.declarations import Options, RouteType
 from switchyard_core.hookspecs import hookimpl
 from switchyard_core.plugins import PluginRegistry
+from switchyard_core.testing.harness import registry_of
 
 GOOD = """\
 schema_version = 1
@@ -171,3 +173,73 @@ def test_check_reports_the_problems_of_a_script_with_its_own_place(tmp_path):
     assert run.exit_code == 1
     assert "s.json:1:" in run.output
     assert "SY241" in run.output
+
+
+def test_check_reports_an_unknown_strict_provider_with_the_nearest(tmp_path):
+    (tmp_path / "s.json").write_text('{"version": 1, "scripts": [{"turns": [{"text": "hi"}]}]}')
+    policy = tmp_path / "p.toml"
+    policy.write_text(
+        'schema_version = 1\n[llm_clients.c]\nformat = "scripted"\nspeaks = "openai_chat"\n'
+        'script = "s.json"\nstrict = "opena"\n[targets.t]\nid = "m"\nllm_client = "c"\n'
+        '[routes.r]\nid = "r"\ntype = "open"\n'
+    )
+
+    result = run(str(policy))
+
+    assert result.exit_code == 1
+    assert f"{policy}:6:10: SY243 unknown strict provider `opena`" in result.output
+    assert "fix: did you mean `openai`?" in result.output
+
+
+TWO = """\
+schema_version = 1
+[llm_clients.c]
+format = "anthropic_messages"
+base_url = "https://api.anthropic.com"
+[targets.known]
+id = "claude-haiku-4-5"
+llm_client = "c"
+[[targets.known.fit]]
+path = "metadata"
+do = "drop"
+[targets.unknown]
+id = "own"
+llm_client = "c"
+[targets.off]
+id = "claude-haiku-4-5"
+llm_client = "c"
+profile = false
+[routes]
+"""
+
+
+def explained(folder: Path, *options: str) -> str:
+    (folder / "two.toml").write_text(TWO)
+    registry = registry_of()
+    arguments = ["check", "two.toml", "--offline", "--explain-targets", *options]
+    return CliRunner().invoke(cli, arguments, obj=registry).output
+
+
+def test_explained_targets_name_facts_rules_source_and_day(folder: Path) -> None:
+    lines = explained(folder).splitlines()
+
+    start = lines.index("two.toml: target known: claude-haiku-4-5 (anthropic_messages)")
+    end = lines.index("two.toml: target unknown: own (anthropic_messages)")
+    known = lines[start:end]
+    assert "  context_window = 200000" in known
+    (profile,) = [line for line in known if line.startswith("  profile claude-haiku-4-5: ")]
+    assert re.search(r"docs/en/api/errors.*, read \d{4}-\d\d-\d\d \(doc\)$", profile)
+    assert "    drop output_config.effort (claude-haiku-4-5)" in known
+    assert known[-1] == "    drop metadata (fit)"
+    assert "  no profile" in lines[end:]
+    assert "  no profile: switched off" in lines[end:]
+
+
+def test_explained_targets_are_in_the_json(folder: Path) -> None:
+    (file,) = json.loads(explained(folder, "--output", "json"))["files"]
+
+    known = file["targets"]["known"]
+    assert (known["id"], known["facts"]["max_output"]) == ("claude-haiku-4-5", 64000)
+    assert {"id", "source", "as_of", "sure"} == set(known["profiles"][0])
+    assert known["rules"][-1] == {"by": "fit", "rule": "drop metadata"}
+    assert file["targets"]["unknown"]["profiles"] == []

@@ -186,3 +186,52 @@ def test_classify_with_a_pack_uses_it() -> None:
 def test_classify_with_options_that_do_not_fit_exits_2(arguments: list[str], message: str) -> None:
     result = run(*arguments)
     assert (result.exit_code, message in result.output) == (2, True)
+
+
+TEXT = (
+    "Here is the fix.\n\ncalc.py\n```python\n<<<<<<< SEARCH\na\n=======\nb\n>>>>>>> REPLACE\n```\n"
+    "\nplan.md\n```markdown\n# Plan\n```\n"
+)
+
+
+def test_classify_text_shows_each_edit_and_its_place() -> None:
+    result = run("--text", TEXT)
+
+    assert result.exit_code == 0
+    assert result.output.splitlines() == [
+        "file_edit",
+        "  rule    text_edits / search-replace",
+        "  place   character 18",
+        "  word    calc.py",
+        "  reason  writes calc.py",
+        "file_write_other",
+        "  rule    text_edits / whole-files",
+        f"  place   character {TEXT.index('plan.md')}",
+        "  word    plan.md",
+        "  reason  writes plan.md",
+    ]
+
+
+def test_classify_text_reads_the_whole_standard_input() -> None:
+    found = [json.loads(line) for line in run("--text", "--json", given=TEXT).output.splitlines()]
+
+    assert [(edit["offset"], edit["label"]) for edit in found] == [
+        (18, "file_edit"),
+        (TEXT.index("plan.md"), "file_write_other"),
+    ]
+
+
+def test_classify_text_without_an_edit_says_so() -> None:
+    said = ["read_only", "  reason  the text contains no edit that a rule reads"]
+
+    assert run("--text", "I would use `<<<<<<< SEARCH`.").output.splitlines() == said
+    assert run("--text", "Nothing.", "--json").output == ""
+
+
+def test_classify_text_by_the_rules_of_a_policy(policy: Path) -> None:
+    text = '[[mutation_rules.ours.text]]\nreader = "search_replace"\nlabel = "unknown"\n'
+    policy.write_text(POLICY + text)
+
+    result = run("--text", TEXT, "--policy", str(policy))
+
+    assert result.output.splitlines()[:2] == ["unknown", "  rule    ours / text[0]"]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
+import re
 import subprocess
 import sys
 
@@ -16,6 +18,17 @@ from tests.server.servers import body, policy
 from tests.support.cases import each_of
 
 MAIN = [sys.executable, "-c", "from switchyard_core.cli import main; main()"]
+#: Runs the commands of its argument, a JSON list; a line with the exit code ends each.
+SEVERAL = """
+import json, sys
+from switchyard_core.cli import cli
+for arguments in json.loads(sys.argv[1]):
+    try:
+        cli(arguments, prog_name="switchyard")
+    except SystemExit as end:
+        sys.stderr.flush()
+        print("ended with", end.code, flush=True)
+"""
 COMMANDS = [(), ("packs",), *commands(cli)]
 NAMES = [pytest.param(words, id=" ".join(words) or "switchyard") for words in COMMANDS]
 #: Variables that change colours or completion, of whoever runs the tests.
@@ -53,15 +66,18 @@ def test_example_of_the_help_names_options_that_exist(words):
 # --- completion --------------------------------------------------------------------------
 
 
-def completed(*words, last=""):
-    line = " ".join(["switchyard", *words, last])
-    environ = {
-        **ENVIRON,
+def completing(line, number):
+    return {
         "_SWITCHYARD_COMPLETE": "bash_complete",
         "COMP_WORDS": line,
-        "COMP_CWORD": str(len(words) + 1),
+        "COMP_CWORD": str(number),
     }
-    run = subprocess.run(MAIN, env=environ, capture_output=True, text=True, check=True)
+
+
+def completed(*words, last=""):
+    environ = completing(" ".join(["switchyard", *words, last]), len(words) + 1)
+    run = CliRunner().invoke(cli, [], prog_name="switchyard", env=environ)
+    assert run.exit_code == 0
     return run.stdout.split()
 
 
@@ -72,10 +88,17 @@ def test_completion_knows_commands_options_values_and_files():
     assert completed("check", last="pol") == ["file,pol"]
 
 
+def test_completion_is_what_a_shell_gets_from_the_command():
+    environ = ENVIRON | completing("switchyard ex", 1)
+    run = subprocess.run(MAIN, env=environ, capture_output=True, text=True, check=True)
+    assert run.stdout.split() == ["plain,explain"]
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_script_of_each_shell_is_printed_and_documented(shell):
-    environ = {**ENVIRON, "_SWITCHYARD_COMPLETE": f"{shell}_source"}
-    run = subprocess.run(MAIN, env=environ, capture_output=True, text=True, check=True)
+    environ = {"_SWITCHYARD_COMPLETE": f"{shell}_source"}
+    run = CliRunner().invoke(cli, [], prog_name="switchyard", env=environ)
+    assert run.exit_code == 0
     assert f"_SWITCHYARD_COMPLETE={shell}_complete" in run.stdout
     assert f"_SWITCHYARD_COMPLETE={shell}_source" in HEAD
 
@@ -93,26 +116,34 @@ def test_every_command_exits_2_on_wrong_usage(words):
 # --- colours -----------------------------------------------------------------------------
 
 
-@pytest.fixture
-def coloured(tmp_path):
-    """Arguments of commands that use colours, with the exit code of each."""
-    good, broken = tmp_path / "good.toml", tmp_path / "broken.toml"
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """What commands that use colours write: to a pipe, and to terminals without and with them."""
+    folder = tmp_path_factory.mktemp("coloured")
+    good, broken = folder / "good.toml", folder / "broken.toml"
     good.write_text(policy("openai_chat", "http://127.0.0.1:1"))
     broken.write_text(good.read_text().replace('"planner"', '"planer"'))
-    request = tmp_path / "request.json"
+    request = folder / "request.json"
     request.write_bytes(body("openai_chat", edited=True))
+    commands = [
+        ["check", "--offline", str(broken)],
+        ["explain", str(good), str(request)],
+        ["demo", "--wire-format", "openai_chat"],
+    ]
+    words = [sys.executable, "-c", SEVERAL, json.dumps(commands)]
+    piped = subprocess.run(words, env=ENVIRON, stdout=-1, stderr=subprocess.STDOUT, check=True)
     return {
-        "check": (["check", "--offline", str(broken)], 1),
-        "explain": (["explain", str(good), str(request)], 0),
-        "demo": (["demo", "--wire-format", "openai_chat"], 0),
+        "piped": piped.stdout,
+        "plain": on_a_terminal(words, NO_COLOR="1", TERM="xterm"),
+        "vivid": on_a_terminal(words, NO_COLOR="", TERM="xterm"),
     }
 
 
-def on_a_terminal(arguments, **environ):
-    """Return what a command writes to a terminal, and its exit code."""
+def on_a_terminal(words, **environ):
+    """Return what a process writes to a terminal; its output and its errors."""
     ours, its = pty.openpty()
     process = subprocess.Popen(
-        [*MAIN, *arguments], stdin=subprocess.DEVNULL, stdout=its, env=ENVIRON | environ
+        words, stdin=subprocess.DEVNULL, stdout=its, stderr=its, env=ENVIRON | environ
     )
     os.close(its)
     output = b""
@@ -123,17 +154,19 @@ def on_a_terminal(arguments, **environ):
         pass
     finally:
         os.close(ours)
-    return output, process.wait(20)
+    assert process.wait(20) == 0
+    return output
 
 
-@pytest.mark.parametrize("name", ["check", "explain", "demo"])
-def test_colours_are_for_terminals_without_no_color(coloured, name):
-    arguments, code = coloured[name]
-    piped = subprocess.run([*MAIN, *arguments], env=ENVIRON, capture_output=True, check=False)
-    plain, plain_code = on_a_terminal(arguments, NO_COLOR="1", TERM="xterm")
-    vivid, vivid_code = on_a_terminal(arguments, NO_COLOR="", TERM="xterm")
-    assert (piped.returncode, plain_code, vivid_code) == (code, code, code)
+@pytest.mark.timeout(90)  # the first one starts the processes of all
+@pytest.mark.parametrize(
+    ("number", "code"), [(0, b"1"), (1, b"0"), (2, b"0")], ids=["check", "explain", "demo"]
+)
+def test_colours_are_for_terminals_without_no_color(written, number, code):
+    parts = {how: re.split(rb"ended with (\d+)\r?\n", all_) for how, all_ in written.items()}
+    assert {part[2 * number + 1] for part in parts.values()} == {code}
+    piped, plain, vivid = (parts[how][2 * number] for how in ("piped", "plain", "vivid"))
     assert b"\x1b[" in vivid
     assert b"\x1b[" not in plain
-    assert b"\x1b[" not in piped.stdout + piped.stderr
+    assert b"\x1b[" not in piped
     assert len(plain) > 100

@@ -1,4 +1,4 @@
-"""``switchyard serve`` as a process of its own."""
+"""``switchyard serve``: a process of its own where one is asked for, else what it would run."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from click.testing import CliRunner
 
 from switchyard_core.cli import cli
 from switchyard_core.cli.serve import _is_loopback
+from tests.server.servers import answer_to, served
 
 SCRIPT = {
     "version": 1,
@@ -51,6 +52,15 @@ type = "plan_execute"
 capable_target = "planner"
 efficient_target = "executor"
 """
+NOOP = (
+    POLICY.replace("MODEL", "fast")
+    .replace('type = "plan_execute"', 'type = "noop"')
+    .replace('capable_target = "planner"\nefficient_target', "target")
+)
+REAL = POLICY.replace(
+    'format = "scripted"\nscript = "script.json"\nspeaks = "openai_chat"',
+    'format = "openai_chat"\nbase_url = "http://127.0.0.1:1"\napi_key_env = "SOME_TEST_KEY"',
+)
 BODY = {"model": "coder", "messages": [{"role": "user", "content": "hi"}]}
 CANARY = "canary-5Tq8WvXz"
 CHAT = "/v1/chat/completions"
@@ -95,15 +105,28 @@ def serving(config, *options, **environ):
         process.stderr.close()
 
 
-def refused(config, *options, **environ):
-    """Return exit code, standard output and error of a server that must not start."""
-    process = start(config, *options, **environ)
-    try:
-        out, err = process.communicate(timeout=20)
-    finally:
-        process.kill()
-        process.wait()
-    return process.returncode, out, err
+@pytest.fixture
+def made(config, monkeypatch):
+    """Return a function that gives the application that ``serve`` would run with options."""
+    applications = []
+
+    def instead(app, listener, *_, **__):
+        listener.close()
+        applications.append(app)
+        return True
+
+    def make(*options):
+        result = invoke(config, "--port", "0", *options)
+        assert result.exit_code == 0, result.output
+        return applications.pop()
+
+    monkeypatch.setattr("switchyard_core.server.run.run", instead)
+    monkeypatch.setattr("switchyard_core.server.workers.run_workers", instead)
+    return make
+
+
+def invoke(config, *options):
+    return CliRunner().invoke(cli, ["serve", "--config", str(config), *options])
 
 
 def test_serve_prints_one_line_when_it_is_ready_and_ends_with_0(config):
@@ -185,55 +208,29 @@ def test_run_breaks_off_what_outlasts_the_drain(config):
     assert "Traceback" not in err
 
 
-def test_serve_with_two_workers_prints_one_line_answers_and_ends_with_0(config):
-    config.write_text(
-        POLICY.replace("MODEL", "fast")
-        .replace('type = "plan_execute"', 'type = "noop"')
-        .replace('capable_target = "planner"\nefficient_target', "target")
-    )
-    with serving(config, "--workers", "2") as (process, url):
-        for _ in range(10):
-            assert httpx.post(url + CHAT, json=BODY).status_code == 200
-        assert re.search(
-            r'latches_|requests_total\{.*worker="\d+"\} ', httpx.get(url + "/metrics").text
-        )
-        process.terminate()
-        out, err = process.communicate(timeout=20)
-    assert (process.returncode, out) == (0, "")
-    assert "Traceback" not in err
-
-
 def test_serve_with_a_broken_policy_says_what_check_says(config):
     config.write_text(POLICY.replace('"planner"', '"planer"').replace("id = ", "idd = ", 1))
-    code, out, err = refused(config)
+    result = invoke(config)
     checked = CliRunner().invoke(cli, ["check", "--offline", str(config)])
-    assert (code, out) == (1, "")
-    assert err.strip() != ""
-    assert checked.output.startswith(err)
-    assert "Traceback" not in err
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.strip() != ""
+    assert checked.output.startswith(result.stderr)
+    assert "Traceback" not in result.stderr
 
 
-def test_serve_needs_the_variables_of_the_keys_unless_it_calls_nobody(config):
-    real = POLICY.replace(
-        'format = "scripted"\nscript = "script.json"\nspeaks = "openai_chat"',
-        ('format = "openai_chat"\nbase_url = "http://127.0.0.1:1"\napi_key_env = "SOME_TEST_KEY"'),
-    )
-    config.write_text(real)
-    code, _, err = refused(config)
-    assert code == 1
-    assert "SY204" in err
-    assert "SOME_TEST_KEY" in err
-    with serving(config, "--dry-run") as (_, url):
-        answer = httpx.post(url + CHAT, json=BODY)
+async def test_serve_needs_the_variables_of_the_keys_unless_it_calls_nobody(config, made):
+    config.write_text(REAL)
+    result = invoke(config)
+    assert result.exit_code == 1
+    assert "SY204" in result.stderr
+    assert "SOME_TEST_KEY" in result.stderr
+    async with served(made("--dry-run")) as url, httpx.AsyncClient() as client:
+        answer = await client.post(url + CHAT, json=BODY)
     assert answer.json()["target"] == "planner"
 
 
 def test_serve_never_prints_a_key(config):
-    real = POLICY.replace(
-        'format = "scripted"\nscript = "script.json"\nspeaks = "openai_chat"',
-        ('format = "openai_chat"\nbase_url = "http://127.0.0.1:1"\napi_key_env = "SOME_TEST_KEY"'),
-    )
-    config.write_text(real)
+    config.write_text(REAL)
     with serving(config, "--api-key-env", "CANARY", SOME_TEST_KEY=CANARY) as (process, url):
         refusal = httpx.post(url + CHAT, json=BODY)
         failure = httpx.post(url + CHAT, json=BODY, headers={"x-api-key": CANARY})
@@ -246,9 +243,9 @@ def test_serve_never_prints_a_key(config):
 def test_serve_on_a_taken_port_is_one_line_and_exit_2(config):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        code, out, err = refused(config, "--port", str(port))
-    assert (code, out) == (2, "")
-    assert err == f"error: cannot listen on 127.0.0.1:{port}: Address already in use\n"
+        result = invoke(config, "--port", str(port))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == f"error: cannot listen on 127.0.0.1:{port}: Address already in use\n"
 
 
 @pytest.mark.parametrize(
@@ -267,13 +264,11 @@ def test_serve_refuses_what_would_not_work(config, options, code, words):
     assert words in result.output
 
 
-def test_serve_with_two_workers_warns_of_plans_that_one_of_them_knows(config):
+def test_serve_with_two_workers_warns_of_plans_that_one_of_them_knows(config, made):
     config.write_text((Path(__file__).parents[2] / "policies/planner_executor.toml").read_text())
-    with serving(config, "--workers", "2", "--dry-run") as (process, _):
-        process.terminate()
-        _, err = process.communicate(timeout=20)
-    assert "SY311 warning: the plan store `memory` lives in one process" in err
-    assert process.returncode == 0
+    result = invoke(config, "--port", "0", "--workers", "2", "--dry-run")
+    assert "SY311 warning: the plan store `memory` lives in one process" in result.stderr
+    assert result.exit_code == 0
 
 
 def test_serve_with_a_key_that_nobody_can_send_says_so(config, monkeypatch):
@@ -356,14 +351,13 @@ def test_serve_with_reload_reads_a_changed_policy_by_itself(config):
     assert process.returncode == 0
 
 
-def test_serve_with_two_workers_hands_sighup_on_and_refuses_a_store_of_one_process(config):
-    alone = (
-        POLICY.replace("MODEL", "fast")
-        .replace('type = "plan_execute"', 'type = "noop"')
-        .replace('capable_target = "planner"\nefficient_target', "target")
-    )
-    config.write_text(alone)
+def test_serve_with_two_workers_answers_hands_sighup_on_and_refuses_a_store_of_one_process(config):
+    config.write_text(NOOP)
     with serving(config, "--workers", "2") as (process, url):
+        for _ in range(10):
+            assert httpx.post(url + CHAT, json=BODY).status_code == 200
+        metrics = httpx.get(url + "/metrics").text
+        assert re.search(r'latches_|requests_total\{.*worker="\d+"\} ', metrics)
         config.write_text(POLICY.replace("MODEL", "fast"))
         process.send_signal(signal.SIGHUP)
         told = set()
@@ -372,18 +366,20 @@ def test_serve_with_two_workers_hands_sighup_on_and_refuses_a_store_of_one_proce
             assert line
             found = re.match(r"worker (\d+): not reloaded .*: 1 error;", line)
             told |= {found[1]} if found else set()
-        config.write_text(alone.replace('"other"', '"another"'))
+        config.write_text(NOOP.replace('"other"', '"another"'))
         process.send_signal(signal.SIGHUP)
         assert served_model(url, "another")
         process.terminate()
-        process.communicate(timeout=20)
-    assert process.returncode == 0
+        out, err = process.communicate(timeout=20)
+    assert (process.returncode, out) == (0, "")
+    assert "Traceback" not in err
 
 
 # --- who may call, and what a caller may take ------------------------------------------------
 
 
 KEYED = ("--api-key-env", "SERVER_KEY")
+OPEN = ("--host", "0.0.0.0", "--insecure")
 
 
 @pytest.mark.parametrize(
@@ -410,27 +406,16 @@ KEYED = ("--api-key-env", "SERVER_KEY")
             200,
             id="allowed_page",
         ),
+        pytest.param(OPEN, "evil.example", {}, 403, id="rebound_name_beyond_loopback"),
+        pytest.param(OPEN, "192.168.1.7:4000", {}, 200, id="address_beyond_loopback"),
     ],
 )
-def test_serve_says_who_may_call(config, options, host, headers, status):
-    with serving(config, *options, SERVER_KEY="k1") as (_, url):
-        answer = httpx.post(url + CHAT, json=BODY, headers={"host": host, **headers})
-        health = httpx.get(url + "/health", headers={"host": host})
+async def test_serve_says_who_may_call(made, monkeypatch, options, host, headers, status):
+    monkeypatch.setenv("SERVER_KEY", "k1")
+    async with served(made(*options)) as url, httpx.AsyncClient() as client:
+        answer = await client.post(url + CHAT, json=BODY, headers={"host": host, **headers})
+        health = await client.get(url + "/health", headers={"host": host})
     assert (answer.status_code, health.status_code) == (status, 200)
-
-
-def test_serve_beyond_loopback_without_a_key_checks_the_host_too(config):
-    process = start(config, "--host", "0.0.0.0", "--insecure")
-    try:
-        url = "http://127.0.0.1:" + re.search(r":(\d+) ", process.stdout.readline())[1]
-        statuses = [
-            httpx.get(url + "/v1/models", headers={"host": host}).status_code
-            for host in ("evil.example", "192.168.1.7:4000")
-        ]
-    finally:
-        process.terminate()
-        process.communicate(timeout=20)
-    assert statuses == [403, 200]
 
 
 @pytest.mark.parametrize(
@@ -520,17 +505,17 @@ def test_serve_counts_a_client_that_leaves_with_two_requests_sent_as_gone(config
     assert "Traceback" not in err
 
 
-def test_serve_takes_no_key_from_a_trailer(config):
+async def test_serve_takes_no_key_from_a_trailer(made, monkeypatch):
     content = json.dumps(BODY).encode()
-    with serving(config, *KEYED, SERVER_KEY="k1") as (_, url):
-        address = ("127.0.0.1", int(url.rpartition(":")[2]))
-        with socket.create_connection(address, timeout=10) as connection:
-            connection.sendall(
-                b"POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\n"
-                b"content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n"
-                b"%x\r\n%s\r\n0\r\nx-api-key: k1\r\n\r\n" % (len(content), content)
-            )
-            answer = connection.recv(65536)
+    monkeypatch.setenv("SERVER_KEY", "k1")
+    async with served(made(*KEYED)) as url:
+        answer = await answer_to(
+            url,
+            b"POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\n"
+            b"content-type: application/json\r\ntransfer-encoding: chunked\r\n"
+            b"connection: close\r\n\r\n"
+            b"%x\r\n%s\r\n0\r\nx-api-key: k1\r\n\r\n" % (len(content), content),
+        )
     assert answer.startswith(b"HTTP/1.1 401 ")
 
 

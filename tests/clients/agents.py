@@ -1,21 +1,24 @@
-"""How each real coding agent is pointed at a provider, isolated and started."""
+"""How each real coding agent is pointed at a provider, isolated, started and ended."""
 
 from __future__ import annotations
 
-import json
+import contextlib
 import os
 import signal
 import subprocess
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.clients.installs import clients
+from tests.clients.installs import Client, clients
+from tests.clients.pages import settings
 
-PROMPT = "The add function in calc.py subtracts. Read the file, fix it, and say what you did."
-BROKEN = "def add(a, b):\n    return a - b\n"
-FIXED = "def add(a, b):\n    return a + b\n"
-KEY = "caller-key-not-secret"
+PROMPT = "The add function in calc.py subtracts. Read the file, fix it, run it, say what you did."
+#: What every page tells the user to put where the key goes.
+KEY = "sk-my-own-key"
+SERVER_KEY = "my-server-key"
+#: A client that has not ended after this time is ended.
+PATIENCE_S = 100.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,167 +34,103 @@ class Workplace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Start:
-    """What one run is started with, besides the isolation that all share."""
-
-    arguments: tuple[str, ...]
-    environment: dict[str, str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Agent:
-    """One client speaking one wire format.
+    """One client in one of the ways in which it can be used.
 
     Args:
-        model: The model id that the client is told to use; it decides Codex's edit tool.
-        history_offset: -1 when the client opens with an assistant message of its own.
+        client: Its name in ``clients.txt``.
+        variant: What distinguishes this way.
+        page: The page in ``docs/clients`` whose settings it gets.
+        section: The section of that page.
+        policy: The shipped policy that serves it.
+        style: How it writes its calls; see ``calls.py``.
+        arguments: Of its command.
+        environment: Further variables, such as those that switch off updates.
+        stdin: What is typed into it, if the prompt is not an argument.
+        prompts: The prompts in it, each answered by a turn of the story.
+        history_offset: -1 when it opens with an assistant message of its own.
+        server_key: Whether the section names a key of the server.
+        waits_for: What must be built before it can pass, empty when nothing.
     """
 
     client: str
-    wire_format: str
-    model: str
-    prepare: Callable[[Agent, str, Workplace], Start]
+    variant: str
+    page: str
+    section: str
+    policy: str
+    style: str
+    arguments: tuple[str, ...]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    stdin: str = ""
+    prompts: tuple[str, ...] = ()
     history_offset: int = 0
+    server_key: bool = False
+    waits_for: str = ""
 
     @property
     def id(self) -> str:
-        return f"{self.client}-{self.wire_format}"
+        return f"{self.client}-{self.variant}"
+
+    @property
+    def install(self) -> Client:
+        return clients()[self.client]
 
     def run(self, base_url: str, place: Workplace) -> subprocess.CompletedProcess[str]:
-        """Run the client on :data:`PROMPT` until it ends by itself, at most 90 s.
+        """Run the client on :data:`PROMPT` until it ends by itself.
 
         Raises:
             FileNotFoundError: The client is not installed; the text says how.
-            subprocess.TimeoutExpired: It did not end; its whole process group was ended.
+            subprocess.TimeoutExpired: It did not end; all that it started was ended.
         """
-        client = clients()[self.client]
+        client = self.install
         if not client.is_installed:
             raise FileNotFoundError(
                 f"{client.command}: run `python -m tests.clients.installs {client.name}`"
             )
-        start = self.prepare(self, base_url, place)
-        isolated = {
-            "PATH": os.environ["PATH"],
+        told = settings(self.page, self.section, base_url)
+        told.write(place.home, place.repo)
+        environment = {
+            "PATH": f"{client.command.parent}{os.pathsep}{client.path}",
             "HOME": str(place.home),
             "LANG": "C.UTF-8",
             "TERM": "dumb",
+            **self.environment,
         }
-        process = subprocess.Popen(
-            [str(client.command), *start.arguments],
-            cwd=place.repo,
-            env=isolated | start.environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        )
+        command = ["bash", "-ec", f'{told.shell}exec "$0" "$@"', client.command_name]
         try:
-            output, _ = process.communicate(timeout=90)
+            return _run([*command, *self.arguments], environment, place.repo, self.stdin)
         finally:
-            # A client may leave helpers behind; the group is ours alone.
-            _end_group(process.pid)
-        return subprocess.CompletedProcess(process.args, process.returncode, output)
+            end_left_behind(place.home)
 
 
-def _end_group(group: int) -> None:
+def _run(
+    command: list[str], environment: dict[str, str], folder: Path, stdin: str
+) -> subprocess.CompletedProcess[str]:
+    process = subprocess.Popen(
+        command,
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
     try:
-        os.killpg(group, signal.SIGKILL)
-    except ProcessLookupError:
-        return
+        output, _ = process.communicate(stdin, timeout=PATIENCE_S)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    return subprocess.CompletedProcess(process.args, process.returncode, output)
 
 
-def _pi(agent: Agent, base_url: str, place: Workplace) -> Start:
-    api = {
-        "openai_chat": "openai-completions",
-        "openai_responses": "openai-responses",
-        "anthropic_messages": "anthropic-messages",
-    }[agent.wire_format]
-    model = {"id": agent.model, "reasoning": True, "contextWindow": 128000, "maxTokens": 8000}
-    provider = {
-        "baseUrl": base_url + ("" if agent.wire_format == "anthropic_messages" else "/v1"),
-        "api": api,
-        "apiKey": KEY,
-        "models": [model],
-    }
-    settings = place.home / ".pi" / "agent" / "models.json"
-    settings.parent.mkdir(parents=True)
-    settings.write_text(json.dumps({"providers": {"switchyard": provider}}))
-    return Start(
-        arguments=("--provider", "switchyard", "--model", agent.model, "-p", PROMPT),
-        environment={"PI_OFFLINE": "1", "PI_SKIP_VERSION_CHECK": "1", "PI_TELEMETRY": "0"},
-    )
-
-
-def _codex(agent: Agent, base_url: str, place: Workplace) -> Start:
-    folder = place.home / ".codex"
-    folder.mkdir()
-    (folder / "config.toml").write_text(
-        f"""
-model = "{agent.model}"
-model_provider = "switchyard"
-check_for_update_on_startup = false
-[model_providers.switchyard]
-name = "switchyard"
-base_url = "{base_url}/v1"
-env_key = "CALLER_KEY"
-wire_api = "responses"
-[analytics]
-enabled = false
-"""
-    )
-    return Start(
-        arguments=("exec", "--skip-git-repo-check", "-s", "danger-full-access", PROMPT),
-        environment={"CODEX_HOME": str(folder), "CALLER_KEY": KEY},
-    )
-
-
-def _claude(agent: Agent, base_url: str, place: Workplace) -> Start:
-    return Start(
-        arguments=("-p", PROMPT, "--allowedTools", "Read,Edit,Write"),
-        environment={
-            "ANTHROPIC_BASE_URL": base_url,
-            "ANTHROPIC_API_KEY": KEY,
-            "ANTHROPIC_MODEL": agent.model,
-            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-            "DISABLE_AUTOUPDATER": "1",
-            "DISABLE_ERROR_REPORTING": "1",
-            "DISABLE_TELEMETRY": "1",
-        },
-    )
-
-
-def _qwen(agent: Agent, base_url: str, place: Workplace) -> Start:
-    return Start(
-        arguments=("--auth-type", "openai", "--approval-mode", "yolo", "-p", PROMPT),
-        environment={
-            "OPENAI_API_KEY": KEY,
-            "OPENAI_BASE_URL": f"{base_url}/v1",
-            "OPENAI_MODEL": agent.model,
-            "QWEN_TELEMETRY_ENABLED": "false",
-        },
-    )
-
-
-ROUTE = "switchyard/plan-execute"
-#: Codex offers its patch tool only for model ids of its own catalogue: an alias of the route.
-ALIAS = "gpt-5.5"
-
-AGENTS = (
-    Agent(client="pi", wire_format="openai_chat", model=ROUTE, prepare=_pi),
-    Agent(client="pi", wire_format="openai_responses", model=ROUTE, prepare=_pi),
-    Agent(client="pi", wire_format="anthropic_messages", model=ROUTE, prepare=_pi),
-    Agent(
-        client="codex",
-        wire_format="openai_responses",
-        model=ALIAS,
-        prepare=_codex,
-    ),
-    Agent(
-        client="claude",
-        wire_format="anthropic_messages",
-        model=ROUTE,
-        prepare=_claude,
-    ),
-    Agent(client="qwen", wire_format="openai_chat", model=ROUTE, prepare=_qwen, history_offset=-1),
-)
+def end_left_behind(home: Path) -> None:
+    """End the processes, each by its number, that have this home: Cline leaves a daemon."""
+    mark = f"HOME={home}\0".encode()
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            ours = mark in (folder / "environ").read_bytes() + b"\0"
+            if ours:
+                os.kill(int(folder.name), signal.SIGKILL)
+        except OSError:
+            continue

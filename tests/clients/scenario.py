@@ -1,86 +1,75 @@
-"""The story that every client plays: read, edit, read again, finish."""
+"""The story that every client plays: read, edit, run, finish."""
 
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 from switchyard_core.scripted import ScriptedProviderApp, check_script
+from tests.clients.agents import Agent
+from tests.clients.calls import Turn, finish, story
+from tests.clients.shipped import Shipped
 
-PLANNER = "provider/capable-model"
-EXECUTOR = "provider/efficient-model"
-INSTRUCTION = "PLANNING-INSTRUCTION: find out what is wrong before you change anything."
 FINISHED = "Fixed add: it adds now."
-_PATCH = (
-    "*** Begin Patch\n*** Update File: calc.py\n@@\n"
-    "-    return a - b\n+    return a + b\n*** End Patch\n"
-)
 
 
-Turn = dict[str, Any]
+def turns(style: str, repo: Path) -> list[Turn]:
+    """Return the answers of the whole story."""
+    plan, *steps = story(style, repo)
+    thought = {"reasoning": "Look first.", "encrypted": "b3BhcXVl"}
+    looks = thought if style == "aider" else {**thought, "text": "I will look."}
+    return [{**plan, **looks, **plan}, *steps, finish(style, FINISHED)]
 
 
-def turns(client: str, repo: Path) -> list[Turn]:
-    """Return the four answers; the client's own tool of each kind is picked when asked."""
-    calc = str(repo / "calc.py")
-    read = [
-        {"name": "read", "arguments": {"path": "calc.py"}},
-        {"name": "Read", "arguments": {"file_path": calc}},
-        {"name": "read_file", "arguments": {"file_path": calc}},
-        {"name": "exec_command", "arguments": {"cmd": "cat calc.py"}},
-    ]
-    before, after = "return a - b", "return a + b"
-    edit_arguments = {"file_path": calc, "old_string": before, "new_string": after}
-    pi_arguments = {"path": "calc.py", "edits": [{"oldText": before, "newText": after}]}
-    edit = [
-        {"name": "Edit", "arguments": edit_arguments},
-        {"name": "apply_patch", "input": _PATCH},
-        # Two clients call their tool `edit`, and pi refuses keys that it does not know.
-        {"name": "edit", "arguments": pi_arguments if client == "pi" else edit_arguments},
-    ]
-    thought = {"encrypted": "b3BhcXVl"}
-    return [
-        {
-            "reasoning": "Look first.",
-            **thought,
-            "text": "I will look.",
-            "calls": [{"any_of": read}],
-        },
-        {"reasoning": "The sign is wrong.", **thought, "calls": [{"any_of": edit}]},
-        {"text": "Now I check it.", "calls": [{"any_of": read}]},
-        {"text": FINISHED},
-    ]
+def alone(
+    agent: Agent, repo: Path, *, faults: tuple[dict[str, Any], ...] = ()
+) -> ScriptedProviderApp:
+    """Return a provider whose every model tells the whole story, or what the faults say."""
+    return _provider(agent, {"": turns(agent.style, repo)}, faults=faults)
 
 
-def alone(client: str, repo: Path, offset: int) -> ScriptedProviderApp:
-    """Return a provider whose one model tells the whole story."""
-    return _provider([{"turns": turns(client, repo), "offset": offset}])
-
-
-def split(client: str, repo: Path, offset: int) -> ScriptedProviderApp:
+def split(
+    agent: Agent, repo: Path, shipped: Shipped, *, strict: str | None = None
+) -> ScriptedProviderApp:
     """Return a provider whose planner tells the story until the edit, the executor after it.
 
     A model that is asked at the wrong time ends the story at once, and the file stays broken
-    or the client's output says who was asked.
+    or the client's output says who was asked. ``strict`` names the provider whose refusals it
+    repeats.
     """
-    read, edit, check, finish = turns(client, repo)
+    plan, edit, *rest = turns(agent.style, repo)
     planner_late = {"text": "WRONG: the planner was asked after the edit"}
     executor_early = {"text": "WRONG: the executor was asked before the edit"}
     stories = {
-        PLANNER: [read, edit, planner_late],
-        EXECUTOR: [executor_early, executor_early, check, finish],
+        f"^{shipped.planner}$": [plan, edit, planner_late],
+        f"^{shipped.executor}$": [executor_early, executor_early, *rest],
     }
-    return _provider(
-        [
-            {"when": {"model": f"^{model}$"}, "turns": story, "offset": offset}
-            for model, story in stories.items()
-        ]
-    )
+    return _provider(agent, stories, strict=strict)
 
 
-def _provider(scripts: list[dict[str, Any]]) -> ScriptedProviderApp:
-    title = {"when": {"has_tools": False}, "turns": [{"text": "Scratch title"}]}
-    script, findings = check_script(json.dumps({"version": 1, "scripts": [title, *scripts]}))
+def _provider(
+    agent: Agent,
+    stories: dict[str, list[Turn]],
+    *,
+    strict: str | None = None,
+    faults: tuple[dict[str, Any], ...] = (),
+) -> ScriptedProviderApp:
+    scripts: list[dict[str, Any]] = []
+    if not agent.prompts:
+        scripts.append({"when": {"has_tools": False}, "turns": [{"text": "Scratch title"}]})
+    for model, told in stories.items():
+        common = {"offset": agent.history_offset, "faults": list(faults)}
+        if not agent.prompts:
+            scripts.append({"when": {"model": model}, "turns": told, **common})
+        # Who rebuilds its history each time cannot be answered by the number of its turns.
+        for prompt, turn in reversed(list(zip(agent.prompts, told, strict=False))):
+            when = {"model": model, "body": re.escape(prompt)}
+            scripts.append({"when": when, "turns": [turn], **common})
+    content: dict[str, Any] = {"version": 1, "scripts": scripts}
+    if strict is not None:
+        content["strict"] = strict
+    script, findings = check_script(json.dumps(content))
     assert script is not None, [finding.render() for finding in findings]
     return ScriptedProviderApp(script)

@@ -1,4 +1,4 @@
-"""Start ``switchyard serve`` as a process of its own, on a policy for one wire format."""
+"""Start ``switchyard serve`` as a process of its own."""
 
 from __future__ import annotations
 
@@ -7,45 +7,12 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.clients.agents import ALIAS, ROUTE
-from tests.clients.scenario import EXECUTOR, INSTRUCTION, PLANNER
-
-PROVIDER_KEY = "provider-key-not-secret"
 _READY = re.compile(r"\bready on (https?://\S+)")
-
-
-def policy(wire_format: str, provider_url: str) -> str:
-    """Return the policy: plan on one model of the provider, execute on another."""
-    suffix = "" if wire_format == "anthropic_messages" else "/v1"
-    return f"""
-schema_version = 1
-
-[llm_clients.provider]
-format = "{wire_format}"
-base_url = "{provider_url}{suffix}"
-api_key_env = "PRETEND_PROVIDER_KEY"
-
-[targets.planner]
-id = "{PLANNER}"
-llm_client = "provider"
-
-[targets.executor]
-id = "{EXECUTOR}"
-llm_client = "provider"
-
-[routes.plan_execute]
-id = "{ROUTE}"
-aliases = ["{ALIAS}"]
-type = "plan_execute"
-capable_target = "planner"
-efficient_target = "executor"
-planning_prompt = "{INSTRUCTION}"
-"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,31 +25,33 @@ class Served:
 
 
 @contextmanager
-def serving(text: str, folder: Path) -> Iterator[str]:
-    """Yield the base URL of a server on this policy; see :func:`started`."""
-    with started(text, folder) as server:
-        yield server.url
-
-
-@contextmanager
-def started(text: str, folder: Path, *, before: str = "pass") -> Iterator[Served]:
+def started(
+    text: str,
+    folder: Path,
+    *,
+    before: str = "pass",
+    environment: Mapping[str, str] = {},
+    arguments: tuple[str, ...] = ("--port", "0"),
+) -> Iterator[Served]:
     """Yield a server on this policy; end it by SIGTERM and wait for it.
 
     Args:
         text: The policy.
         folder: For the policy and the log.
         before: Python statement that its process runs first.
+        environment: Further variables, such as keys.
+        arguments: Of ``switchyard serve``, besides the policy.
 
     Raises:
-        AssertionError: It was not ready in 10 s, or did not end within 10 s; the log is told.
+        AssertionError: It was not ready in 60 s, or did not end within 10 s; the log is told.
     """
     config, log = folder / "policy.toml", folder / "serve.log"
     config.write_text(text)
     command = [sys.executable, "-c", f"{before}; from switchyard_core.cli import main; main()"]
     with log.open("w") as output:
         process = subprocess.Popen(
-            [*command, "serve", "--config", str(config), "--port", "0"],
-            env=os.environ | {"PRETEND_PROVIDER_KEY": PROVIDER_KEY},
+            [*command, "serve", "--config", str(config), *arguments],
+            env=os.environ | environment,
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -100,7 +69,7 @@ def started(text: str, folder: Path, *, before: str = "pass") -> Iterator[Served
 
 
 def _wait_until_ready(process: subprocess.Popen[bytes], log: Path) -> str:
-    end = time.monotonic() + 10
+    end = time.monotonic() + 60
     while time.monotonic() < end and process.poll() is None:
         if found := _READY.search(log.read_text()):
             return found[1].rstrip("/.,)")

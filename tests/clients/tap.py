@@ -24,6 +24,7 @@ class Recorded:
     method: str
     path: str
     raw: bytes
+    headers: Mapping[str, str]
 
     @property
     def wire_format(self) -> str | None:
@@ -31,20 +32,29 @@ class Recorded:
         found = endpoint_of(urlsplit(self.path).path) if self.method == "POST" else None
         return found[0] if found is not None else None
 
-    @property
-    def is_housekeeping(self) -> bool:
-        """A request of the client's own, such as a title: it offers no tools."""
-        body: dict[str, Any] = json.loads(self.raw)
-        return not body.get("tools")
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange:
-    """One request of the client and the head of its answer."""
+    """One request of the client, the head of its answer, and what was announced before.
+
+    Args:
+        explained: What ``/v1/decision`` said just before the request, for a call to a model.
+    """
 
     request: Recorded
     status: int
     headers: Mapping[str, str]
+    explained: Mapping[str, Any]
+
+    @property
+    def is_side_call(self) -> bool:
+        """A request of the client for itself, such as a title."""
+        return self.headers.get("x-switchyard-reason") == "housekeeping"
+
+    @property
+    def rewrites(self) -> set[str]:
+        """Names of the rewrites that were to change the body."""
+        return {r["name"] for r in self.explained.get("rewrites", ()) if r["changes"]}
 
 
 class Tap:
@@ -52,11 +62,14 @@ class Tap:
 
     Args:
         target: Base URL of the server behind it, without a path.
+        explains: Whether it is switchyard, and is asked before each call what it will do.
     """
 
-    def __init__(self, target: str) -> None:
+    def __init__(self, target: str, *, explains: bool = False) -> None:
         self.target = target
+        self.explains = explains
         self.exchanges: list[Exchange] = []
+        self.calls = 0  # calls to models, answered or not
         self._server = ThreadingHTTPServer(
             ("127.0.0.1", 0), type("Handler", (_Handler,), {"owner": self})
         )
@@ -107,18 +120,42 @@ class _Handler(BaseHTTPRequestHandler):
         self._forward(raw)
 
     def _forward(self, raw: bytes) -> None:
-        sent = {n: v for n, v in self.headers.items() if n.lower() not in _HOP_BY_HOP}
+        given = {name.lower(): value for name, value in self.headers.items()}
+        sent = {name: value for name, value in given.items() if name not in _HOP_BY_HOP}
+        request = Recorded(method=self.command, path=self.path, raw=raw, headers=sent)
         behind = http.client.HTTPConnection(urlsplit(self.owner.target).netloc, timeout=60)
+        self.owner.calls += request.wire_format is not None
         try:
+            explained = self._explain(request, behind) if self.owner.explains else {}
             behind.request(self.command, self.path, body=raw or None, headers=sent)
             answer = behind.getresponse()
-            request = Recorded(method=self.command, path=self.path, raw=raw)
             headers = {name.lower(): value for name, value in answer.getheaders()}
-            exchange = Exchange(request=request, status=answer.status, headers=headers)
+            exchange = Exchange(
+                request=request, status=answer.status, headers=headers, explained=explained
+            )
             self.owner.exchanges.append(exchange)
             self._send(answer)
+        except (http.client.HTTPException, OSError):
+            # What broke behind it breaks here too, without the end of an answer.
+            self.close_connection = True
         finally:
             behind.close()
+
+    def _explain(self, request: Recorded, behind: http.client.HTTPConnection) -> dict[str, Any]:
+        if request.wire_format is None:
+            return {}
+        # The body is put in as it came, so that its numbers keep their spelling.
+        asked = b'{"input_format": %s, "request": %s, "headers": %s}' % (
+            json.dumps(request.wire_format).encode(),
+            request.raw,
+            json.dumps(dict(request.headers)).encode(),
+        )
+        keys = {n: v for n, v in request.headers.items() if n in {"authorization", "x-api-key"}}
+        sent = {"content-type": "application/json", **keys}
+        behind.request("POST", "/v1/decision", body=asked, headers=sent)
+        answer = behind.getresponse()
+        explained: dict[str, Any] = json.loads(answer.read())
+        return explained
 
     def _send(self, answer: http.client.HTTPResponse) -> None:
         self.send_response(answer.status)
@@ -133,4 +170,6 @@ class _Handler(BaseHTTPRequestHandler):
         while piece := answer.read1():
             self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
             self.wfile.flush()
+        if answer.length:
+            raise http.client.IncompleteRead(b"", answer.length)
         self.wfile.write(b"0\r\n\r\n")

@@ -76,7 +76,7 @@ async def test_json_is_plain_data_with_the_outgoing_body_as_text():
     assert json.loads(json.dumps(found)) == found
     assert set(found) == {
         "route", "target", "model", "phase", "reason", "identity", "warnings", "rewrites",
-        "trace", "path", "body",
+        "trace", "path", "url", "body",
     }  # fmt: skip
     assert found["path"] == "/v1/chat/completions"
     assert '"x":1.10' in found["body"]
@@ -128,7 +128,8 @@ async def test_latched_session_says_that_its_calls_were_not_looked_at():
 
 
 async def test_side_call_of_a_client_is_told():
-    found = await explained("openai_chat", body("openai_chat"), headers={"x-session-affinity": "s"})
+    headers = {"user-agent": "opencode/1.18.33", "x-session-id": "s"}
+    found = await explained("openai_chat", body("openai_chat"), headers=headers)
     assert "side call " in found.as_text()
 
 

@@ -6,12 +6,12 @@ import json
 
 import pytest
 
-from switchyard_core import Request
+from switchyard_core import Request, Switchyard
 from switchyard_core.errors import BodyError
 from switchyard_core.explain import guess_format, read_requests, turns_of
 from switchyard_core.jsonio.tree import ObjectText
 from switchyard_core.wire import WIRE_FORMATS
-from tests.server.servers import body
+from tests.server.servers import body, policy
 
 CHAT = b'{ "model":"m", "messages":[], "x":1.10 }'
 
@@ -153,3 +153,57 @@ def test_turns_count_a_run_of_the_assistant_once_and_results_as_questions():
 def test_turns_of_a_request_that_has_none_is_the_request(content, endpoint):
     request = Request(wire_format="openai_responses", body=content, endpoint=endpoint)
     assert turns_of(request) == [request]
+
+
+PLAIN = {"model": "coder", "messages": [{"role": "user", "content": "x"}]}
+
+
+def route_of(wire_format):
+    return Switchyard.from_policy_text(policy(wire_format, "http://127.0.0.1:9")).policy
+
+
+@pytest.mark.parametrize("served", ["openai_chat", "anthropic_messages"])
+@pytest.mark.parametrize("more", [{}, {"max_tokens": 5}, {"stream": True, "temperature": 1}])
+def test_body_that_may_be_in_two_formats_is_in_that_of_its_route(served, more):
+    data = json.dumps(PLAIN | more).encode()
+
+    assert read_requests(data, policy=route_of(served))[0].wire_format == served
+    assert read_requests(data)[0].wire_format == "openai_chat"
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (PLAIN | {"stream_options": {}}, "openai_chat"),
+        (PLAIN | {"messages": [{"role": "tool", "tool_call_id": "a"}]}, "openai_chat"),
+        (PLAIN | {"frequency_penalty": 1}, "openai_chat"),
+        (PLAIN | {"system": "x"}, "anthropic_messages"),
+        ({"model": "coder", "input": "x"}, "openai_responses"),
+    ],
+)
+@pytest.mark.parametrize("served", ["openai_chat", "openai_responses", "anthropic_messages"])
+def test_body_that_tells_its_format_keeps_it_whatever_the_route_speaks(body, expected, served):
+    data = json.dumps(body).encode()
+
+    assert read_requests(data, policy=route_of(served))[0].wire_format == expected
+
+
+def test_body_without_a_history_is_in_the_format_of_its_route():
+    data = b'{"model": "coder"}'
+
+    (request,) = read_requests(data, policy=route_of("openai_responses"))
+
+    assert request.wire_format == "openai_responses"
+    with pytest.raises(BodyError, match="--format"):
+        read_requests(data)
+
+
+def test_recorded_path_and_option_stand_over_the_route():
+    data = json.dumps({"request": {"body": PLAIN, "path": "/v1/messages"}}).encode()
+    chat = route_of("openai_chat")
+
+    assert read_requests(data, policy=chat)[0].wire_format == "anthropic_messages"
+    (request,) = read_requests(
+        json.dumps(PLAIN).encode(), wire_format="openai_responses", policy=chat
+    )
+    assert request.wire_format == "openai_responses"

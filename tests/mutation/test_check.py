@@ -192,3 +192,36 @@ def test_unknown_key_or_wrong_type_is_refused() -> None:
     for table in tables:
         with pytest.raises(ValidationError):
             RuleSetModel.model_validate(table)
+
+
+TEXT: dict[str, Any] = {"reader": "whole_file"}
+
+
+@pytest.mark.parametrize(
+    ("keys", "problem"),
+    [
+        ({"reader": "search_replce"}, ("SY408", ("text", 0, "reader"))),
+        ({"reader": "shell"}, ("SY408", ("text", 0, "reader"))),
+        ({"label": "edit"}, ("SY410", ("text", 0, "label"))),
+        ({"instructions": "(?=a)"}, ("SY402", ("text", 0, "instructions"))),
+    ],
+)
+def test_mistake_in_a_text_rule_is_found(
+    keys: dict[str, Any], problem: tuple[str, tuple[str | int, ...]]
+) -> None:
+    assert _check({"text": [{**TEXT, **keys}]}) == [problem]
+
+
+def test_text_rules_and_ends_of_examples_without_mistakes_are_fine() -> None:
+    rule = {**TEXT, "name": "n", "label": "unknown", "scratch": True, "instructions": "a+"}
+
+    assert _check({"text": [rule, TEXT], "examples_end": ["^Now"]}) == []
+
+
+def test_bad_pattern_for_the_end_of_examples_is_found() -> None:
+    assert _check({"examples_end": ["ok", "("]}) == [("SY402", ("examples_end", 1))]
+
+
+def test_text_rule_needs_a_reader() -> None:
+    with pytest.raises(ValidationError, match="reader"):
+        RuleSetModel.model_validate({"text": [{"label": "unknown"}]})

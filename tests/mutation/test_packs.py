@@ -21,14 +21,14 @@ def _label(pack: str, name: str, arguments: Any = None) -> str:
 
 
 def test_packs_are_named_and_described() -> None:
-    assert list(AVAILABLE) == ["coding_agents", "reference_compatible", "strict"]
+    assert list(AVAILABLE) == ["coding_agents", "reference_compatible", "strict", "text_edits"]
     assert all(model.description for model in AVAILABLE.values())
     assert all(pack.source.endswith(f"{pack.name}.toml") for pack in core_packs())
 
 
 def test_every_rule_of_a_pack_has_a_name_of_its_own() -> None:
     for model in AVAILABLE.values():
-        names = [rule.name for rule in model.rules]
+        names = [rule.name for rule in (*model.rules, *model.text)]
         assert all(names)
         assert len(names) == len(set(names))
 

@@ -179,7 +179,7 @@ def as_side_call(wire_format, body):
     if wire_format == "anthropic_messages":
         config = {"output_config": {"format": {"type": "json_schema"}}}
         return {"x-claude-code-session-id": "s"}, bare | config
-    return {"x-session-affinity": "s", "x-session-id": "s"}, bare
+    return {"user-agent": "opencode/1.18.33", "x-session-id": "s"}, bare
 
 
 @pytest.mark.parametrize("latched", [False, True])

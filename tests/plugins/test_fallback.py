@@ -28,6 +28,18 @@ OVERFLOWS = [
     if row["kind"] == "overflow"
     for text in row["any"]
 ]
+EVENT_STREAM = (("content-type", "text/event-stream"),)
+STREAMS = {
+    "openai_chat": (b'data: {"choices":[{"index":0,"delta":{"content":"Hi"}}]}\n\n',),
+    "openai_responses": (
+        b'event: response.created\ndata: {"type":"response.created","response":{}}\n\n',
+        b'event: response.output_item.added\ndata: {"type":"response.output_item.added"}\n\n',
+    ),
+    "anthropic_messages": (
+        b'event: message_start\ndata: {"type":"message_start","message":{}}\n\n',
+        b'event: content_block_start\ndata: {"type":"content_block_start","index":0}\n\n',
+    ),
+}
 TOO_LONG = {
     "openai_chat": {"code": "context_length_exceeded", "message": "…"},
     "openai_responses": {"code": None, "message": "Your input exceeds the context window of it."},
@@ -149,14 +161,24 @@ async def test_decision_says_which_try_it_is_and_why():
     assert reason.facts == {"try": "2"}
 
 
-async def test_nothing_is_tried_again_after_the_first_byte(wire_format, story):
-    cut = FakeReply(chunks=(b"data: {",), cut=True)
+async def test_nothing_is_tried_again_after_the_first_content(wire_format, story):
+    cut = FakeReply(chunks=(*STREAMS[wire_format],), headers=EVENT_STREAM, cut=True)
     w = one_route_harness(wire_format, "library", route=ROUTE, replies=[cut])
 
     with pytest.raises(UpstreamError):
         await w.run(story.request("main", stream=True))
 
     assert len(w.upstream.requests) == 1
+
+
+async def test_next_target_serves_when_the_first_breaks_off_before_its_content(world, story):
+    w = world(
+        route=ROUTE, replies=[FakeReply(chunks=(b"data: {",), headers=EVENT_STREAM, cut=True)]
+    )
+
+    served = await w.ask(story.request("main", stream=True))
+
+    assert (served.status, models(served)) == (200, ["large", "small"])
 
 
 @pytest.mark.parametrize("text", OVERFLOWS)

@@ -215,7 +215,7 @@ def _side_call(story, wire_format) -> Request:
         body["output_config"] = {"format": {"type": "json_schema"}}
         headers["x-claude-code-session-id"] = "s"
     else:
-        headers |= {"x-session-affinity": "s"}
+        headers |= {"user-agent": "opencode/1.18.33", "x-session-id": "s"}
     return Request(wire_format=wire_format, body=body, headers=headers)
 
 

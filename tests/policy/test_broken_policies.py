@@ -346,7 +346,7 @@ def test_what_the_check_fills_in_is_not_a_key(check: Check, places: Places, spec
 
     assert found == {
         "llm_clients.provider": ["name"],
-        "targets.planner": ["name", "price"],
+        "targets.planner": ["accepts", "name", "price"],
         "routes.plan_execute": [
             *("name", "options", "rule_sets", "targets", "tools", "wire_format"),
         ],

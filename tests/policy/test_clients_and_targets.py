@@ -85,6 +85,13 @@ def test_scripted_client_takes_the_script_from_the_folder_of_the_policy(
     )
 
 
+def test_strict_providers_of_one_script_are_different_origins(check: Check, tmp_path: Path) -> None:
+    (tmp_path / "s.json").write_text("{}")
+    base = 'format = "scripted"\nscript = "s.json"\nspeaks = "openai_chat"\n'
+    keys = ("", 'strict = "openai"\n', 'strict = "deepseek"\n')
+    assert len({client(check, base + key, base_dir=tmp_path).origin for key in keys}) == 3
+
+
 @pytest.mark.parametrize(
     ("keys", "expected"),
     [
@@ -113,6 +120,11 @@ def test_scripted_client_takes_the_script_from_the_folder_of_the_policy(
             'format = "openai_chat"\nbase_url = "https://a.com"\nspeaks = "openai_chat"',
             ["7:1 SY206 llm_clients.c.speaks"],
             id="speaks_of_a_real_provider",
+        ),
+        pytest.param(
+            'format = "openai_chat"\nbase_url = "https://a.com"\nstrict = "openai"',
+            ["7:1 SY206 llm_clients.c.strict"],
+            id="strict_of_a_real_provider",
         ),
         pytest.param(
             'format = "openai"\nbase_url = "https://a.com"',
@@ -317,3 +329,26 @@ def test_reserved_rewrite_cannot_be_switched_off_though_nobody_gives_it(
         "[targets.executor]", "rewrites = { translate = false }\n[targets.executor]", 1
     )
     assert places(check(text)) == ["12:14 SY208 targets.planner.rewrites.translate"]
+
+
+@pytest.mark.parametrize(
+    ("paths", "expected"),
+    [
+        ('create = "/chat"', []),
+        ('create = "/v2/chat/completions"', []),
+        ('create = "chat"', ["SY203 llm_clients.c.paths.create"]),
+        ('create = "/chat?x=1"', ["SY203 llm_clients.c.paths.create"]),
+        ('create = ""', ["SY203 llm_clients.c.paths.create"]),
+        ('compact = "/compact"', ["SY206 llm_clients.c.paths.compact"]),
+        ('creat = "/chat"', ["SY107 llm_clients.c.paths.creat"]),
+    ],
+)
+def test_paths_of_calls_are_checked(paths: str, expected: list[str], check: Check) -> None:
+    text = (
+        f'{HEAD}[llm_clients.c]\nformat = "openai_chat"\nbase_url = "https://a.com/x"\n'
+        f"paths = {{ {paths} }}\n"
+    )
+
+    found = [f"{finding.code} {finding.path}" for finding in check(text).errors]
+
+    assert found == expected

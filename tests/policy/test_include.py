@@ -262,12 +262,12 @@ def test_too_many_includes_are_refused(check: Check) -> None:
 def test_thousands_of_unknown_includes_are_refused_at_once(check: Check) -> None:
     names = ", ".join(f'"rules/f{number}.toml"' for number in range(10_000))
     files = {f"rules__g{number}": "" for number in range(300)}
-    start = time.monotonic()
+    start = time.process_time()
 
     result = check(HEAD + f"include = [{names}]\n" + TAIL, **files)
 
     assert [finding.code for finding in result.findings] == ["SY110"] * MAX_FILES + ["SY101"]
-    assert time.monotonic() - start < 2
+    assert time.process_time() - start < 2
 
 
 def test_unreadable_include_is_reported_where_it_is_named(

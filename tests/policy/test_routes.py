@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -491,3 +492,69 @@ def test_blank_names_are_called_blank(check: Check, spec: str) -> None:
         ("SY108", "must not be blank"),
         ("SY301", "the name of the route type is blank"),
     ]
+
+
+def routes_with(*aliases: tuple[str, ...]) -> str:
+    """Return a policy with a route for each tuple of aliases, called r0, r1 and so on."""
+    text = """schema_version = 1
+default_route = "r0"
+[llm_clients.c]
+format = "openai_chat"
+base_url = "https://a.com/v1"
+[targets.t]
+id = "m"
+llm_client = "c"
+"""
+    for number, own in enumerate(aliases):
+        text += (
+            f'[routes.r{number}]\nid = "id{number}"\naliases = {json.dumps(own)}\n'
+            'type = "plan_execute"\ncapable_target = "t"\nefficient_target = "t"\n'
+        )
+    return text
+
+
+@pytest.mark.parametrize(
+    ("model", "route"),
+    [
+        ("claude-haiku-4-5", "r3"),
+        ("claude-haiku-3", "r2"),
+        ("claude-opus", "r1"),
+        ("claude-", "r1"),
+        ("Claude-opus", "r0"),
+        ("x-claude-opus", "r0"),
+        ("id1", "r1"),
+        ("claude-haiku-*", "r2"),
+        ("", "r0"),
+    ],
+)
+def test_most_exact_alias_serves_a_model(model: str, route: str, check: Check) -> None:
+    aliases = (("plan",), ("claude-*",), ("claude-haiku-*",), ("claude-haiku-4-5",))
+    policy = check(routes_with(*aliases)).policy
+
+    assert policy is not None
+    found = policy.route_for(model)
+    assert found is not None
+    assert found.name == route
+    assert policy.names_route(model) is (route != "r0")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "clash"),
+    [
+        ("ab*", "*bc", True),
+        ("a*d", "ab*", True),
+        ("gpt-*-mini", "gpt-5*mini", True),
+        ("a*", "b*", False),
+        ("ab*", "cb*", False),
+        ("a*x", "ab*", True),
+        ("claude-*", "claude-haiku-*", False),
+        ("*", "**", True),
+    ],
+)
+def test_equally_exact_aliases_of_two_routes_for_the_same_ids_are_reported(
+    first: str, second: str, clash: bool, check: Check
+) -> None:
+    findings = check(routes_with((first,), (second,))).errors
+
+    assert [finding.code for finding in findings] == ["SY302"] * clash
+    assert check(routes_with((first, second))).errors == ()

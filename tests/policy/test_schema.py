@@ -332,7 +332,7 @@ def test_names_that_are_installed_are_proposed(schema: dict[str, Any]) -> None:
 
     assert options["latch_store"]["enum"] == ["memory"]
     assert options["mutation_rules"]["items"]["anyOf"] == [
-        {"enum": ["coding_agents", "reference_compatible", "strict"]},
+        {"enum": ["coding_agents", "reference_compatible", "strict", "text_edits"]},
         {"type": "string"},
     ]
 

@@ -104,6 +104,17 @@ def test_housekeeping_on_a_header_never_reads_the_body(check: Check) -> None:
             'header = "a"\nexists = 1', ["6:10 SY106 housekeeping[0].exists"], id="wrong_type"
         ),
         pytest.param(
+            'path = "$.a"\nkinds = ["title"]\ntarget = "t"',
+            ["4:3 SY109 housekeeping[0]", "7:10 SY201 housekeeping[0].target"],
+            id="path_and_kinds",
+        ),
+        pytest.param('kinds = ["title"]', ["4:3 SY109 housekeeping[0]"], id="kinds_alone"),
+        pytest.param(
+            'header = "a"\nkind = "A title"',
+            ["6:8 SY109 housekeeping[0].kind"],
+            id="kind_of_two_words",
+        ),
+        pytest.param(
             'header = "a"\nmaches = "x"', ["6:1 SY104 housekeeping[0].maches"], id="unknown_key"
         ),
     ],
@@ -112,3 +123,66 @@ def test_housekeeping_condition_that_cannot_be_used_is_reported(
     keys: str, expected: list[str], check: Check, places: Places
 ) -> None:
     assert places(check(f"{HEAD}[[housekeeping]]\n{keys}\n")) == expected
+
+
+SERVED = """schema_version = 1
+[llm_clients.c]
+format = "openai_chat"
+base_url = "https://a.com/v1"
+[llm_clients.other]
+format = "anthropic_messages"
+base_url = "https://b.com"
+[targets.t]
+id = "m"
+llm_client = "c"
+[targets.small]
+id = "s"
+llm_client = "c"
+[targets.foreign]
+id = "f"
+llm_client = "other"
+[routes.r]
+id = "r"
+type = "plan_execute"
+capable_target = "t"
+efficient_target = "t"
+"""
+
+
+def test_condition_names_kinds_and_a_target_that_counts_as_used(check: Check) -> None:
+    keys = 'kinds = ["title", "compaction", "small_model"]\ntarget = "small"\n'
+    result = check(f"{SERVED}[[housekeeping]]\n{keys}")
+    (condition,) = loaded(result).housekeeping
+
+    assert (condition.kinds, condition.target) == (("title", "compaction", "small_model"), "small")
+    assert [f.path for f in result.findings if f.code == "SY220"] == ["targets.foreign"]
+
+
+def test_kind_that_another_condition_marks_is_known(check: Check) -> None:
+    text = (
+        '[[housekeeping]]\nheader = "x"\nkind = "lint"\n'
+        '[[housekeeping]]\nkinds = ["lint"]\ntarget = "small"\n'
+    )
+
+    assert [condition.kind for condition in loaded(check(SERVED + text)).housekeeping] == [
+        "lint",
+        None,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("keys", "code", "path", "words"),
+    [
+        ('kinds = ["titel"]\ntarget = "small"', "SY109", "kinds[0]", "did you mean `title`?"),
+        ('kinds = ["title"]\ntarget = "smal"', "SY201", "target", "did you mean `small`?"),
+        ('kinds = ["title"]\ntarget = "small"\nexists = true', "SY109", "exists", "no meaning"),
+        ('kinds = ["title"]\ntarget = "foreign"', "SY303", "target", "anthropic_messages"),
+    ],
+)
+def test_selection_of_side_calls_that_cannot_work_is_reported(
+    keys: str, code: str, path: str, words: str, check: Check
+) -> None:
+    (finding,) = check(f"{SERVED}[[housekeeping]]\n{keys}\n").errors
+
+    assert (finding.code, finding.path) == (code, f"housekeeping[0].{path}")
+    assert words in finding.render()

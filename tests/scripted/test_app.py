@@ -160,3 +160,20 @@ async def test_delays_are_waited_for() -> None:
 
     events = answer.text.count("data: ")
     assert waits == [2.0] + [0.5] * (events - 1)
+
+
+async def test_refusal_of_a_strict_provider_is_in_the_record(provide: Provide) -> None:
+    script = script_of({"text": "hi"}).model_copy(update={"strict": "anthropic"})
+    provider = provide(script)
+    said = {"model": "claude-opus-5", "messages": [{"role": "user", "content": "hi"}]}
+    async with httpx.AsyncClient() as client:
+        answers = [
+            await client.post(f"{provider.url}/v1/messages", json={**said, **more})
+            for more in ({}, {"max_tokens": 9})
+        ]
+
+    assert [each.status_code for each in answers] == [400, 200]
+    assert answers[0].json()["error"]["message"] == "max_tokens: Field required"
+    refused, answered = provider.app.requests
+    assert (refused.status, refused.model, refused.turn) == (400, "claude-opus-5", None)
+    assert (answered.status, answered.turn) == (200, 0)

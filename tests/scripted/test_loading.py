@@ -138,3 +138,11 @@ def test_load_script_that_cannot_be_read_is_a_finding(
         load_script(str(path))
 
     assert caught.value.findings[0].file == str(path)
+
+
+def test_script_of_an_unknown_strict_provider_names_the_nearest() -> None:
+    text = '{"version": 1, "strict": "antropic", "scripts": [{"turns": [{}]}]}'
+
+    assert found(text) == [
+        "s.json:1:16: SY242 `strict` is not a strict provider; did you mean `anthropic`? at strict"
+    ]

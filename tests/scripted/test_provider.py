@@ -35,7 +35,7 @@ async def test_drop_is_closed_unless_a_retry_helps() -> None:
     async def sleep(seconds: float) -> None:
         waits.append(seconds)
 
-    script = script_of({"text": "hi"}, faults=[{"kind": "drop"}, {"status": 503}])
+    script = script_of({"text": "hi"}, faults=[{"kind": "drop"}, {"kind": "drop"}])
     with pytest.raises(UpstreamError) as caught:
         await ScriptedUpstream(script, "openai_chat").send(outgoing())
     retrying = ScriptedUpstream(script, "openai_chat", max_retries=2, sleep=sleep)
@@ -90,3 +90,13 @@ async def test_other_wire_format_is_not_spoken() -> None:
 
     assert response.status == 404
     assert json.loads(await response.read())["type"] == "error"
+
+
+async def test_strict_upstream_refuses_what_the_provider_refuses() -> None:
+    upstream = ScriptedUpstream(script_of({"text": "hi"}), "openai_chat", strict="openai")
+
+    body = b'{"model": "gpt-5", "messages": [], "max_tokens": 1}'
+    response = await upstream.send(outgoing(body=body))
+
+    assert response.status == 400
+    assert b"Unsupported parameter: 'max_tokens'" in await response.read()

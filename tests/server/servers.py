@@ -24,6 +24,8 @@ PATHS: Mapping[WireFormat, str] = {
     "anthropic_messages": "/v1/messages",
 }
 KEY = "upstream-key-9hXk2LmQ"
+#: A whole answer in each of the wire formats.
+ANSWER = b'{"ok": true, "choices": [{}], "output": [], "content": []}'
 
 
 class _Server(uvicorn.Server):
@@ -71,7 +73,7 @@ class Reply:
 
     status: int = 200
     headers: tuple[tuple[str, str], ...] = (("content-type", "application/json"),)
-    chunks: tuple[bytes, ...] = (b'{"ok": true}',)
+    chunks: tuple[bytes, ...] = (ANSWER,)
     before: Callable[[], Awaitable[Any]] | None = None
     between: Callable[[], Awaitable[Any]] | None = None
     cut: bool = False
@@ -277,16 +279,16 @@ def body(wire_format: WireFormat, *, stream: bool = False, edited: bool = False)
 
 EVENTS: Mapping[WireFormat, tuple[bytes, ...]] = {
     "openai_chat": (
-        b'data: {"id":"a","choices":[{"delta":{"content":"h\xc3',
-        b'\xa4"}}]}\n\ndata: {"id" : "a"}\n\n',
+        b'data: {"choices":[{"delta":{"content":"h"}}]}\n\ndata: {"id":"a","x":"h\xc3',
+        b'\xa4"}\n\ndata: {"id" : "a"}\n\n',
         b"data: [DONE]\n\n",
     ),
     "openai_responses": (
-        b'event: response.created\ndata: {"type":"response.created","sequence_number":0}\n\n',
+        b'event: response.output_item.added\ndata: {"type":"x","sequence_number":0}\n\n',
         b'event: response.in_progress\ndata: {"type":"x","sequence_number":1}\n\n',
     ),
     "anthropic_messages": (
-        b"event: message_start\ndata: {}\n\n",
+        b"event: content_block_start\ndata: {}\n\n",
         b'event: ping\ndata: {"type": "ping"}\n\n: comment\r\n\r\n',
     ),
 }

@@ -67,7 +67,7 @@ REFUSED = {
     "compressed": (
         "POST",
         CHAT,
-        {"content": b"x", "headers": {**JSON, "content-encoding": "gzip"}},
+        {"content": b"x", "headers": {**JSON, "content-encoding": "lz4"}},
         415,
         "unsupported_encoding",
         "create",
@@ -278,14 +278,42 @@ async def test_stream_without_a_good_end_counts_as_failed(wire_format, end, fina
     assert app.metrics.errors == ({} if end == "whole" else {("coding", "stream_failed"): 1})
 
 
-async def test_redirect_that_is_passed_on_counts_as_an_error_of_the_provider(lines):
+async def test_redirect_of_a_provider_is_an_error_that_names_the_base_url_and_leads_nowhere(lines):
     provider = BytesProvider(Reply(status=307, headers=(("location", "/elsewhere"),)))
     async with running("openai_chat", provider) as (url, app), httpx.AsyncClient() as client:
         answer = await client.post(url + CHAT, content=_small(), headers=JSON)
     (line,) = lines()
-    assert (answer.status_code, answer.headers["location"]) == (307, "/elsewhere")
-    assert (line["status"], line["error"]) == ("307", "provider_307")
-    assert app.metrics.errors == {("coding", "provider_307"): 1}
+    assert (answer.status_code, line["status"]) == (502, "502")
+    assert "location" not in answer.headers
+    assert "elsewhere" not in answer.text
+    assert "`base_url`" in answer.json()["error"]["message"]
+    assert answer.headers["x-should-retry"] == "false"
+    assert line["error"] == "upstream_redirect"
+    assert app.metrics.errors == {("coding", "upstream_redirect"): 1}
+    assert len(provider.seen) == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "suggested"),
+    [
+        (400, "Unsupported parameter: 'logprobs'.", True),
+        (400, "prompt is too long", False),
+        (404, "Unsupported parameter: 'logprobs'.", False),
+    ],
+)
+async def test_refused_parameter_leaves_a_line_with_the_rule_to_paste(
+    status, message, suggested, caplog
+):
+    caplog.set_level(logging.INFO, "switchyard")
+    refusal = json.dumps({"error": {"message": message}}).encode()
+    provider = BytesProvider(Reply(status=status, chunks=(refusal,)))
+    async with running("openai_chat", provider) as (url, _), httpx.AsyncClient() as client:
+        answer = await client.post(url + CHAT, content=_small(), headers=JSON)
+
+    found = [r.getMessage() for r in caplog.records if "refuses a parameter" in r.getMessage()]
+    rule = 'for `[targets.planner]`: fit = [{ path = "logprobs", do = "drop" }]'
+    assert answer.content == refusal
+    assert [line.endswith(rule) for line in found] == ([True] if suggested else [])
 
 
 async def test_tokens_are_counted_by_target_and_stand_in_the_line(lines):
@@ -294,7 +322,9 @@ async def test_tokens_are_counted_by_target_and_stand_in_the_line(lines):
         "completion_tokens": 20,
         "prompt_tokens_details": {"cached_tokens": 70},
     }
-    provider = BytesProvider(Reply(chunks=(json.dumps({"usage": usage}).encode(),)))
+    provider = BytesProvider(
+        Reply(chunks=(json.dumps({"usage": usage, "choices": [{}]}).encode(),))
+    )
     async with (
         running("openai_chat", provider) as (url, app),
         httpx.AsyncClient() as client,
@@ -358,7 +388,9 @@ async def test_request_that_is_broken_off_at_the_end_of_the_drain_leaves_its_lin
 async def test_sample_line_of_the_docs_has_the_fields_that_are_printed(caplog, tmp_path):
     caplog.set_level(logging.INFO, "switchyard")
     usage = {"prompt_tokens": 1, "completion_tokens": 1}
-    provider = BytesProvider(Reply(chunks=(json.dumps({"usage": usage}).encode(),)))
+    provider = BytesProvider(
+        Reply(chunks=(json.dumps({"usage": usage, "choices": [{}]}).encode(),))
+    )
     async with (
         running("openai_chat", provider, options={"log_bodies": tmp_path}) as (url, _),
         httpx.AsyncClient() as client,

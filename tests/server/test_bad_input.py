@@ -24,9 +24,10 @@ BODIES = {
     "deep_elsewhere": (b"[" * 100_000 + b"]" * 100_000, 400, "invalid_json"),
     "not_utf8": (b'{"model":"coder","H":[],"x":"\xff"}', 400, "invalid_json"),
     "duplicate_key": (b'{"model":"coder","model":"x","H":[]}', 400, "duplicate_key"),
-    "no_model": (b'{"H":[]}', 400, "invalid_type"),
+    "no_model": (b'{"H":[]}', 404, "model_not_found"),
+    "model_null": (b'{"model":null,"H":[]}', 404, "model_not_found"),
+    "model_blank": (b'{"model":"","H":[]}', 404, "model_not_found"),
     "model_number": (b'{"model":5,"H":[]}', 400, "invalid_type"),
-    "model_null": (b'{"model":null,"H":[]}', 400, "invalid_type"),
     "history_number": (b'{"model":"coder","H":5}', 400, "invalid_type"),
     "history_object": (b'{"model":"coder","H":{}}', 400, "invalid_type"),
     "unknown_model": (b'{"model":"nope","H":[]}', 404, "model_not_found"),
@@ -137,7 +138,7 @@ async def test_wrong_media_types_give_415_and_so_does_a_missing_one(wire_format)
             {"content-type": "text/json"},
             {"content-type": "text/plain; application/json"},
             {},
-            {"content-type": "application/json", "content-encoding": "zstd"},
+            {"content-type": "application/json", "content-encoding": "lz4"},
             {"content-type": "application/vnd.x+json; charset=utf-8"},
         ):
             answer = await client.post(

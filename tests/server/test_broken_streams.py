@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from switchyard_core.wire import WIRE_FORMATS
+from switchyard_core.wire.passing import WHOLE_BYTES
 from tests.server.servers import (
     EVENT_STREAM,
     EVENTS,
@@ -19,6 +20,8 @@ from tests.server.servers import (
     running,
 )
 
+PLAIN = ("content-type", "application/json")
+LENGTH = ("content-length", "99")
 JSON = {"content-type": "application/json"}
 
 
@@ -51,16 +54,36 @@ async def test_stream_that_is_cut_after_content_ends_with_an_error_event(wire_fo
 
 @pytest.mark.parametrize(
     "headers",
-    [
-        (("content-type", "application/json"),),
-        (("content-type", "application/json"), ("content-length", "99")),
-        (("content-type", "text/event-stream"), ("content-encoding", "gzip")),
-    ],
-    ids=["chunked", "with_length", "compressed"],
+    [(PLAIN,), (PLAIN, LENGTH)],
+    ids=["chunked", "with_length"],
 )
 @pytest.mark.parametrize("wire_format", WIRE_FORMATS)
-async def test_answer_that_is_cut_never_looks_complete(wire_format, headers, caplog):
+async def test_whole_answer_that_is_cut_is_a_real_error(wire_format, headers):
     provider = BytesProvider(Reply(headers=headers, chunks=(b'{"half":', b" "), cut=True))
+    async with running(wire_format, provider) as (url, app), httpx.AsyncClient() as client:
+        answer = await client.post(
+            url + PATHS[wire_format], content=body(wire_format), headers=JSON
+        )
+    assert answer.status_code == 502
+    assert "connection lost" in answer.text
+    assert app.metrics.errors == {("coding", "upstream_cut"): 1}
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Reply(chunks=(b'{"half":"' + b"x" * WHOLE_BYTES, b" "), cut=True),
+        Reply(
+            headers=(("content-type", "text/event-stream"), ("content-encoding", "br")),
+            chunks=(b"half", b" "),
+            cut=True,
+        ),
+    ],
+    ids=["large", "encoded"],
+)
+@pytest.mark.parametrize("wire_format", WIRE_FORMATS)
+async def test_answer_that_is_cut_never_looks_complete(wire_format, reply, caplog):
+    provider = BytesProvider(reply)
     async with running(wire_format, provider) as (url, app), httpx.AsyncClient() as client:
         call = client.stream(
             "POST", url + PATHS[wire_format], content=body(wire_format), headers=JSON

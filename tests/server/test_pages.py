@@ -43,3 +43,16 @@ def test_models_of_lists_aliases_and_what_a_route_declares():
     assert models["team/coder"]["context_window"] == 9
     assert models["coder"]["tool_calling"] is True
     assert "reasoning" not in models["coder"]
+
+
+def test_model_list_of_codex_has_the_key_that_it_reads():
+    page = model_list(MODELS, "client_version=0.171.0")
+
+    assert page["models"] == []
+    assert [model["id"] for model in page["data"]] == list("abcd")
+    assert "models" not in model_list(MODELS, "")
+
+
+def test_models_of_leaves_globs_out():
+    text = policy("openai_chat", "http://x").replace('"team/coder"', '"team/coder", "small-*"')
+    assert list(models_of(Switchyard.from_policy_text(text).policy)) == ["coder", "team/coder"]

@@ -121,10 +121,8 @@ async def test_provider_error_keeps_status_body_and_retry_after(wire_format):
     assert len(provider.seen) == 1
 
 
-async def test_failed_call_is_tried_again_before_the_first_byte():
-    provider = BytesProvider(
-        Reply(status=529, headers=(("retry-after", "0"),), chunks=(b"{}",)), Reply()
-    )
+async def test_closed_connection_is_tried_again_before_the_first_byte():
+    provider = BytesProvider(Reply(chunks=(), cut=True), Reply())
     async with (
         running("openai_chat", provider, retries=1) as (url, _),
         httpx.AsyncClient() as client,

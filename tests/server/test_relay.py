@@ -13,6 +13,7 @@ import pytest
 from switchyard_core import UpstreamError
 from switchyard_core.wire import WIRE_FORMATS
 from tests.server.servers import (
+    ANSWER,
     KEY,
     PATHS,
     BytesProvider,
@@ -143,7 +144,11 @@ async def test_log_line_says_what_happened_and_nothing_private(caplog):
     assert (fields["route"], fields["target"]) == ("coding", "executor")
     assert (fields["phase"], fields["reason"]) == ("executing", "mutation_in_history")
     assert len(fields["identity"]) == 12
-    assert (fields["status"], fields["in"], fields["out"]) == ("200", str(len(content)), "12")
+    assert (fields["status"], fields["in"], fields["out"]) == (
+        "200",
+        str(len(content)),
+        str(len(ANSWER)),
+    )
     assert float(fields["ms"]) >= float(fields["own_ms"]) > 0
     assert "error" not in fields
     assert "reason=latched" in lines[1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import httpx
 import pytest
@@ -33,7 +34,9 @@ def outgoing(wire_format="openai_chat", body=b'{"model":"m","messages":[],"input
 
 async def test_fake_upstream_keeps_requests_and_plays_replies_in_order():
     fake = FakeUpstream(
-        FakeReply(status=529, body={"error": {}}), FakeReply(chunks=(b"a", b"b")), FakeReply()
+        FakeReply(status=529, body={"error": {}}),
+        FakeReply(chunks=(b"a", b"b")),
+        FakeReply(body={}),
     )
     sent = [outgoing(), outgoing(), outgoing()]
 
@@ -219,3 +222,30 @@ async def test_app_answers_the_start_and_stop_of_a_server():
     await FakeUpstream().app()({"type": "lifespan"}, receive, send)
 
     assert sent == ["lifespan.startup.complete", "lifespan.shutdown.complete"]
+
+
+async def test_fake_upstream_refuses_as_a_strict_provider_before_the_script():
+    fake = FakeUpstream(FakeReply(text="first"), strict="openai")
+    wrong = outgoing(body=b'{"model":"m","messages":[]}')
+
+    answers = [await fake.send(each) for each in (wrong, wrong)]
+
+    assert [each.status for each in answers] == [200, 404]
+    told = json.loads(await answers[1].read())
+    assert told["error"]["code"] == "model_not_found"
+
+
+async def test_fake_upstream_is_another_strict_provider_for_each_target():
+    fake = FakeUpstream(strict={"t": "openai", "u": "mistral"})
+    mistral = outgoing(body=b'{"model":"mistral-large","messages":[{"role":"user"}]}')
+
+    statuses = [
+        (await fake.send(replace(mistral, target=target))).status for target in ("t", "u", "v")
+    ]
+
+    assert statuses == [404, 200, 200]
+
+
+def test_fake_upstream_names_the_nearest_strict_provider():
+    with pytest.raises(ValueError, match="did you mean `anthropic`"):
+        FakeUpstream(strict="antropic")

@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import gzip
+import os
+import tracemalloc
 import zlib
 
+import brotli
 import pytest
+import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switchyard_core.upstream.encoding import Decoder, EncodingError, content_encoding, decoded
+from switchyard_core.upstream.encoding import (
+    Decoder,
+    EncodingError,
+    TooLongError,
+    content_encoding,
+    decoded,
+)
 
+MEGABYTE = 1024 * 1024
 TEXT = b"data: one\n\ndata: two\n\n" * 50
 
 
@@ -25,6 +36,12 @@ ENCODERS = [
     pytest.param("X-GZIP", gzip.compress, id="x_gzip"),
     pytest.param("deflate", zlib.compress, id="deflate"),
     pytest.param("deflate", bare_deflate, id="bare_deflate"),
+    pytest.param("br", brotli.compress, id="br"),
+    pytest.param("zstd", zstandard.compress, id="zstd"),
+    pytest.param("zstd, br", lambda b: brotli.compress(zstandard.compress(b)), id="newer"),
+    pytest.param(
+        "zstd", lambda b: zstandard.compress(b[:9]) + zstandard.compress(b[9:]), id="frames"
+    ),
     pytest.param("identity", bytes, id="identity"),
     pytest.param("", bytes, id="none"),
     pytest.param("deflate, gzip", lambda b: gzip.compress(zlib.compress(b)), id="both"),
@@ -83,7 +100,7 @@ def test_a_bomb_is_not_unpacked(monkeypatch):
     assert sum(taken) == 1001
 
 
-@pytest.mark.parametrize("encoding", ["br", "gzip, zstd", ", ".join(["gzip"] * 5)])
+@pytest.mark.parametrize("encoding", ["lz4", "gzip, lz4", ", ".join(["gzip"] * 5)])
 def test_an_encoding_that_cannot_be_read_is_named(encoding):
     with pytest.raises(EncodingError, match=f"content-encoding: {encoding}`"):
         decoded(encoding, [b"x"], 10)
@@ -123,3 +140,54 @@ def test_several_headers_are_one_list():
 
     assert content_encoding(headers) == "deflate, gzip"
     assert content_encoding([]) == ""
+
+
+BOMBS = {
+    "gzip": gzip.compress,
+    "deflate": zlib.compress,
+    "br": lambda data: brotli.compress(data, quality=5),
+    "zstd": zstandard.compress,
+}
+
+
+@pytest.mark.parametrize("encoding", BOMBS)
+def test_a_bomb_is_refused_in_the_memory_of_its_limit(encoding):
+    bomb = BOMBS[encoding](bytes(64 * MEGABYTE))
+    tracemalloc.start()
+    try:
+        with pytest.raises(TooLongError):
+            Decoder(encoding, MEGABYTE).decode(bomb)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+    assert peak < 12 * MEGABYTE
+
+
+def test_a_bomb_in_a_bomb_is_refused_in_the_memory_of_its_limit():
+    bomb = gzip.compress(gzip.compress(bytes(64 * MEGABYTE)))
+    tracemalloc.start()
+    try:
+        with pytest.raises(TooLongError):
+            Decoder("gzip, gzip", MEGABYTE).decode(bomb)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+    assert peak < 12 * MEGABYTE
+
+
+@pytest.mark.parametrize("encoding", BOMBS)
+def test_a_whole_body_that_breaks_off_is_refused(encoding):
+    data = BOMBS[encoding](os.urandom(2000))
+
+    assert len(Decoder(encoding, 2000).decode(data)) == 2000
+    with pytest.raises(EncodingError, match="breaks off"):
+        Decoder(encoding, 2000).decode(data[:-20])
+
+
+@given(st.binary(max_size=3000), st.sampled_from([*BOMBS]), st.sampled_from([*BOMBS]))
+def test_a_whole_body_comes_out_of_encodings_as_it_went_in(data, inner, outer):
+    body = BOMBS[outer](BOMBS[inner](data))
+
+    assert Decoder(f"{inner}, {outer}", 20_000).decode(body) == data

@@ -37,7 +37,7 @@ CANARY = "canary-5f0e"
             "http://h/v1/", "/v1/messages", "beta=true", "/v1/messages?beta=true", id="query"
         ),
         pytest.param("http://h/api/v4", "/v1/models", "", "/api/v4/models", id="other_version"),
-        pytest.param("http://h/api", "/v1/models", "", "/api/v1/models", id="prefix"),
+        pytest.param("http://h/api", "/v1/models", "", "/api/models", id="prefix"),
         pytest.param("http://h/v1?k=1", "/v1/x", "a=%2F", "/v1/x?k=1&a=%2F", id="base_query"),
         pytest.param("http://h/v1", "/v1", "", "/v1", id="only_version"),
         pytest.param("http://h/v1", "/v1x/y", "", "/v1/v1x/y", id="no_version_in_path"),

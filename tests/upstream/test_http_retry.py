@@ -8,9 +8,7 @@ import pytest
 
 from switchyard_core.errors import UpstreamError
 from switchyard_core.upstream import UpstreamResponse
-from switchyard_core.upstream.http import Retries, backoff_s, is_retryable, retry_after_s
-
-NOON = 1_700_000_000.0
+from switchyard_core.upstream.retries import Retries, backoff_s
 
 
 async def _nothing() -> AsyncIterator[bytes]:
@@ -23,42 +21,18 @@ def answer(status: int, **headers: str) -> UpstreamResponse:
     return UpstreamResponse(status, pairs, _nothing())
 
 
-@pytest.mark.parametrize(
-    ("headers", "expected"),
-    [
-        pytest.param({}, None, id="none"),
-        pytest.param({"retry_after": "2"}, 2.0, id="seconds"),
-        pytest.param({"retry_after": "0.5"}, 0.5, id="fraction"),
-        pytest.param({"retry_after": "0"}, 0.0, id="zero"),
-        pytest.param({"retry_after": "-1"}, None, id="negative"),
-        pytest.param({"retry_after": "nan"}, None, id="nan"),
-        pytest.param({"retry_after": "inf"}, None, id="infinite"),
-        pytest.param({"retry_after": "soon"}, None, id="word"),
-        pytest.param({"retry_after_ms": "250"}, 0.25, id="milliseconds"),
-        pytest.param({"retry_after_ms": "250", "retry_after": "9"}, 0.25, id="milliseconds_first"),
-        pytest.param({"retry_after_ms": "x", "retry_after": "9"}, 9.0, id="bad_milliseconds"),
-        pytest.param({"retry_after": "Tue, 14 Nov 2023 22:13:30 GMT"}, 10.0, id="date"),
-        pytest.param({"retry_after": "Tue, 14 Nov 2023 22:13:00 GMT"}, 0.0, id="past_date"),
-        pytest.param({"retry_after": "Tue, 14 Nov 99999 22:13:00 GMT"}, None, id="bad_date"),
-    ],
-)
-def test_retry_after_reads_seconds_and_dates(
-    headers: dict[str, str], expected: float | None
-) -> None:
-    assert retry_after_s(answer(429, **headers), NOON) == expected
+@pytest.mark.anyio
+@pytest.mark.parametrize("status", [408, 409, 429, 500, 503, 529])
+async def test_failing_answer_is_returned_at_once_since_agents_try_again(status: int) -> None:
+    told = answer(status, retry_after="1")
 
+    async def attempt() -> UpstreamResponse:
+        return told
 
-@pytest.mark.parametrize(
-    ("status", "expected"),
-    [(200, False), (400, False), (408, True), (409, True), (410, False), (429, True), (599, True)],
-)
-def test_is_retryable_follows_the_status(status: int, *, expected: bool) -> None:
-    assert is_retryable(answer(status)) is expected
+    async def sleep(seconds: float) -> None:
+        raise AssertionError(seconds)
 
-
-def test_provider_may_forbid_retries() -> None:
-    assert not is_retryable(answer(503, x_should_retry="false"))
-    assert is_retryable(answer(503, x_should_retry="true"))
+    assert await Retries(max_retries=2, sleep=sleep).run(attempt) is told
 
 
 def test_backoff_doubles_to_a_limit_and_jitter_takes_up_to_a_quarter() -> None:

@@ -14,6 +14,12 @@ from switchyard_core.wire import endpoint_of, plain_path
         ("/v1/models/", "/models"),
         ("/v1beta/models", "/v1beta/models"),
         ("/models//", "/models"),
+        ("/v1/v1/messages", "/messages"),
+        ("/backend-api/codex/responses", "/responses"),
+        ("/backend-api/codex/v1/models", "/models"),
+        ("/backend-api/codex", ""),
+        ("/backend-api/codexes/responses", "/backend-api/codexes/responses"),
+        ("/v11/messages", "/v11/messages"),
     ],
 )
 def test_plain_path_has_no_version_and_no_final_slash(path, plain):
@@ -30,7 +36,9 @@ def test_plain_path_has_no_version_and_no_final_slash(path, plain):
         ("/v1/messages", ("anthropic_messages", "create")),
         ("/messages/count_tokens", ("anthropic_messages", "count_tokens")),
         ("/v1/responses/resp_1", None),
-        ("/v1/v1/messages", None),
+        ("/v1/v1/messages", ("anthropic_messages", "create")),
+        ("/v1/v1/v1/messages", None),
+        ("/backend-api/codex/responses/compact", ("openai_responses", "compact")),
         ("", None),
     ],
 )

@@ -104,8 +104,11 @@ def _paths(rule: RuleModel) -> Iterator[tuple[Location, str, tuple[str, ...]]]:
 
 
 def _misspelt_tool(policy: Policy) -> Iterator[Finding]:
+    own = list(_own_rules(policy))
+    if not own:  # the rest is costly
+        return
     tools = _PackTools(policy)
-    for location, rule in _own_rules(policy):
+    for location, rule in own:
         for place, entry in enumerate(rule.match):
             meant = tools.meant_by(entry)
             if meant is not None:
@@ -163,6 +166,8 @@ def _shadowed(policy: Policy) -> dict[_Key, CompiledRule]:
     A rule set that no route uses is checked alone.
     """
     own = [name for name in policy.document.tables("mutation_rules") if name in policy.rule_sets]
+    if not own:  # the rest is costly
+        return {}
     used = dict.fromkeys(tuple(route.rule_sets) for route in policy.routes.values())
     orders = [_flattened(policy, names) for names in islice(used, _MOST_ORDERS)]
     in_use = set(chain.from_iterable(orders))

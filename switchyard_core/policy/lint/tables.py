@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
@@ -10,11 +11,19 @@ from switchyard_core.errors import Finding
 from switchyard_core.policy.document import leaves
 from switchyard_core.policy.lint.base import Rule
 from switchyard_core.policy.models import Policy
+from switchyard_core.policy.places import Location
 from switchyard_core.policy.secrets import looks_like_credential, shown
 from switchyard_core.policy.shapes import references
 
 __all__ = ["RULES"]
 
+#: Words that other tools replace: `${X}`, `$X`, `{x}`, `<x>`, `%X%`.
+_PLACEHOLDER = re.compile(
+    r"\$\{[^{}]*\}|\$[A-Za-z_]\w*|\{\{?\s*[A-Za-z_][\w. -]*\}?\}|<[A-Za-z_][\w. -]*>"
+    r"|%[A-Za-z_][A-Za-z0-9_]{2,}%"
+)
+#: Days after which a fact about a model is old.
+_YEAR = 366
 #: What the three wire formats append to a base URL.
 _ENDPOINTS = ("/chat/completions", "/responses", "/messages")
 
@@ -32,10 +41,11 @@ def _unused_target(policy: Policy) -> Iterator[Finding]:
         # A route with errors may be meant to use any of them.
         return
     used = {target for route in policy.routes.values() for target in route.targets}
+    used |= {condition.target or "" for condition in policy.housekeeping}
     for name in policy.targets:
         if name not in used:
             message = f"no route uses target `{shown(name)}`"
-            fix = "remove it, or name it in a route"
+            fix = "remove it, or name it in a route or in `[[housekeeping]]`"
             yield policy.finding("SY220", message, ("targets", name), fix=fix)
 
 
@@ -105,6 +115,31 @@ def _endpoint_in_url(policy: Policy) -> Iterator[Finding]:
             yield policy.finding("SY225", message, ("llm_clients", name, "base_url"), fix=fix)
 
 
+def _unfilled_placeholder(policy: Policy) -> Iterator[Finding]:
+    for location, text in _addresses(policy):
+        found = _PLACEHOLDER.search(text)
+        if found is not None:
+            message = f"`{shown(found[0])}` was never filled in: policies have no placeholders"
+            fix = "write the value itself; a key is named with `api_key_env`"
+            yield policy.finding("SY228", message, location, fix=fix)
+
+
+def _addresses(policy: Policy) -> Iterator[tuple[Location, str]]:
+    """Yield the texts that reach a provider or name a model as they are, with their places."""
+    for name, client in policy.clients.items():
+        yield ("llm_clients", name, "base_url"), client.base_url or ""
+        for header, value in client.extra_headers.items():
+            yield ("llm_clients", name, "extra_headers", header), value
+        for call, path in client.paths.items():
+            yield ("llm_clients", name, "paths", call), path
+    for name, target in policy.targets.items():
+        yield ("targets", name, "id"), target.id
+    for name, route in policy.routes.items():
+        yield ("routes", name, "id"), route.id
+        for number, alias in enumerate(route.aliases):
+            yield ("routes", name, "aliases", number), alias
+
+
 def _same_model_on_both_sides(policy: Policy) -> Iterator[Finding]:
     for name, route in policy.routes.items():
         if route.type.kind == "answers":
@@ -138,6 +173,43 @@ def _route_named_like_a_model(policy: Policy) -> Iterator[Finding]:
             )
 
 
+def _model_without_profile(policy: Policy) -> Iterator[Finding]:
+    for name, route in policy.routes.items():
+        targets = [policy.targets[target] for target in route.targets if target in policy.targets]
+        known = [target for target in targets if target.accepts.rules]
+        for target in targets if known else ():
+            if target.accepts.entries or target.fit or target.profile is False:
+                continue
+            other = known[0]
+            if (target.id, target.client) == (other.id, other.client):
+                continue
+            yield policy.finding(
+                "SY226",
+                f"nothing is known of the model of target `{shown(target.name)}`, and requests of "
+                f"route `{shown(name)}` may be made for that of `{shown(other.name)}`",
+                ("targets", target.name, "id"),
+                notes=(f"`{shown(other.id)}` has the profile `{other.accepts.entries[-1]}`",)
+                if other.accepts.entries
+                else (),
+                fix="name a profile of the same model with `profile`, add `[[targets."
+                f"{shown(target.name)}.fit]]`, or write `profile = false`",
+            )
+
+
+def _old_profile(policy: Policy) -> Iterator[Finding]:
+    for name, target in policy.targets.items():
+        old = [e for e in target.accepts.facts if (policy.checked_on - e.as_of).days > _YEAR]
+        if old:
+            first = min(old, key=lambda entry: entry.as_of)
+            message = (
+                f"what is known of the model of target `{shown(name)}` was read on {first.as_of}, "
+                "over a year ago"
+            )
+            notes = (f"profiles: {', '.join(entry.id for entry in old)}",)
+            fix = f"run `switchyard probe {shown(name)}` and update switchyard"
+            yield policy.finding("SY227", message, ("targets", name), notes=notes, fix=fix)
+
+
 RULES = (
     Rule(code="SY190", name="credential-in-policy", check=_credential_in_policy),
     Rule(code="SY220", name="unused-target", check=_unused_target),
@@ -146,6 +218,9 @@ RULES = (
     Rule(code="SY223", name="price-of-no-target", check=_price_of_no_target),
     Rule(code="SY224", name="overflow-without-window", check=_overflow_without_window),
     Rule(code="SY225", name="endpoint-in-url", check=_endpoint_in_url),
+    Rule(code="SY226", name="model-without-profile", check=_model_without_profile),
+    Rule(code="SY227", name="old-profile", check=_old_profile),
+    Rule(code="SY228", name="unfilled-placeholder", check=_unfilled_placeholder),
     Rule(code="SY320", name="same-model-on-both-sides", check=_same_model_on_both_sides),
     Rule(code="SY321", name="route-named-like-a-model", check=_route_named_like_a_model),
 )

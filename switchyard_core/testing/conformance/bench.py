@@ -12,10 +12,11 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from switchyard_core.answering import AnswerEvent, Ask, AskError, ModelCall, ModelReply
+from switchyard_core.clients import SideCall
 from switchyard_core.decision import Decision, Failure, Outgoing
 from switchyard_core.declarations import WIRE_FORMATS, WireFormat
 from switchyard_core.engine.answering import checked_events
-from switchyard_core.engine.routes import housekeeping_mark
+from switchyard_core.engine.side_calls import side_call_of
 from switchyard_core.errors import PluginError, PolicyError, RequestError, UpstreamError
 from switchyard_core.jsonio.tree import ObjectText, loads
 from switchyard_core.request import Request
@@ -206,7 +207,7 @@ class Trial:
         """Ask the router alone, with the same context each time; nothing is latched."""
         if housekeeping is None:
             marks = self.bench.harness.policy.housekeeping
-            housekeeping = bool(housekeeping_mark(self.request, marks))
+            housekeeping = side_call_of(self.request, marks) is not None
         context = await self.context(self._ask, housekeeping=housekeeping)
         deciding = self.bench.runtime.router.route(self.request, context)
         decision: Outcome = await _refused_or(watched(deciding, watch))
@@ -278,7 +279,8 @@ class Trial:
             # Never the same twice on one bench: its plan store may keep what was made before.
             new_id=lambda prefix: f"{prefix}_{next(self.bench.numbers):024x}",
         )
-        routed = self.bench.runtime.routed(self.request, "side call" if housekeeping else "")
+        side_call = SideCall(kind="other", mark="bench") if housekeeping else None
+        routed = self.bench.runtime.routed(self.request, side_call)
         return await self.bench.runtime.context(routed, ask, world)
 
     async def _ask(self, target: str, call: ModelCall) -> ModelReply:
@@ -316,6 +318,9 @@ class Interview:
         self.refusal: RequestError | UpstreamError | None = None
         self.open = 0
         self.held = asyncio.Event()
+        #: For each event the steps that led to it: kinds of events, calls begun and answered.
+        self.ways: list[tuple[str, ...]] = []
+        self._steps: list[str] = []
         self._trial, self._bench = trial, trial.bench
         self._setting, self._fail, self._hold = setting, fail, hold
         self._missing: AssertionError | None = None
@@ -356,6 +361,8 @@ class Interview:
         async with aclosing(checked_events(router, self._trial.request, context, blame)) as events:
             async for event in events:
                 self.events.append(event)
+                self._steps.append(f"{type(event).__name__} {getattr(event, 'kind', '')}")
+                self.ways.append(tuple(self._steps))
                 if len(self.events) == stop:
                     return
 
@@ -367,6 +374,7 @@ class Interview:
         number = len(self.asked)
         self.asked.append(outgoing)
         self.open += 1
+        self._steps.append(f"asks {target} {call.role}")
         try:
             # A real call takes a while: others run meanwhile.
             await asyncio.sleep(0)
@@ -380,4 +388,5 @@ class Interview:
             self._missing = error
             raise
         finally:
+            self._steps.append("was answered")
             self.open -= 1

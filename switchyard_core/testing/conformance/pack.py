@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from switchyard_core.declarations import WireFormat
 from switchyard_core.mutation import LABELS, MutationRules, Verdict, check_rule_set, compile_rules
@@ -13,6 +13,8 @@ from switchyard_core.testing.harness import registry_of
 from switchyard_core.testing.story import Call
 
 __all__ = ["MutationPackConformance"]
+
+T = TypeVar("T", Call, str)
 
 _ODD: tuple[Mapping[str, Any] | str, ...] = (
     {},
@@ -39,8 +41,9 @@ class MutationPackConformance(PerFormat):
     pack: ClassVar[str] = ""
     #: The plugins that give it; none for a pack of the core.
     plugins: ClassVar[Sequence[object]] = ()
-    #: Calls by the label that each must get.
-    examples: ClassVar[Mapping[str, Sequence[Call]]] = {}
+    #: Calls, and texts of the assistant, by the label that each must get. A text without an edit
+    #: is ``read_only``.
+    examples: ClassVar[Mapping[str, Sequence[Call | str]]] = {}
 
     def test_pack_is_a_clean_rule_set(self) -> None:
         """What a policy check would say of it: no rule is wrong or can never match."""
@@ -48,22 +51,27 @@ class MutationPackConformance(PerFormat):
 
     def test_pack_labels_its_examples(self, wire_format: WireFormat) -> None:
         """Every example gets its label, in every wire format that can express it."""
-        require(self.examples, "give `examples`: calls by the label that each must get")
+        require(self.examples, "give `examples`: calls or texts by the label that each must get")
         for label in self.examples:
             require(label in LABELS, f"`{label}` is not a label; labels: {', '.join(LABELS)}")
         rules = self._rules()
-        for label, call in self._calls():
+        for label, call in self._examples(Call):
             for verdict in _verdicts(rules, wire_format, call):
                 require(
                     verdict.label == label,
                     f"`{call.name}` with {call.arguments!r} is `{verdict.label}` "
                     f"({verdict.rule_set} {verdict.rule}), not `{label}`",
                 )
+        for label, text in self._examples(str):
+            told = conversation(wire_format).user("go").says(text).request("m")
+            found = {verdict.label for verdict in rules.scan(told.conversation)} or {"read_only"}
+            labels = ", ".join(sorted(found))
+            require(found == {label}, f"the text {text!r} is `{labels}`, not `{label}`")
 
     def test_pack_labels_a_failed_call_like_any(self, wire_format: WireFormat) -> None:
         """A failed edit is an edit: the label depends on the call, not on its result."""
         rules = self._rules()
-        for label, call in self._calls():
+        for label, call in self._examples(Call):
             failed = Call(name=call.name, arguments=call.arguments, fails=True)
             for verdict in _verdicts(rules, wire_format, failed):
                 problem = f"`{call.name}` is `{verdict.label}` when it fails, not `{label}`"
@@ -72,7 +80,7 @@ class MutationPackConformance(PerFormat):
     def test_pack_survives_odd_arguments(self, wire_format: WireFormat) -> None:
         """Models write broken JSON, and values of any type; each still gets a label."""
         rules = self._rules()
-        for name in sorted({call.name for _, call in self._calls()} or {"bash"}):
+        for name in sorted({call.name for _, call in self._examples(Call)} or {"bash"}):
             for arguments in _ODD:
                 for verdict in _verdicts(rules, wire_format, Call(name=name, arguments=arguments)):
                     problem = (
@@ -80,9 +88,9 @@ class MutationPackConformance(PerFormat):
                     )
                     require(verdict.label in LABELS, problem)
 
-    def _calls(self) -> Iterator[tuple[str, Call]]:
-        for label, calls in self.examples.items():
-            yield from ((label, call) for call in calls)
+    def _examples(self, kind: type[T]) -> Iterator[tuple[str, T]]:
+        for label, examples in self.examples.items():
+            yield from ((label, each) for each in examples if isinstance(each, kind))
 
     def _rules(self) -> MutationRules:
         sets = registry_of(self.plugins).rule_sets

@@ -15,7 +15,7 @@ from switchyard_core.errors import RequestError
 from switchyard_core.jsonio.tree import ObjectText, encode
 from switchyard_core.wire.answers import AnswerPart, Event, PartWriter
 from switchyard_core.wire.chat.request import ChatRequests
-from switchyard_core.wire.format import Verbatim
+from switchyard_core.wire.format import EventKind, Verbatim
 from switchyard_core.wire.history import word
 from switchyard_core.wire.replies import (
     FILTERED,
@@ -171,17 +171,33 @@ class OpenAIChat(ChatRequests):
     end_mark = re.compile(rb"\ndata:\s*\[DONE\]|\"finish_reason\":\s*\"")
     error_mark = re.compile(rb"\ndata:\s*\{\s*\"error\"")
 
+    said_key = "choices"
+
+    def event_kind(self, name: str, tree: Mapping[str, Any]) -> EventKind:
+        """Return the kind of a chunk; one that only tells the role is not content yet."""
+        told = tree.get("choices")
+        choices = [table(choice) for choice in told] if isinstance(told, list) else []
+        for choice in choices:
+            _refuse_failed(choice)
+            said = table(choice.get("delta", {"text": True}))
+            if any(value for key, value in said.items() if key != "role"):
+                return "content"
+        return "end" if any(choice.get("finish_reason") for choice in choices) else "head"
+
+    def check_answer(self, tree: Mapping[str, Any]) -> None:
+        """Refuse an answer without a choice, or whose first choice failed."""
+        _refuse_failed(_first_choice(tree)[1])
+
+    def says_nothing(self, tree: Mapping[str, Any]) -> bool:
+        """Return whether the first choice has neither text nor calls."""
+        message = table(_first_choice(tree)[1].get("message"))
+        return not any(value for key, value in message.items() if key != "role")
+
     def read_answer(self, tree: Mapping[str, Any], fields: ObjectText) -> ModelReply:
         """Return what the first choice says."""
-        choices = objects(an_array(tree, "choices"), "choices")
-        if not choices:
-            msg = "`choices` is empty"
-            raise ShapeError(msg)
-        place, choice = choices[0]
+        place, choice = _first_choice(tree)
+        _refuse_failed(choice)
         stop = word(choice.get("finish_reason"))
-        if choice.get("error") or stop == "error":
-            msg = "the provider reports an error in the choice"
-            raise ShapeError(msg)
         message, place = an_object(choice, "message", place), f"{place}.message"
         content = message.get("content")
         if isinstance(content, list):
@@ -225,6 +241,20 @@ class OpenAIChat(ChatRequests):
         return Event(openai_provider_error(status, message))
 
 
+def _first_choice(tree: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+    choices = objects(an_array(tree, "choices"), "choices")
+    if not choices:
+        msg = "`choices` is empty"
+        raise ShapeError(msg)
+    return choices[0]
+
+
+def _refuse_failed(choice: Mapping[str, Any]) -> None:
+    if choice.get("error") or choice.get("finish_reason") == "error":
+        msg = "the provider reports an error in the choice"
+        raise ShapeError(msg)
+
+
 def openai_usage(told: Mapping[str, Any]) -> ModelUsage:
     """Return what a ``usage`` of OpenAI says, in the words of either of its formats."""
     details = told.get("prompt_tokens_details") or told.get("input_tokens_details")
@@ -254,7 +284,10 @@ def openai_provider_error(status: int, message: str) -> dict[str, Any]:
 
 def _call(part: AnswerPart, text: str) -> dict[str, Any]:
     function = {"name": part.name, "arguments": text}
-    return {"id": part.id, "type": "function", "function": function}
+    signed = {"extra_content": {"google": {"thought_signature": part.opaque}}}
+    return {"id": part.id, "type": "function", "function": function} | (
+        signed if part.opaque else {}
+    )
 
 
 def _is_function(call: Mapping[str, Any]) -> bool:

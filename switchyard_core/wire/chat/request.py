@@ -54,6 +54,14 @@ class _Part(msgspec.Struct):
     text: msgspec.Raw = NULL
 
 
+#: Keys and words of a body that no other format with ``messages`` has.
+_OWN_KEYS = (
+    *("functions", "max_completion_tokens", "n", "parallel_tool_calls", "reasoning_effort"),
+    *("response_format", "store", "stream_options"),
+)
+_OWN_WORDS = (b'"tool_calls"', b'"tool_call_id"', b'"function_call"', b'"image_url"')
+
+
 class _Tool(msgspec.Struct):
     name: Any = None
     function: msgspec.Raw = NULL
@@ -79,6 +87,7 @@ class ChatRequests(Format):
     legal_id = re.compile(r".{1,40}", re.DOTALL)
     effort = ("reasoning_effort",)
     limit_key = "max_completion_tokens"
+    old_limit_keys = ("max_tokens",)
     sampling: ClassVar[Mapping[str, str]] = {
         "temperature": "temperature",
         "top_p": "top_p",
@@ -114,6 +123,16 @@ class ChatRequests(Format):
             if role == "assistant" and called:
                 known |= _add_calls(parts, message, number, index)
         return Conversation(messages=turns.messages(), tools=self.offered_tools(fields))
+
+    def is_plain(self, fields: ObjectText) -> bool:
+        """Return whether a body with ``messages`` has nothing that only this format has."""
+        raw = fields.dump()
+        own = (*self.sampling, *_OWN_KEYS)
+        shared = ("temperature", "top_p")
+        return not (
+            any(key in fields for key in own if key not in shared)
+            or any(word in raw for word in _OWN_WORDS)
+        )
 
     def offered_tools(self, fields: ObjectText) -> tuple[str, ...]:
         """Return the names of the tools."""

@@ -15,7 +15,7 @@ from switchyard_core.answering import ModelReply, ModelUsage
 from switchyard_core.errors import RequestError
 from switchyard_core.jsonio.tree import ObjectText, encode
 from switchyard_core.wire.answers import AnswerPart, Event, PartWriter
-from switchyard_core.wire.format import Verbatim
+from switchyard_core.wire.format import EventKind, Verbatim
 from switchyard_core.wire.history import word
 from switchyard_core.wire.messages.request import MessagesRequests
 from switchyard_core.wire.replies import (
@@ -155,9 +155,21 @@ class AnthropicMessages(MessagesRequests):
     writer = MessagesWriter
     end_mark = re.compile(rb"\nevent:\s*message_stop|\"type\":\s*\"message_stop\"")
     error_mark = re.compile(rb"\nevent:\s*error\b")
+    head_events = frozenset({"message_start", "ping"})
+    said_key = "content"
+    answer_key = "message"
+    #: Claude Code drops the thinking of every turn whose answer names another model.
+    answer_model = "requested"
     request_id_header = "request-id"
     overloaded = 529
     indent = None
+
+    def event_kind(self, name: str, tree: Mapping[str, Any]) -> EventKind:
+        """Return the kind of an event by its type."""
+        kind = word(tree.get("type")) or name
+        if kind in self.head_events:
+            return "head"
+        return "end" if kind in ("message_delta", "message_stop") else "content"
 
     def read_answer(self, tree: Mapping[str, Any], fields: ObjectText) -> ModelReply:
         """Return what the blocks say."""

@@ -75,6 +75,7 @@ class MessagesRequests(Format):
         "create": "/messages",
         "count_tokens": "/messages/count_tokens",
     }
+    version_follows_base = True
     view = MessagesView
     instructions_key = "system"
     continuation_keys = ("thread",)
@@ -164,13 +165,6 @@ class MessagesRequests(Format):
             for number, block in enumerate(decode_items(bytes(message.content), _Block))
             if block is not None and block.type == COMPACTION and not _is_said(block.content)
         )
-
-    def user_id(self, fields: ObjectText) -> str | None:
-        """Return ``metadata.user_id``."""
-        metadata = fields.raw("metadata")
-        if metadata is None or metadata[:1] != b"{":
-            return None
-        return ObjectText(metadata).text("user_id")
 
     def schema_fields(self, name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
         """Return ``output_config.format``."""

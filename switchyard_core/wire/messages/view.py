@@ -23,7 +23,7 @@ from switchyard_core.wire.history import (
 )
 from switchyard_core.wire.messages.origin import origin_bound
 
-__all__ = ["MessagesView"]
+__all__ = ["MessagesView", "open_loop_lacks_thinking", "without_thinking"]
 
 _THINKING = ("thinking", "redacted_thinking")
 
@@ -126,8 +126,7 @@ class MessagesView(BodyView):
         thinks = thinking is not None and thinking.text("type") != "disabled"
         if self.items is None or not thinks or not _loop_lacks_thinking(self.items):
             return []
-        self.body.delete("thinking")
-        return ["removed thinking", *_drop_clear_thinking(self.body)]
+        return without_thinking(self.body)
 
     def id_fields(self) -> Iterator[tuple[ObjectText, str]]:
         """Yield the ids of tool uses, and those that results name."""
@@ -343,6 +342,31 @@ def _loop_lacks_thinking(messages: ArrayText) -> bool:
             return False
         lost = lost or messages.tagged(index, STRIPPED)
     return lost
+
+
+def open_loop_lacks_thinking(messages: ArrayText) -> bool:
+    """Return whether results end the history and the turn of their calls begins without thinking.
+
+    A model that thinks within a budget refuses such a history.
+    """
+    index, answers = len(messages) - 1, False
+    while index >= 0 and role_at(messages, index) != "assistant":
+        content = _content(messages, index)
+        blocks = content.objects() if content is not None else ()
+        answers = answers or any(block.text("type") == "tool_result" for _, block in blocks)
+        index -= 1
+    while index > 0 and role_at(messages, index - 1) == "assistant":
+        index -= 1
+    content = _content(messages, index) if index >= 0 else None
+    first = content.object(0) if content is not None and len(content) else None
+    return answers and (first is None or first.text("type") not in _THINKING)
+
+
+def without_thinking(body: ObjectText) -> list[str]:
+    """Switch thinking off, and what demands it; return a line per change."""
+    if not body.delete("thinking"):
+        return []
+    return ["removed thinking", *_drop_clear_thinking(body)]
 
 
 def _drop_clear_thinking(body: ObjectText) -> list[str]:

@@ -15,13 +15,14 @@ from switchyard_core.errors import RequestError
 from switchyard_core.jsonio.tree import ObjectText, encode
 from switchyard_core.wire.answers import AnswerPart, Event, Frame, PartWriter
 from switchyard_core.wire.chat.answer import openai_error, openai_provider_error, openai_usage
-from switchyard_core.wire.format import Verbatim
+from switchyard_core.wire.format import EventKind, Verbatim
 from switchyard_core.wire.history import word
 from switchyard_core.wire.replies import (
     FILTERED,
     ShapeError,
     an_array,
     objects,
+    refuse_error,
     requested_call,
     shown,
     status_word,
@@ -244,6 +245,14 @@ class ResponsesWriter(PartWriter):
         }
 
 
+#: Events that end a stream.
+_ENDS = frozenset(
+    f"response.{status}" for status in ("completed", "incomplete", "failed", "cancelled")
+)
+#: Why an answer may be cut and yet be an answer.
+_CUT_REASONS = frozenset({"max_output_tokens", "content_filter"})
+
+
 class OpenAIResponses(ResponsesRequests):
     """Responses."""
 
@@ -254,6 +263,27 @@ class OpenAIResponses(ResponsesRequests):
     )
     error_mark = re.compile(rb"\nevent:\s*(?:error|response\.failed)\b")
     ends_with_whole_answer = True
+    head_events = frozenset(
+        {"response.created", "response.in_progress", "response.queued", "ping", "keepalive"}
+    )
+    said_key = "output"
+    answer_key = "response"
+
+    def event_kind(self, name: str, tree: Mapping[str, Any]) -> EventKind:
+        """Return the kind of an event by its type; the last one tells how the answer ended."""
+        kind = word(tree.get("type")) or name
+        if kind in self.head_events:
+            return "head"
+        if kind in _ENDS:
+            refuse_error(table(tree.get("response")))
+            _refuse_failed(kind.removeprefix("response."), table(tree.get("response")))
+            return "end"
+        return "content"
+
+    def check_answer(self, tree: Mapping[str, Any]) -> None:
+        """Refuse an answer that failed, was cancelled, or is incomplete for an unknown reason."""
+        _refuse_failed(word(tree.get("status")), tree)
+        an_array(tree, "output")
 
     def read_answer(self, tree: Mapping[str, Any], fields: ObjectText) -> ModelReply:
         """Return what the items of ``output`` say."""
@@ -275,7 +305,7 @@ class OpenAIResponses(ResponsesRequests):
         stop = status
         if status == "incomplete":
             reason = word(table(tree.get("incomplete_details")).get("reason"))
-            stop = reason if reason in ("max_output_tokens", "content_filter") else status
+            stop = reason if reason in _CUT_REASONS else status
         if stop == "content_filter":
             refusal = refusal or text or FILTERED
         return ModelReply(
@@ -362,6 +392,13 @@ def _usage(frame: Frame, usage: ModelUsage) -> dict[str, Any]:
         "output_tokens_details": {"reasoning_tokens": frame.reasoning_tokens},
         "total_tokens": usage.input_tokens + usage.output_tokens,
     }
+
+
+def _refuse_failed(status: str, answer: Mapping[str, Any]) -> None:
+    reason = word(table(answer.get("incomplete_details")).get("reason"))
+    unfinished = status == "incomplete" and reason not in _CUT_REASONS
+    if unfinished or status in ("failed", "cancelled"):
+        raise ShapeError(status_word(status))
 
 
 def _named(item: Mapping[str, Any], at: str) -> tuple[str, str]:

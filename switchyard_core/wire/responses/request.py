@@ -93,7 +93,6 @@ class ResponsesRequests(Format):
     limit_key = "max_output_tokens"
     sampling: ClassVar[Mapping[str, str]] = {"temperature": "temperature", "top_p": "top_p"}
     text_type = "input_text"
-    headers = ("x-openai-internal-codex-responses-lite",)
 
     def read(self, fields: ObjectText) -> Conversation:
         """Return the neutral view of ``input``."""

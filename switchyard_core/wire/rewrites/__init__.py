@@ -13,11 +13,12 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from switchyard_core.decision import Rewrite, RewriteReport, RewriteScope
 from switchyard_core.declarations import RewriteFunction, RewriteType, WireFormat
-from switchyard_core.errors import BodyError, PluginError
+from switchyard_core.errors import BodyError, PluginError, RefusedError
 from switchyard_core.jsonio.tree import JsonTextError, ObjectText, encode
 from switchyard_core.wire import FORMATS
 from switchyard_core.wire.history import fixed_text
 from switchyard_core.wire.rewrites import history
+from switchyard_core.wire.rewrites.fit import FitParameters, fit_model
 
 __all__ = ["CORE_REWRITES", "apply_rewrites", "order_rewrites"]
 
@@ -45,13 +46,14 @@ def apply_rewrites(
     wire_format: WireFormat,
     switches: Mapping[str, bool] | None = None,
     fault: Callable[[str, str], PluginError] = _fault,
+    headers: dict[str, str] | None = None,
 ) -> tuple[bytes, tuple[RewriteReport, ...]]:
     """Run rewrites on a body, which changes; return its bytes and a report per rewrite.
 
     ``switches`` is the target's ``rewrites`` table. ``fault`` makes the error for a rewrite that
-    fails.
+    fails. ``headers`` are those of the request, by lower-case name; a rewrite may change them.
     """
-    scope = RewriteScope(wire_format=wire_format)
+    scope = RewriteScope(wire_format=wire_format, headers={} if headers is None else headers)
     reports = []
     for rewrite in order_rewrites(rewrites, types):
         kind = types[rewrite.name]
@@ -74,6 +76,8 @@ def apply_rewrites(
         except JsonTextError as error:
             message = f"the body cannot be rewritten: {error.message}"
             raise BodyError(message=message, code="invalid_json") from None
+        except RefusedError:
+            raise
         except Exception as error:
             raise fault(rewrite.name, f"failed: {type(error).__name__}: {error}") from error
         reports.append(RewriteReport(name=rewrite.name, changes=changes))
@@ -275,5 +279,6 @@ CORE_REWRITES: tuple[RewriteType, ...] = (
     _built_in(
         1000, end_with_user_turn, "ends with a user turn for targets that refuse a prefill", None
     ),
+    _built_in(1150, fit_model, "makes the body one that the target's model accepts", FitParameters),
     _built_in(1200, set_model, "sets the target's model id", ModelParameters, switchable=False),
 )

@@ -77,6 +77,26 @@ DOUBTFUL = {
         f"{URL}/Chat/Completions",
         "5:12 SY225 llm_clients.provider.base_url",
     ),
+    "placeholder_in_the_url": (
+        URL,
+        "https://<resource>.example.com/v1",
+        "5:12 SY228 llm_clients.provider.base_url",
+    ),
+    "placeholder_in_a_model_id": (
+        "provider/efficient-model",
+        "accounts/{account}/models/x",
+        "13:6 SY228 targets.executor.id",
+    ),
+    "placeholder_in_an_alias": (
+        'efficient_target = "executor"',
+        'efficient_target = "executor"\naliases = ["a", "${MODEL}"]',
+        "21:17 SY228 routes.plan_execute.aliases[1]",
+    ),
+    "placeholder_in_a_header": (
+        f'base_url = "{URL}"',
+        f'base_url = "{URL}"\nextra_headers = {{ x-org = "%ORG_ID%" }}',
+        "6:27 SY228 llm_clients.provider.extra_headers.x-org",
+    ),
     "rule_for_bodies_of_no_route": (
         EXECUTOR,
         BODY_RULE % ("$.messages", "openai_chat") + EXECUTOR,

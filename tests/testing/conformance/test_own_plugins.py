@@ -147,6 +147,20 @@ class TestStrict(MutationPackConformance):
     examples = MappingProxyType({"file_edit": (call("Edit", file_path="a.py"),)})
 
 
+class TestTextEdits(MutationPackConformance):
+    pack = "text_edits"
+    examples = MappingProxyType(
+        {
+            "file_edit": (
+                call("Edit", file_path="a.py"),
+                "a.py\n<<<<<<< SEARCH\n=======\nx\n>>>>>>> REPLACE\n",
+            ),
+            "file_write_other": ("<write_to_file>\n<path>plan.md</path>\n</write_to_file>\n",),
+            "read_only": (call("Read", file_path="a.py"), "Put `<<<<<<< SEARCH` above it."),
+        }
+    )
+
+
 class TestReferenceCompatible(MutationPackConformance):
     pack = "reference_compatible"
     examples = MappingProxyType({"file_edit": (call("Edit", file_path="a.py"),)})

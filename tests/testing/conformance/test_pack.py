@@ -11,6 +11,8 @@ from switchyard_core.testing import Call, MutationPackConformance, call
 from switchyard_core.wire import WIRE_FORMATS
 
 RIGHT = '[[rules]]\nlabel = "file_edit"\nmatch = ["write"]\n'
+TEXT = '[[text]]\nreader = "search_replace"\n'
+BLOCK = "a.py\n<<<<<<< SEARCH\n=======\nx\n>>>>>>> REPLACE\n"
 EDIT = {"file_edit": (call("write", path="a.py"),)}
 
 
@@ -42,10 +44,15 @@ def failures(made):
         (RIGHT.replace("write", "save"), EDIT, "labels_its_examples", "is `read_only`"),
         (RIGHT, {}, "labels_its_examples", "give `examples`"),
         (RIGHT, {"edit": EDIT["file_edit"]}, "labels_its_examples", "`edit` is not a label"),
+        (TEXT, {"read_only": (BLOCK,)}, "labels_its_examples", "is `file_edit`, not `read_only`"),
+        (RIGHT, {"file_edit": (BLOCK,)}, "labels_its_examples", "is `read_only`, not `file_edit`"),
         (RIGHT + 'path = "$["\n', EDIT, "is_a_clean_rule_set", "SY4"),
         ("label = 3", EDIT, "is_a_clean_rule_set", "that is not a rule set"),
     ],
-    ids=["other_label", "no_examples", "no_label", "bad_path", "no_rule_set"],
+    ids=[
+        *("other_label", "no_examples", "no_label", "edit_in_a_text", "no_edit_in_a_text"),
+        *("bad_path", "no_rule_set"),
+    ],
 )
 def test_wrong_pack_is_caught(text, examples, test, message):
     assert message in failures(suite(text, examples))[test]

@@ -1,0 +1,154 @@
+"""Requests that a client makes for itself: which ones they are, and where a policy sends them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+from switchyard_core.clients import SMALL_MODEL, SideCall, SideCallMark, clients, is_small_model
+from switchyard_core.decision import Decision, Effect, Reason, ReleaseAfterSuccess
+from switchyard_core.engine.routes import Routed
+from switchyard_core.identity import from_subagent
+from switchyard_core.jsonio.tree import encode
+from switchyard_core.policy.models import Housekeeping, Policy, Target
+from switchyard_core.request import Request
+from switchyard_core.router import handoff_rewrites
+
+__all__ = ["redirected", "side_call_of"]
+
+#: Kind of a side call that a condition of the policy marks without naming a kind.
+_OTHER = "other"
+#: Phase of a side call that has a target of its own.
+_PHASE = "side_call"
+
+
+def side_call_of(
+    request: Request, own: Sequence[Housekeeping], *, named: bool = True
+) -> SideCall | None:
+    """Return what is known of a side call, ``None`` for a turn.
+
+    ``own`` are the policy's conditions; ``named`` is whether a route has the requested model id.
+    """
+    if request.endpoint != "create":
+        return SideCall(kind=request.endpoint, mark=request.endpoint)
+    for mark in _marks():
+        if _holds(mark, request):
+            return SideCall(kind=mark.kind, mark=mark.name)
+    if not named and _is_small(request):
+        return SideCall(kind=SMALL_MODEL, mark=SMALL_MODEL)
+    for number, condition in enumerate(own):
+        if not condition.kinds and condition.holds(request.headers, request.tree):
+            return SideCall(kind=condition.kind or _OTHER, mark=f"housekeeping[{number}]")
+    return None
+
+
+def redirected(routed: Routed, policy: Policy) -> Decision | None:
+    """Return the decision for a side call that the policy sends to a target of its own.
+
+    ``None`` leaves it to the router: without such a target, where it speaks another wire format,
+    and where the request does not fit its window.
+    """
+    call, request, runtime = routed.side_call, routed.request, routed.runtime
+    if call is None or request.endpoint != "create" or runtime.answers:
+        return None
+    target = _target(call, request, policy)
+    if target is None or target.wire_format != request.wire_format or not target.fits(request):
+        return None
+    identity = routed.identity
+    effects: tuple[Effect, ...] = ()
+    if request.session_final and identity is not None:
+        effects = (ReleaseAfterSuccess(identity),)
+    others = [policy.targets[name] for name in runtime.route.targets]
+    foreign = next((other for other in others if other.origin != target.origin), target)
+    return Decision(
+        target=target.name,
+        phase=_PHASE,
+        reason=Reason(
+            code="housekeeping",
+            detail=f"the policy sends side calls of kind `{call.kind}` to this target",
+            facts={"kind": call.kind, "mark": call.mark},
+        ),
+        rewrites=handoff_rewrites(
+            source=foreign,
+            target=target,
+            # Nobody asks the router who made which part: all of it may be another origin's.
+            through_message=request.conversation.last_assistant if foreign is not target else None,
+        ),
+        effects=effects,
+    )
+
+
+def _target(call: SideCall, request: Request, policy: Policy) -> Target | None:
+    for condition in policy.housekeeping:
+        if condition.target is None:
+            continue
+        if condition.kinds:
+            holds = call.kind in condition.kinds
+        else:
+            holds = condition.holds(request.headers, request.tree)
+        if holds:
+            return policy.targets[condition.target]
+    return None
+
+
+@cache
+def _marks() -> tuple[SideCallMark, ...]:
+    return tuple(mark for client in clients() for mark in client.side_calls)
+
+
+def _is_small(request: Request) -> bool:
+    """Return whether it asks for a small model, and is not a turn of the user's own session."""
+    if not is_small_model(request.model):
+        return False
+    return from_subagent(request.headers, request.mark) or not request.offers_tools
+
+
+def _holds(mark: SideCallMark, request: Request) -> bool:
+    """Return whether a request has a mark; the cheap parts come first."""
+    headers = request.headers.by_name
+    if mark.wire_format and request.wire_format != mark.wire_format:
+        return False
+    if not all(headers.get(name, "").strip() for name in mark.headers):
+        return False
+    if mark.user_agent and not headers.get("user-agent", "").startswith(mark.user_agent):
+        return False
+    if mark.metadata and not _told(mark, request.mark.metadata.get(mark.metadata)):
+        return False
+    if mark.subagent and request.mark.subagent not in mark.subagent:
+        return False
+    if mark.system and not _mentions(request, mark.system):
+        return False
+    if mark.user and not _mentions(request, mark.user):
+        return False
+    if any(request.at(path) is None for path in mark.body):
+        return False
+    if not mark.tools and request.offers_tools:
+        return False
+    return _says(mark, request)
+
+
+def _told(mark: SideCallMark, value: object) -> bool:
+    if not isinstance(value, str) or value in mark.unless:
+        return False
+    return not mark.values or value in mark.values
+
+
+@cache
+def _written(phrase: str) -> bytes:
+    """Return a phrase as it is inside a JSON string."""
+    return encode(phrase)[1:-1]
+
+
+def _mentions(request: Request, phrases: Sequence[str]) -> bool:
+    """Return whether a body has one of some phrases anywhere: far cheaper than to read it."""
+    return any(_written(phrase) in request.body for phrase in phrases)
+
+
+def _says(mark: SideCallMark, request: Request) -> bool:
+    """Return whether the texts of a mark are where they belong."""
+    if mark.system and not any(phrase in request.instructions for phrase in mark.system):
+        return False
+    if not mark.user:
+        return True
+    said = "\n" + request.user_message.text
+    return any("\n" + phrase in said for phrase in mark.user)

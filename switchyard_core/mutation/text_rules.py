@@ -1,0 +1,160 @@
+"""Text rules: the labels of edits that the assistant wrote as text, in the order of the history."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from switchyard_core.conversation import Conversation, Message, Text
+from switchyard_core.mutation.labels import Verdict
+from switchyard_core.mutation.memory import Memo, brief
+from switchyard_core.mutation.paths import PathClasses
+from switchyard_core.mutation.rule import NO_RULE
+from switchyard_core.mutation.schema import TEXT_PATH, RuleSetModel, TextRuleModel
+from switchyard_core.mutation.text_edits import TextEdit, text_edits
+from switchyard_core.patterns import compile_pattern
+
+__all__ = ["TextHistory", "TextRules", "compile_text_rules"]
+
+#: Texts that are remembered.
+_MEMO = 16384
+_Found = tuple[TextEdit, ...]
+_Test = Callable[[str], bool]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _TextRule:
+    """One text rule, ready to run."""
+
+    model: TextRuleModel
+    verdict: Verdict  # for its edits, without label and place
+    instructions: _Test | None  # what the client's instructions must pass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextHistory:
+    """A request's history as text rules need it.
+
+    Args:
+        conversation: The history.
+        instructions: Gives the client's instructions; ``None`` when nobody knows them.
+        key: The body's key of the history.
+    """
+
+    conversation: Conversation
+    instructions: Callable[[], str] | None = None
+    key: str = "messages"
+
+    def path(self, message: Message) -> str:
+        """Return the wire path of a turn: an item, or a slice."""
+        first, last = message.first, message.last
+        return f"$.{self.key}[{first}]" if first == last else f"$.{self.key}[{first}:{last + 1}]"
+
+
+def compile_text_rules(
+    names: Sequence[str], available: Mapping[str, RuleSetModel], classes: PathClasses
+) -> TextRules:
+    """Compile the text rules of rule sets, which are tried in order."""
+    rules = [
+        _TextRule(
+            model=model,
+            verdict=msgspec.structs.replace(
+                NO_RULE, rule_set=name, rule=model.name or f"text[{place}]", jsonpath=TEXT_PATH
+            ),
+            instructions=None
+            if model.instructions is None
+            else compile_pattern(model.instructions),
+        )
+        for name in names
+        for place, model in enumerate(available[name].text)
+    ]
+    ends = [compile_pattern(pattern) for name in names for pattern in available[name].examples_end]
+    return TextRules(rules, ends, classes)
+
+
+class TextRules:
+    """The text rules of a route; safe to share between threads."""
+
+    def __init__(
+        self, rules: Sequence[_TextRule], ends: Sequence[_Test], classes: PathClasses
+    ) -> None:
+        self._rules, self._ends, self._classes = tuple(rules), tuple(ends), classes
+        self._found: Memo[str | bytes, _Found] = Memo(_MEMO)
+        self._are_ends: Memo[str | bytes, bool] = Memo(_MEMO)
+
+    def __bool__(self) -> bool:
+        """Return whether there is any."""
+        return bool(self._rules)
+
+    def label(self, text: str) -> tuple[Verdict, ...]:
+        """Return a verdict per edit in a text, as if its client's instructions asked for each."""
+        return tuple(self._verdicts(text_edits(text), None))
+
+    def labeller(self, history: TextHistory) -> Callable[[int, Text], Iterator[Verdict]]:
+        """Return what yields the verdicts on a text of the assistant, by index of its message.
+
+        Whether a rule applies and where a client's examples end is found out at the first edit.
+        """
+        messages = history.conversation.messages
+        rules: Sequence[_TextRule] | None = None
+        begin = -1
+
+        def label(number: int, part: Text) -> Iterator[Verdict]:
+            nonlocal rules, begin
+            key = brief(part.source)
+            found = self._found.get(key)
+            if found is None:
+                found = self._found.keep(key, tuple(text_edits(part.text)))
+            if found and rules is None:
+                rules, begin = self._applying(history), self._examples_end(history.conversation)
+            if found and number > begin:
+                path = history.path(messages[number])
+                for verdict in self._verdicts(found, rules):
+                    yield msgspec.structs.replace(verdict, message=number, call_path=path)
+
+        return label
+
+    def _applying(self, history: TextHistory) -> Sequence[_TextRule]:
+        given = history.instructions
+        if given is None or all(rule.instructions is None for rule in self._rules):
+            return self._rules
+        text = given()
+        return [r for r in self._rules if r.instructions is None or r.instructions(text)]
+
+    def _examples_end(self, conversation: Conversation) -> int:
+        """Return the index of the user's message that ends a client's examples, -1 without one."""
+        for number, message in enumerate(conversation.messages if self._ends else ()):
+            if message.role == "user" and any(
+                self._is_end(part) for part in message.content if isinstance(part, Text)
+            ):
+                return number
+        return -1
+
+    def _is_end(self, part: Text) -> bool:
+        key = brief(part.source)
+        known = self._are_ends.get(key)
+        if known is None:
+            known = self._are_ends.keep(key, any(test(part.text) for test in self._ends))
+        return known
+
+    def _verdicts(
+        self, edits: Iterable[TextEdit], rules: Sequence[_TextRule] | None
+    ) -> Iterator[Verdict]:
+        for edit in edits:
+            for rule in self._rules if rules is None else rules:
+                if rule.model.reader == edit.form:
+                    yield self._verdict(edit, rule)
+                    break
+
+    def _verdict(self, edit: TextEdit, rule: _TextRule) -> Verdict:
+        reading = self._classes.target_label(edit.path, scratch=rule.model.scratch)
+        own = rule.model.label if reading.label == "file_edit" else None
+        return msgspec.structs.replace(
+            rule.verdict,
+            label=own or reading.label,
+            word=reading.word,
+            detail=reading.detail,
+            offset=edit.offset,
+        )
