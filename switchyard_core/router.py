@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from functools import cache
 from itertools import chain
 from random import Random
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -24,7 +23,6 @@ from switchyard_core.declarations import WireFormat
 from switchyard_core.identity import Identity
 from switchyard_core.models import Profile
 from switchyard_core.mutation import MutationRules, TextHistory, Verdict
-from switchyard_core.patterns import name_glob
 from switchyard_core.request import Request
 from switchyard_core.stores import PlanStore
 from switchyard_core.tools import Toolbox
@@ -43,7 +41,6 @@ __all__ = [
     "handoff_rewrites",
 ]
 
-_glob = cache(name_glob)
 #: Bytes of JSON that are counted as one token when a request is measured against a window.
 BYTES_PER_TOKEN = 4
 
@@ -301,7 +298,7 @@ def _rebinds(source: TargetView, target: TargetView) -> bool:
     """
     if not target.accepts.prefix_bound:
         return False
-    return source.id == target.id or any(_glob(glob)(source.id) for glob in target.accepts.reads)
+    return source.id == target.id or target.accepts.reads_from(source.id)
 
 
 def handoff_rewrites(  # noqa: PLR0913  # all that a handoff may have to know
