@@ -169,21 +169,24 @@ class Handoff:
         return (Rewrite(name="append_user_text", parameters=placed),)
 
     def returning(
-        self, request: Request, context: RouteContext, shares: Shares
+        self, request: Request, context: RouteContext, shares: Shares, *, drop: bool
     ) -> tuple[Rewrite, ...]:
         """Return what the planner needs of a history that the executor continued.
 
         Nothing where it can read all of it: the client's own bytes, since they are what its earlier
-        thinking was made behind.
+        thinking was made behind. ``drop`` removes the executor's reasoning in any case.
         """
         planner, spans = self.planner(context), _spans(shares.executors(request))
         if not spans:
             return ()
+        opaque: Literal["auto", "keep", "drop"] = "auto"
+        if self._options.opaque_reasoning == "keep" or drop:
+            opaque = "drop" if drop else "keep"
         rewrites = handoff_rewrites(
             source=self.executor(context),
             target=planner,
             spans=spans,
-            opaque="keep" if self._options.opaque_reasoning == "keep" else "auto",
+            opaque=opaque,
             drop_continuation=not request.misses_history,
         )
         # A text for an empty result would change what is before the planner's own thinking.

@@ -47,6 +47,7 @@ class Memory(BaseModel):
         refused: Index of the last message whose reasoning was refused with all before it.
         overflow: Bytes of the smallest body that the executor refused as too long.
         keep: Whether the executor demands the planner's reasoning.
+        apart: Whether the planner refuses the executor's reasoning.
     """
 
     model_config = ConfigDict(extra="ignore", frozen=True)
@@ -57,6 +58,7 @@ class Memory(BaseModel):
     refused: int | None = None
     overflow: int | None = None
     keep: bool = False
+    apart: bool = False
 
     @classmethod
     def of(cls, record: LatchRecord | None) -> Self:

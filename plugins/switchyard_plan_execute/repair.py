@@ -9,6 +9,7 @@ from switchyard_core import (
     DecisionWarning,
     Effect,
     Failure,
+    LatchRecord,
     ReleaseAfterSuccess,
     Request,
     Rewrite,
@@ -81,15 +82,39 @@ class Repair:
     def _without_any_reasoning(
         self, request: Request, context: RouteContext, failed: Decision, failure: Failure
     ) -> Decision | None:
-        """Return the planner's turn without reasoning, where it may be bound to another prefix."""
+        """Return the planner's turn without reasoning, where it may be bound to another prefix.
+
+        Without the executor's, if there is any: then the planner's own is what it was.
+        """
         planner, last = self._handoff.planner(context), len(request.conversation.messages) - 1
         if not planner.accepts.prefix_bound or not has_reasoning(request, range(last + 1)):
             return None
-        rewrites = handoff_rewrites(
-            source=planner, target=planner, through_message=last, opaque="drop"
-        )
+        effects: tuple[Effect, ...] = releases(failed)
+        rewrites, record = self._without_executors(request, context, failed)
+        if not rewrites:
+            rewrites = handoff_rewrites(
+                source=planner, target=planner, through_message=last, opaque="drop"
+            )
+        elif record is not None:
+            effects += kept(context, record)
         instruction = tuple(r for r in failed.rewrites if r.name == "insert_planning_prompt")
-        return _repaired(failed, failure, rewrites + instruction, releases(failed))
+        return _repaired(failed, failure, rewrites + instruction, effects)
+
+    def _without_executors(
+        self, request: Request, context: RouteContext, failed: Decision
+    ) -> tuple[tuple[Rewrite, ...], LatchRecord | None]:
+        """Return the rewrites for a planner that reads the executor's reasoning, and a record."""
+        record = context.session.record
+        memory = Memory.of(record)
+        shares = self._handoff.shares(request, context, memory)
+        if (
+            record is None
+            or _drops(failed)
+            or not has_reasoning(request, shares.executors(request))
+        ):
+            return (), None
+        rewrites = self._handoff.returning(request, context, shares, drop=True)
+        return rewrites, replace(record, data=memory.but(apart=True).data())
 
     def _with_reasoning(
         self, request: Request, context: RouteContext, failed: Decision, failure: Failure

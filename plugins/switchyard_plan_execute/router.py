@@ -198,7 +198,8 @@ class PlanExecuteRouter:
             instruction = (self._instruction(),)
         returning: tuple[Rewrite, ...] = ()
         if context.session.record is not None:
-            returning = self._handoff_of.returning(request, context, shares)
+            apart = Memory.of(context.session.record).apart
+            returning = self._handoff_of.returning(request, context, shares, drop=apart)
         decision = self._planning(context, reason)
         return decision.with_(rewrites=returning + instruction, warnings=warnings)
 

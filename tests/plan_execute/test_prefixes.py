@@ -6,16 +6,9 @@ import json
 
 import pytest
 
-from switchyard_core.models import Profile
-from switchyard_core.testing import FakeReply, FakeUpstream
-from tests.support.policies import (
-    EXECUTOR,
-    PLANNER,
-    PLANNING_PROMPT,
-    accepts,
-    plan_execute_harness,
-)
-from tests.support.prefixes import BOUND, TOO_LONG, Client, PrefixProvider
+from switchyard_core.testing import FakeReply, FakeUpstream, Harness
+from tests.support.policies import EXECUTOR, PLANNER, PLANNING_PROMPT, PLUGINS, plan_execute
+from tests.support.prefixes import BOUND, TOO_LONG, Client, StrictClaude
 
 PROMPT = "Carry the plan out."
 OPTIONS = f"""
@@ -25,29 +18,34 @@ handoff_prompt = "{PROMPT}"
 header = "x-purpose"
 equals = "side"
 """
-WINDOW = 'context_window = 4000\non_overflow = "stay"'
-#: A metadata field is not part of the prefix, but of the size.
-LARGE = {"metadata": {"user_id": "x" * 20_000}}
+WINDOW = 'context_window = 10_000\non_overflow = "stay"'
+#: Metadata are not part of the prefix, but of the size.
+LARGE = {"metadata": {"user_id": "x" * 50_000}}
+#: Planners and executors: who reads whose thinking is in the profiles of the models.
+PAIRS = {
+    "strangers": ("claude-opus-5-5", "claude-sonnet-5-5"),
+    "small_executor": ("claude-sonnet-5-5", "claude-haiku-5-5"),
+    "planner_reads": ("claude-fable-5-1", "claude-opus-5-5"),
+    "executor_reads": ("claude-opus-5-5", "claude-fable-5-1"),
+    "one_model": ("claude-opus-5-5", "claude-opus-5-5"),
+}
+UNBOUND = ("claude-opus-4-8", "claude-opus-4-7")
 
 
-def client(*, family: bool, other_origin: bool = False, bound: bool = True, **more) -> Client:
-    reads = {PLANNER: (EXECUTOR,), EXECUTOR: (PLANNER,)} if family else {}
-    provider = PrefixProvider(reads)
-    harness = plan_execute_harness(
+def client(
+    pair: tuple[str, str] = PAIRS["strangers"], *, profile: str = "", other_origin: bool = False
+) -> Client:
+    provider = StrictClaude()
+    text = plan_execute(
         "anthropic_messages",
-        upstream=FakeUpstream(before=provider),
         options=OPTIONS,
-        executor=WINDOW,
+        planner=profile,
+        executor=f"{WINDOW}\n{profile}",
         other_origin=other_origin,
-        **more,
     )
-    if bound:
-        accepts(
-            harness,
-            planner=Profile(prefix_bound=True, reads=reads.get(PLANNER, ())),
-            executor=Profile(prefix_bound=True, reads=reads.get(EXECUTOR, ())),
-        )
-    return Client(harness, provider)
+    text = text.replace(PLANNER, pair[0]).replace(EXECUTOR, pair[1])
+    upstream = FakeUpstream(before=provider)
+    return Client(Harness(text, plugins=PLUGINS, upstream=upstream), provider)
 
 
 def said(body) -> tuple[bool, int]:
@@ -56,9 +54,9 @@ def said(body) -> tuple[bool, int]:
     return PLANNING_PROMPT in text, text.count(PROMPT)
 
 
-@pytest.fixture(params=[False, True], ids=["strangers", "family"])
-def family(request):
-    return request.param
+@pytest.fixture(params=PAIRS)
+def pair(request):
+    return PAIRS[request.param]
 
 
 async def plan(c: Client) -> None:
@@ -68,8 +66,8 @@ async def plan(c: Client) -> None:
     await c.turn("edit")
 
 
-async def test_session_of_thirty_turns_moves_no_prefix(family):
-    c, targets = client(family=family), []
+async def test_session_of_thirty_turns_moves_no_prefix(pair):
+    c, targets = client(pair), []
 
     async def turn(*args, **more):
         served = await c.turn(*args, **more)
@@ -83,7 +81,8 @@ async def test_session_of_thirty_turns_moves_no_prefix(family):
     await turn("edit")
     for _ in range(5):
         await turn("read")
-    assert (await turn("read", **LARGE)).reason == "window_stay"
+    first = await turn("read", **LARGE)
+    assert first.reason == "window_stay"
     for _ in range(3):
         await turn("edit")
     await c.harness.ask(c.request())  # its answer is lost, and the client sends it again
@@ -106,7 +105,8 @@ async def test_session_of_thirty_turns_moves_no_prefix(family):
     for _ in range(4):
         await turn("edit")
 
-    assert c.provider.broken == []
+    # Of some models it is not known what they read: the provider says so, once in a session.
+    assert len(c.provider.refused) == (first.warnings == ("reasoning_dropped",))
     assert targets == (
         ["planner"] * 5
         + ["executor"] * 5
@@ -121,21 +121,19 @@ async def test_session_of_thirty_turns_moves_no_prefix(family):
     assert [said(body)[1] for name, body in c.provider.bodies if name == "executor"][-7:] == [0] * 7
 
 
-async def test_checker_sees_a_moved_insertion():
-    c = client(family=False, bound=False)
+async def test_provider_refuses_where_insertions_move():
+    c = client(profile="profile = false")
     await plan(c)
     await c.turn("read")
 
     served = await c.turn("read")
 
     assert served.status == 400
-    assert set(c.provider.broken) == {
-        "provider/efficient-model messages[7].content[0] of provider/efficient-model"
-    }
+    assert "bound to a different conversation" in c.provider.refused[0]
 
 
-async def test_handoff_prompt_stays_behind_the_first_edits_result(family):
-    c = client(family=family)
+async def test_handoff_prompt_stays_behind_the_first_edits_result(pair):
+    c = client(pair)
     await plan(c)
     for _ in range(3):
         await c.turn("edit")
@@ -152,23 +150,23 @@ async def test_handoff_prompt_stays_behind_the_first_edits_result(family):
 
 
 async def test_prompt_that_waited_for_a_result_has_its_place_too():
-    c = client(family=False)
+    c = client()
     await plan(c)
     answered = c.history.pop()
 
-    c.provider.does = None
+    c.provider.replies.append(FakeReply())  # the API takes no call without a result
     await c.harness.ask(c.request())
     c.history.append(answered)
     await c.turn("read")
     await c.turn("read")
 
     counts = [said(body)[1] for name, body in c.provider.bodies if name == "executor"]
-    assert (counts, c.provider.broken) == ([0, 1, 1], [])
+    assert (counts, c.provider.refused) == ([0, 1, 1], [])
 
 
 @pytest.mark.parametrize("bound", [True, False])
 async def test_side_call_of_the_planner_has_the_instruction_where_thinking_needs_it(bound):
-    c = client(family=False, bound=bound)
+    c = client(PAIRS["strangers"] if bound else UNBOUND)
     await c.user("fix the bug", tool="read")
 
     compaction = await c.aside("Summarise.", whole=True)
@@ -179,7 +177,7 @@ async def test_side_call_of_the_planner_has_the_instruction_where_thinking_needs
 
 
 async def test_side_call_of_the_executor_keeps_the_handoff_prompt_where_thinking_needs_it():
-    c = client(family=False)
+    c = client()
     await plan(c)
     before = await c.aside("Summarise.", whole=True)
     await c.turn("read")
@@ -187,23 +185,23 @@ async def test_side_call_of_the_executor_keeps_the_handoff_prompt_where_thinking
     after = await c.aside("Summarise.", whole=True)
 
     assert [said(served.tree) for served in (before, after)] == [(False, 0), (False, 1)]
-    assert c.provider.broken == []
+    assert c.provider.refused == []
 
 
-async def test_thinking_is_kept_between_models_that_cannot_read_it_and_dropped_in_a_family(family):
-    c = client(family=family)
+async def test_thinking_is_dropped_where_the_executor_reads_it_and_kept_elsewhere(pair):
+    c = client(pair)
     await plan(c)
     await c.turn("read")
-
     await c.turn("read")
 
     sent = json.dumps(c.provider.bodies[-1][1])
-    assert ("sealed-1" in sent) is not family
-    assert "sealed-4" in sent  # the executor's own
+    kept = [seal in sent for _, seal in c.provider.seals[:4]]
+    reads = pair in (PAIRS["executor_reads"], PAIRS["one_model"])
+    assert kept == [not reads] * 3 + [True]  # the last one is the executor's own
 
 
 async def test_planner_gets_the_clients_own_bytes_and_its_instruction_again():
-    c = client(family=False)
+    c = client(("claude-sonnet-5-5", "claude-opus-5-5"))  # which it does not read
     await plan(c)
     await c.turn("read")
 
@@ -217,11 +215,10 @@ async def test_planner_gets_the_clients_own_bytes_and_its_instruction_again():
 
 
 async def test_refused_thinking_is_dropped_once_and_stays_dropped():
-    c = client(family=False)
+    c = client()
     await plan(c)
     await c.turn("read")
-    # Whoever restores a session may have other tools.
-    c.provider.made = dict.fromkeys(c.provider.made, (EXECUTOR, "another prefix"))
+    c.system = "other house rules"
 
     refused = await c.turn("read")
     later = [await c.turn("read") for _ in range(2)]
@@ -232,9 +229,9 @@ async def test_refused_thinking_is_dropped_once_and_stays_dropped():
 
 
 async def test_planner_that_refuses_thinking_gets_the_history_without():
-    c = client(family=False)
+    c = client()
     await c.user("look", tool="read")
-    c.provider.made = dict.fromkeys(c.provider.made, (PLANNER, "another prefix"))
+    c.system = "other house rules"
 
     served = await c.turn("read")
 
@@ -245,14 +242,16 @@ async def test_planner_that_refuses_thinking_gets_the_history_without():
 
 
 async def test_foreign_executor_and_planner_never_see_each_others_thinking():
-    c = client(family=False, other_origin=True)
+    c = client(other_origin=True)
     await plan(c)
     await c.turn("read")
     await c.turn("read", **LARGE)
     await c.turn("read")
 
-    seals = {"planner": {1, 2, 3, 5}, "executor": {4, 6}}
+    assert [target for target, _ in c.provider.seals] == (
+        ["planner"] * 3 + ["executor", "planner", "executor"]
+    )
     for target, body in c.provider.bodies:
-        own = {n for n in range(1, 7) if f'"sealed-{n}"' in json.dumps(body)}
-        assert own <= seals[target]
-    assert c.provider.broken == []
+        sent = json.dumps(body)
+        assert {maker for maker, seal in c.provider.seals if seal in sent} <= {target}
+    assert c.provider.refused == []

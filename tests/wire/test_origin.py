@@ -6,8 +6,14 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from switchyard_core import Request
+from switchyard_core import Request, Rewrite
+from switchyard_core.jsonio.tree import ObjectText
+from switchyard_core.wire.rewrites import CORE_REWRITES, apply_rewrites
+
+TYPES = {rewrite.name: rewrite for rewrite in CORE_REWRITES}
 
 #: Parts of an assistant's turn, the format's way, and what is left of each; ``None`` for nothing.
 RESPONSES: dict[str, tuple[Any, Any]] = {
@@ -160,6 +166,23 @@ CONTEXT_CASES = [
     for wire_format, cases in CONTEXT.items()
     for name, (item, left) in cases.items()
 ]
+
+
+#: What may be in a history, as items of it.
+ITEMS: dict[str, list[Any]] = {
+    "openai_responses": [item for item, _ in RESPONSES.values()],
+    "anthropic_messages": [
+        {"role": "assistant", "content": [{"type": "text", "text": "x"}, block]}
+        for block, _ in MESSAGES.values()
+    ],
+    "openai_chat": [{"role": "assistant", "content": "x"} | part for part, _ in CHAT.values()],
+}
+for _wire_format, _cases in CONTEXT.items():
+    ITEMS[_wire_format] += [
+        {"role": "user", "content": "y"},
+        {"role": "assistant", "content": "z"},
+        *(item for item, _ in _cases.values()),
+    ]
 
 
 def drop(*, context: bool = False, **place: Any) -> tuple[str, dict[str, Any]]:
@@ -342,3 +365,26 @@ def test_messages_history_hides_in_a_sealed_compaction(content, missing):
     ))  # fmt: skip
 
     assert request.misses_history is missing
+
+
+@pytest.mark.parametrize("wire_format", ITEMS)
+@settings(max_examples=50, deadline=None)
+@given(data=st.data())
+def test_whatever_is_there_goes_once_and_nothing_behind_the_handoff(wire_format, data):
+    items = st.lists(st.sampled_from(ITEMS[wire_format]), max_size=6)
+    before, after = data.draw(items), data.draw(items)
+    key = "input" if wire_format == "openai_responses" else "messages"
+    turn = {"role": "assistant", "content": "the executor's first"}
+    sent = json.dumps(body(wire_format, *before, after=(turn, *after)), indent=1).encode()
+    number = len(Request(wire_format=wire_format, body=sent).conversation.calls) - 1
+    number -= sum(item.get("type") == "shell_call" for item in after)
+    name, parameters = drop(context=True, through_call=number)
+    rewrites = [Rewrite(name=name, parameters=parameters)]
+
+    once, reports = apply_rewrites(ObjectText(sent), rewrites, TYPES, wire_format)
+    twice, again = apply_rewrites(ObjectText(once), rewrites, TYPES, wire_format)
+
+    assert (twice, again[0].changes) == (once, ())
+    assert json.loads(once)[key][-len(after) - 1 :] == [turn, *after]
+    if not reports[0].changes:
+        assert once == sent

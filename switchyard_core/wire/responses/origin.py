@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -32,9 +31,8 @@ _SEALED = frozenset(
     }
 )
 _BOUND_KEYS = ("container_id", "file_id")
-#: A look at the bytes spares most bodies the rest: what a sealed history has in it.
-_MAY_HIDE = re.compile(rb'"(?:compaction|compaction_summary|context_compaction|item_reference)"')
-_CALL, _OUTPUT = re.compile(rb'_call"'), re.compile(rb'_call_output"')
+#: What the bytes of a history have in them if a part of it hides.
+_HIDING = (b'"compaction', b'"context_compaction"', b'"item_reference"')
 
 
 class _Kind(msgspec.Struct):
@@ -59,11 +57,11 @@ def hidden_history(fields: ObjectText) -> tuple[str, ...]:
     prompt = fields.object("prompt")
     if prompt is not None and is_set(prompt, "id"):
         places.append("prompt.id")
-    if _MAY_HIDE.search(raw) and raw[:1] == b"[":
+    if raw[:1] == b"[" and any(mark in raw for mark in _HIDING):
         hiding = _COMPACTIONS | {_REFERENCE}
         items = enumerate(decode_items(raw, _Kind))
         places += [f"input[{n}]" for n, item in items if item and word(item.type) in hiding]
-    if not places and _OUTPUT.search(raw) and not _CALL.search(raw):
+    if not places and b'_call_output"' in raw and b'_call"' not in raw:
         places.append("input")
     return tuple(places)
 

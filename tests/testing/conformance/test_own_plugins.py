@@ -66,6 +66,11 @@ class TestDropOpaqueReasoning(RewriteConformance):
     removes = ("reasoning",)
 
 
+class TestDropOriginBound(RewriteConformance):
+    rewrite = "drop_origin_bound"
+    parameters = PLANNERS
+
+
 class TestDropReasoningCompanions(RewriteConformance):
     rewrite = "drop_reasoning_companions"
 
