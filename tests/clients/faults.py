@@ -45,6 +45,7 @@ PROVIDER_FAULTS: dict[str, dict[str, Any]] = {
     "529 once": {"status": 529},
     "529 for ever": {"status": 529, "times": _LASTING},
     "400": {"status": 400, "times": _LASTING},
+    "401": {"status": 401, "times": _LASTING},
     "cut once": {"kind": "cut"},
     "cut for ever": {"kind": "cut", "times": _LASTING},
     "error event once": {"kind": "error_event"},
