@@ -4,6 +4,9 @@ import json
 
 import pytest
 
+from switchyard_core.testing import Call, conversation
+from switchyard_core.wire import WIRE_FORMATS
+
 PROMPT = 'Plan "first".\nThen act.'
 
 
@@ -220,3 +223,40 @@ def test_instructions_that_no_provider_takes_are_left_to_it(rewrite, wire_format
     body = {key: value, "input": [], "messages": []}
 
     assert rewrite(wire_format, body, planning())[0] == body
+
+
+# --- behind the results of a call --------------------------------------------------------------
+
+
+def behind(number: int):
+    return ("append_user_text", {"text": "Carry on.", "behind_call": number})
+
+
+@pytest.mark.parametrize("wire_format", WIRE_FORMATS)
+def test_text_is_behind_the_results_of_a_call_whatever_follows(rewrite, wire_format):
+    begun = conversation(wire_format).user("fix").reads("look", path="a")
+    now = begun.parallel(Call(name="edit", arguments={}), Call(name="look", arguments={}))
+    later = now.user("and then?").reads("look", path="b").says("Done.").user("thanks")
+
+    at_once, _ = rewrite(wire_format, now.build(), behind(1))
+    in_place, reports = rewrite(wire_format, later.build(), behind(1))
+    plain, _ = rewrite(wire_format, now.user("and then?").build(), behind(1))
+
+    key = "input" if wire_format == "openai_responses" else "messages"
+    asked = plain[key]
+    assert in_place[key][: len(asked)] == asked
+    assert "Carry on." in str(at_once[key][-1])
+    assert len(reports[0].changes) == 1
+    assert str(in_place).count("Carry on.") == 1
+
+
+@pytest.mark.parametrize("wire_format", WIRE_FORMATS)
+def test_text_waits_for_the_results_of_a_call(rewrite, wire_format):
+    story = conversation(wire_format).user("fix")
+    open_call = story.parallel(
+        Call(name="edit", arguments={}), Call(name="look", arguments={}, answered=False)
+    )
+    for body, number in ((open_call.build(), 0), (story.build(), 0), (open_call.build(), 7)):
+        out, reports = rewrite(wire_format, body, behind(number))
+
+        assert (out, reports[0].changes) == (body, ())
