@@ -26,7 +26,7 @@ from switchyard_core.decision import (
 from switchyard_core.engine.calling import AskTarget, RouterAsk, model_fit, target_settings
 from switchyard_core.engine.response import ends_task
 from switchyard_core.engine.routes import Routed, RouteRuntime, build_runtimes
-from switchyard_core.engine.side_calls import redirected, side_call_of
+from switchyard_core.engine.side_calls import PHASE, redirected, side_call_of
 from switchyard_core.errors import (
     LatchCapacityError,
     PluginError,
@@ -172,7 +172,9 @@ class Decider:
     async def again(self, routed: Routed, failed: Decision, failure: Failure) -> Decision | None:
         """Return the router's next try after a failure, ``None`` without one."""
         runtime, router = routed.runtime, routed.runtime.router
-        if not isinstance(router, RetryingRouter):
+        # A side call with a target of its own was not the router's decision.
+        own = routed.side_call is not None and failed.phase == PHASE
+        if own or not isinstance(router, RetryingRouter):
             return None
         asking = self.asking(routed, dry_run=False)
         context = await runtime.context(routed, asking, self._world)

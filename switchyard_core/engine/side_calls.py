@@ -14,14 +14,14 @@ from switchyard_core.policy.models import Housekeeping, Policy, Target
 from switchyard_core.request import Request
 from switchyard_core.router import handoff_rewrites
 
-__all__ = ["redirected", "side_call_of"]
+__all__ = ["PHASE", "redirected", "side_call_of"]
 
 #: Kind of a side call that a condition of the policy marks without naming a kind.
 _OTHER = "other"
 #: Bytes at the end of a history in which a client's own prompt begins: the longest has 6 KB.
 _END_BYTES = 32 * 1024
 #: Phase of a side call that has a target of its own.
-_PHASE = "side_call"
+PHASE = "side_call"
 
 
 def side_call_of(
@@ -65,7 +65,7 @@ def redirected(routed: Routed, policy: Policy) -> Decision | None:
     foreign = next((other for other in others if other.origin != target.origin), target)
     return Decision(
         target=target.name,
-        phase=_PHASE,
+        phase=PHASE,
         reason=Reason(
             code="housekeeping",
             detail=f"the policy sends side calls of kind `{call.kind}` to this target",

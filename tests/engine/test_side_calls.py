@@ -11,7 +11,7 @@ import pytest
 from switchyard_core import Request, WireFormat
 from switchyard_core.clients import clients
 from switchyard_core.engine.side_calls import side_call_of
-from switchyard_core.testing import Harness
+from switchyard_core.testing import FakeReply, Harness
 from tests.support.policies import PLUGINS
 
 RECORDED: dict[str, Any] = json.loads(
@@ -278,7 +278,9 @@ def test_turn_that_resembles_a_mark_is_a_turn(found):
 # --- where a policy sends them -----------------------------------------------------------------
 
 
-def harness(housekeeping: str, *, small: str = "", tail: str = "", origin: str = "near") -> Harness:
+def harness(
+    housekeeping: str, *, small: str = "", tail: str = "", origin: str = "near", replies: Any = ()
+) -> Harness:
     text = f"""
 schema_version = 1
 default_route = "main"
@@ -315,7 +317,7 @@ efficient_target = "executor"
 {tail}
 {housekeeping}
 """
-    return Harness(text, plugins=PLUGINS)
+    return Harness(text, plugins=PLUGINS, replies=replies)
 
 
 TITLES = '[[housekeeping]]\nkinds = ["title", "small_model"]\ntarget = "small"\n'
@@ -453,3 +455,25 @@ async def test_explanation_names_mark_and_kind():
 
     assert "side call claude-code-title (title)" in found.as_text()
     assert found.decision.trace["kind"] == "title"
+
+
+async def test_failed_side_call_is_the_clients_to_try_again():
+    tail = """
+[routes.safe]
+id = "safe"
+type = "fallback"
+targets = ["planner", "executor"]
+"""
+    failure = FakeReply(status=500, body=b'{"type":"error"}')
+    world = harness(TITLES, tail=tail, replies=[failure, FakeReply()])
+    asked = request(
+        "anthropic_messages",
+        model="safe",
+        headers=SESSION,
+        output_config={"format": {"type": "json_schema"}},
+    )
+
+    served = await world.ask(asked)
+
+    assert (served.target, served.status) == ("small", 500)
+    assert len(served.sent) == 1

@@ -7,7 +7,7 @@ import pytest
 from switchyard_core import Request, Switchyard
 from switchyard_core.explain import explain
 from switchyard_core.jsonio.printing import pretty
-from switchyard_core.wire import WIRE_FORMATS
+from switchyard_core.wire import FORMATS, WIRE_FORMATS
 from switchyard_core.world import World
 from tests.server.servers import body, policy
 
@@ -144,3 +144,22 @@ async def test_body_that_needs_no_change_is_told():
     changed = await explain(yard, Request(wire_format="openai_chat", body=content))
     assert "the outgoing body equals the caller's" in same.as_text()
     assert "the outgoing body equals the caller's" not in changed.as_text()
+
+
+@pytest.mark.parametrize("wire_format", WIRE_FORMATS)
+async def test_explanation_ends_with_the_url_that_the_request_goes_to(wire_format):
+    call = FORMATS[wire_format].paths["create"]
+    version = "/v1" if wire_format == "anthropic_messages" else ""
+    for client, url in (
+        ("", f"https://host.test/v1{call}"),
+        ('paths = { create = "/v2/x" }', "https://host.test/v2/x"),
+    ):
+        yard = Switchyard.from_policy_text(policy(wire_format, "https://host.test", client=client))
+        request = Request(wire_format=wire_format, body=body(wire_format))
+        found = await yard.explain(request)
+
+        assert f"sent to   POST {url}\n" in found.as_text()
+        assert found.as_json()["url"] == url
+    yard = Switchyard.from_policy_text(policy(wire_format, "https://host.test/a/b", client=""))
+    found = await yard.explain(Request(wire_format=wire_format, body=body(wire_format)))
+    assert found.url == f"https://host.test/a/b{version}{call}"
