@@ -20,7 +20,7 @@ from tests.support.listening import listening
 
 pytestmark = [pytest.mark.clients, pytest.mark.timeout(300)]
 
-#: The provider whose refusals the scripted one repeats, by policy; without one it accepts everything.
+#: The provider whose refusals the scripted one repeats, by policy; without one it takes everything.
 STRICT: dict[str, str] = {}
 #: Rewrites whose effect is checked byte by byte, without asking the code that made it.
 SIMPLE = {"set_model", "insert_planning_prompt"}
