@@ -85,3 +85,22 @@ def test_error_event_of_messages_has_the_request_id():
     event = error_event("anthropic_messages", ERROR, "req_1", b"")
     data = json.loads(event.removeprefix(b"event: error\ndata: "))
     assert (data["type"], data["request_id"]) == ("error", "req_1")
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 405, 413, 415, 431])
+def test_refusal_that_no_retry_cures_says_so(status):
+    told = problem_of(RequestError("no", "code", status, headers={"allow": "POST"}), "req_1")
+
+    assert dict(told.headers) == {"x-should-retry": "false", "allow": "POST"}
+    assert (type(told), told.message, told.status) == (RequestError, "no", status)
+
+
+@pytest.mark.parametrize("status", [408, 409, 429, 500, 503])
+def test_error_that_a_retry_may_cure_leaves_that_to_the_client(status):
+    assert dict(problem_of(RequestError("no", "code", status), "req_1").headers) == {}
+
+
+def test_error_that_speaks_of_retries_itself_keeps_its_word():
+    error = RequestError("no", "code", 404, headers={"x-should-retry": "true"})
+
+    assert problem_of(error, "req_1").headers == {"x-should-retry": "true"}
