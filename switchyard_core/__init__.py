@@ -56,7 +56,7 @@ from switchyard_core.errors import (
     UpstreamError,
 )
 from switchyard_core.explain.explanation import Explanation
-from switchyard_core.hookspecs import hookimpl
+from switchyard_core.hookspecs import VERSION, hookimpl
 from switchyard_core.identity import Headers, Identity
 from switchyard_core.mutation import Verdict
 from switchyard_core.plugins import PluginRegistry
@@ -77,7 +77,6 @@ from switchyard_core.router import (
 )
 from switchyard_core.switchyard import Switchyard
 from switchyard_core.tools import Toolbox
-from switchyard_core.version import VERSION
 from switchyard_core.wire.transcript import Transcript
 from switchyard_core.world import World
 

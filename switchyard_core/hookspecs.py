@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PROJECT",
+    "VERSION",
     "hookimpl",
     "hookspec",
     "switchyard_decision_made",
@@ -47,6 +48,8 @@ __all__ = [
 
 #: The pluggy project name, and the entry-point group.
 PROJECT = "switchyard"
+#: The version of switchyard and of this contract; the build reads it from here.
+VERSION = "0.1.0"
 
 hookspec = pluggy.HookspecMarker(PROJECT)
 #: Marks a function of a plugin as the implementation of the hook of the same name.

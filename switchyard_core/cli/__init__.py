@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from switchyard_core.cli.replaying import replay_options, unused_note
-from switchyard_core.version import VERSION
+from switchyard_core.hookspecs import VERSION
 
 if TYPE_CHECKING:
     from switchyard_core.plugins import PluginRegistry

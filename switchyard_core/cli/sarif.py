@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from switchyard_core.errors import Finding
-from switchyard_core.version import VERSION
+from switchyard_core.hookspecs import VERSION
 
 __all__ = ["sarif_log"]
 

@@ -105,10 +105,10 @@ def command(  # noqa: PLR0913 - click passes options by name
     Exits 0 after a signal, 1 when the policy has errors, 2 when it cannot run.
     Example: switchyard serve --config policies/plan_execute.toml
     """
+    from switchyard_core.hookspecs import VERSION  # noqa: PLC0415  # fast --help
     from switchyard_core.server.access import Limits, host_name, origin_name  # noqa: PLC0415  # fast --help
     from switchyard_core.server.run import bind, run, url_of  # noqa: PLC0415  # fast --help
     from switchyard_core.server.workers import run_workers  # noqa: PLC0415  # fast --help
-    from switchyard_core.version import VERSION  # noqa: PLC0415  # fast --help
 
     key = _server_key(host, api_key_env, insecure=insecure)
     limits = _given("--limit", lambda: Limits.from_words(limit))

@@ -20,6 +20,7 @@ from switchyard_core.errors import (
     RequestError,
     UpstreamError,
 )
+from switchyard_core.hookspecs import VERSION
 from switchyard_core.identity import Headers
 from switchyard_core.jsonio.tree import ObjectText
 from switchyard_core.models.phrases import meaning_of
@@ -32,7 +33,6 @@ from switchyard_core.scripted.strict import check_strict
 from switchyard_core.upstream.address import path_below
 from switchyard_core.upstream.base import Upstream, UpstreamResponse
 from switchyard_core.upstream.encoding import EncodingError, content_encoding, decoded
-from switchyard_core.version import VERSION
 from switchyard_core.wire import FORMATS
 from switchyard_core.wire.patching import KeyMask
 from switchyard_core.wire.replies import error_code

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from switchyard_core.declarations import Endpoint, WireFormat
 from switchyard_core.engine.response import ends_task
 from switchyard_core.errors import RequestError
+from switchyard_core.hookspecs import VERSION
 from switchyard_core.identity import Headers
 from switchyard_core.jsonio.tree import encode
 from switchyard_core.server.access import Access, Limits
@@ -30,7 +31,6 @@ from switchyard_core.server.relay import (
     pass_on,
     serve_call,
 )
-from switchyard_core.version import VERSION
 from switchyard_core.wire import caller_format, endpoint_of
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from switchyard_core.version import VERSION
+from switchyard_core.hookspecs import VERSION
 from tests.architecture.sources import ROOT, project_files
 
 #: Somebody's home folder. Documents and data use `/home/user` or `/home/dev` for "a home".

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from switchyard_core.version import VERSION
+from switchyard_core.hookspecs import VERSION
 from tests.packaging.environments import ROOT, Environment, build, new_environment
 
 # Making an environment and installing every dependency takes its time on a cold cache.

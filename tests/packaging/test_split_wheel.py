@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 import tomli
 
-from switchyard_core.version import VERSION
+from switchyard_core.hookspecs import VERSION
 from tests.packaging.environments import ROOT, Environment, build, new_environment
 
 pytestmark = [pytest.mark.packaging, pytest.mark.timeout(400)]

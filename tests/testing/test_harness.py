@@ -10,8 +10,8 @@ import pytest
 import switchyard_demo_routers
 import switchyard_plan_execute
 from switchyard_core import PluginError, PolicyError, RequestError, UpstreamError
+from switchyard_core.hookspecs import VERSION
 from switchyard_core.testing import FakeReply, FakeUpstream, Harness, conversation, registry_of
-from switchyard_core.version import VERSION
 from switchyard_core.wire import WIRE_FORMATS
 
 POLICY = """\

@@ -105,10 +105,11 @@ def _words(rule: Rule, path: Sequence[tuple[str, bool]]) -> tuple[tuple[bytes, .
         return tuple(filter(None, [REPAIRS[rule.to or ""].words]))
     if not any(many for _, many in path):
         return ()
-    words = [(encode(key),) for key, _ in path[1:]]
+    words: list[tuple[bytes, ...]] = [(encode(key),) for key, _ in path[1:]]
     barred = [glob.removeprefix("!") for glob in rule.members or ()]
     if barred and all(glob.startswith("!") for glob in rule.members or ()):
-        words.append(tuple(_LITERAL.match(glob)[0].encode() for glob in barred))  # type: ignore[index]  # may be empty
+        # What a glob begins with, which may be nothing.
+        words.append(tuple(found[0].encode() for glob in barred if (found := _LITERAL.match(glob))))
     return tuple(words)
 
 
