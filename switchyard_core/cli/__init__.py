@@ -123,10 +123,7 @@ def _warn(message: str) -> None:
 @click.group(cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(VERSION, prog_name="switchyard", message="%(prog)s %(version)s")
 def cli() -> None:
-    """Route the LLM traffic of coding agents by a policy.
-
-    Example: switchyard demo
-    """
+    """Route the LLM traffic of coding agents by a policy. Example: switchyard demo."""
 
 
 def main() -> None:

@@ -406,8 +406,8 @@ def test_fitting_twice_is_fitting_once_and_reports_tell_of_every_change(
 def test_body_that_breaks_no_rule_keeps_its_bytes(
     wire_format: WireFormat, odd: str, spaces: str
 ) -> None:
-    text = json.dumps({**PLAIN[wire_format], "odd": odd}, indent=1)
-    data = text.replace(",", f"{spaces},{spaces}").encode()
+    separators = (f"{spaces},{spaces}", f"{spaces}:")
+    data = json.dumps({**PLAIN[wire_format], "odd": odd}, separators=separators).encode()
     for model, known in _MODELS:
         profile = profile_of(ENTRIES, model=model, wire_format=known, host="x")
         if known == wire_format:

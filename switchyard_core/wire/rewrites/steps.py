@@ -13,8 +13,8 @@ from switchyard_core.wire.rewrites.repairs import REPAIRS
 
 __all__ = ["Rules", "Step", "Test"]
 
-#: The beginning of a glob that a member must have, in letters that JSON never escapes.
-_LITERAL = re.compile(r"[A-Za-z0-9_.-]*")
+#: What follows the letters that a member must begin with; those JSON never escapes.
+_LITERAL = re.compile(r"[^A-Za-z0-9_.-].*", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +106,9 @@ def _words(rule: Rule, path: Sequence[tuple[str, bool]]) -> tuple[tuple[bytes, .
     if not any(many for _, many in path):
         return ()
     words: list[tuple[bytes, ...]] = [(encode(key),) for key, _ in path[1:]]
-    barred = [glob.removeprefix("!") for glob in rule.members or ()]
-    if barred and all(glob.startswith("!") for glob in rule.members or ()):
-        # What a glob begins with, which may be nothing.
-        words.append(tuple(found[0].encode() for glob in barred if (found := _LITERAL.match(glob))))
+    members = rule.members or ()
+    if members and all(glob.startswith("!") for glob in members):
+        words.append(tuple(_LITERAL.sub("", glob[1:]).encode() for glob in members))
     return tuple(words)
 
 
