@@ -51,8 +51,8 @@ def capacity_error(capacity: int) -> LatchCapacityError:
             f"switchyard is at capacity: all {capacity} session slots of this route are latched, "
             "so this session cannot be handed to the efficient model; nothing was sent to a "
             "provider. Raise `latch_capacity` of the route and reload the policy, or free a slot "
-            "by `x-switchyard-session-final: true` on the last request of a session; then send this "
-            "request again with its history intact."
+            "by `x-switchyard-session-final: true` on the last request of a session; then send "
+            "this request again with its history intact."
         ),
         code="latch_capacity",
         status=400,
