@@ -103,10 +103,11 @@ def error_code(body: bytes) -> str:
 
 def _told_code(tree: Mapping[str, Any]) -> str:
     error = table(tree.get("error"))
-    code = error.get("code") or error.get("type") or (tree.get("error") and tree.get("code"))
-    if not code and tree.get("type") == "error":
-        code = tree.get("code")
-    return str(code or "")
+    beside = tree.get("code") if tree.get("error") or tree.get("type") == "error" else None
+    told = [code for code in (error.get("code"), error.get("type"), beside) if code]
+    # A number is the status once more; a word says more.
+    word = next((code for code in told if isinstance(code, str)), None)
+    return str(word or next(iter(told), ""))
 
 
 def shown(kinds: Iterable[Any]) -> tuple[str, ...]:

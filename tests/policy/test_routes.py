@@ -156,7 +156,7 @@ def test_unknown_key_of_a_route_offers_common_keys_and_options(check: Check) -> 
     (finding,) = check(f'{TARGETS}type = "open"\nworkspaces = []\n').errors
     assert finding.notes == (
         (
-            "allowed keys: aliases, context_window, id, reasoning, subagents, text, "
+            "allowed keys: aliases, answer_model, context_window, id, reasoning, subagents, text, "
             "tool_calling, type, unmatched, workspace"
         ),
     )

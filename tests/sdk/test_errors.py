@@ -175,7 +175,7 @@ async def test_sdk_retries_a_failure_that_passes(api, connect, stand, status):
 
 
 async def test_switchyard_retries_where_the_sdk_need_not(api, connect, stand):
-    to = stand(HELLO, faults=[{"status": 500, "headers": NOW}], retries=1)
+    to = stand(HELLO, faults=[{"kind": "drop"}], retries=1)
 
     answer = await settled(api.endpoint(connect(to)).create(**api.ask(USER)))
 
@@ -211,11 +211,16 @@ async def test_stream_of_a_provider_that_hangs_up_is_a_server_error(api, connect
     assert code_of(api, caught.value) == "upstream_closed"
 
 
-async def test_answer_that_is_cut_is_a_connection_error(api, connect, stand):
+async def test_answer_that_is_cut_is_a_server_error_that_the_sdk_retries(api, connect, stand):
     to = stand(HELLO, faults=[{"kind": "cut"}])
 
-    with pytest.raises(api.sdk.APIConnectionError):
+    with pytest.raises(api.sdk.InternalServerError, match="connection lost") as caught:
         await settled(api.endpoint(connect(to)).create(**api.ask(USER)))
+
+    assert code_of(api, caught.value) == "upstream_cut"
+    again = stand(HELLO, faults=[{"kind": "cut"}])
+    answer = await settled(api.endpoint(connect(again, max_retries=1)).create(**api.ask(USER)))
+    assert api.text(answer) == HELLO["text"]
 
 
 async def test_stream_that_is_cut_raises_in_its_middle(api, connect, stand):

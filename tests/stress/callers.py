@@ -34,10 +34,14 @@ _GOOD = frozenset({200})
 #: Statuses that a caller may see for a fault of the provider, where it is not 200.
 STATUSES: dict[str, frozenset[int]] = {
     "body_on_204": frozenset({204, 502}),
+    "cut": frozenset({200, 502}),
     "cut_head": frozenset({502}),
     "silent": frozenset({502}),
     "garbage": frozenset({502}),
     "refused": frozenset({400}),
+    "once_429": frozenset({200, 429}),
+    "once_500": frozenset({200, 500}),
+    "once_529": frozenset({200, 529}),
 }
 assert set(STATUSES) <= set(FAULTS)
 

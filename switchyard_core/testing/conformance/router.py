@@ -65,7 +65,14 @@ _FAILURES = (
     Failure(kind="transport", status=0, code="connect", body=b""),
     Failure(kind="status", status=429, code="rate_limit_error", body=b"{}"),
     Failure(kind="status", status=500, code="server_error", body=b""),
-    Failure(kind="status", status=400, code="context_length_exceeded", body=b"no JSON"),
+    Failure(
+        kind="status",
+        status=400,
+        code="context_length_exceeded",
+        body=b"no JSON",
+        meaning="overflow",
+    ),
+    Failure(kind="content", status=200, code="overloaded_error", body=b"", meaning="overloaded"),
 )
 _REWRITES = "the router's rewrites"
 
