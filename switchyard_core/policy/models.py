@@ -34,7 +34,7 @@ from switchyard_core.declarations import (
 from switchyard_core.errors import Finding, Severity
 from switchyard_core.models import Profile, Rule
 from switchyard_core.mutation.schema import RuleSetModel
-from switchyard_core.patterns import id_glob
+from switchyard_core.policy.aliases import ModelIds
 from switchyard_core.policy.document import Document
 from switchyard_core.policy.places import Location
 from switchyard_core.policy.values import (
@@ -57,7 +57,6 @@ from switchyard_core.policy.values import (
     Variable,
     Word,
     bearer,
-    exactness,
     same_json,
 )
 from switchyard_core.request import Request
@@ -436,33 +435,17 @@ class Policy:
     replay: ReplaySettings = field(default_factory=ReplaySettings)
 
     @cached_property
-    def _ids(self) -> Mapping[str, str]:
-        """Names of routes by the ids and aliases that are not globs."""
-        routes = self.routes.values()
-        ids = {alias: route.name for route in routes for alias in route.aliases if "*" not in alias}
-        return {**ids, **{route.id: route.name for route in routes}}
-
-    @cached_property
-    def _globs(self) -> tuple[tuple[Callable[[str], bool], str], ...]:
-        """Tests on model ids with the names of their routes, the most exact one first."""
-        found = [(a, r.name) for r in self.routes.values() for a in r.aliases if "*" in a]
-        found.sort(key=lambda pair: exactness(pair[0]), reverse=True)
-        return tuple((id_glob(alias), name) for alias, name in found)
+    def _model_ids(self) -> ModelIds:
+        return ModelIds((route.name, route.id, route.aliases) for route in self.routes.values())
 
     def route_for(self, model: str) -> Route | None:
         """Return the route that serves a model id, ``None`` without one."""
-        name = self._named(model) or self.default_route
+        name = self._model_ids.find(model) or self.default_route
         return None if name is None else self.routes[name]
 
     def names_route(self, model: str) -> bool:
         """Return whether a route has a model id, and not only the default route takes it."""
-        return self._named(model) is not None
-
-    def _named(self, model: str) -> str | None:
-        name = self._ids.get(model)
-        if name is None and self._globs:
-            name = next((route for matches, route in self._globs if matches(model)), None)
-        return name
+        return self._model_ids.find(model) is not None
 
     @property
     def text(self) -> str:

@@ -10,12 +10,12 @@ from pydantic import BaseModel
 
 from switchyard_core.declarations import WIRE_FORMATS, LatchOptions, ReferenceKind, WireFormat
 from switchyard_core.plugins.loading import latching_effect, router_problem
+from switchyard_core.policy.aliases import clash
 from switchyard_core.policy.draft import Draft
 from switchyard_core.policy.models import Route
 from switchyard_core.policy.places import Location
 from switchyard_core.policy.secrets import one_line, shown
 from switchyard_core.policy.shapes import Named, allowed_keys, references
-from switchyard_core.policy.values import exactness
 
 __all__ = ["resolve_routes"]
 
@@ -199,8 +199,7 @@ def _check_globs(draft: Draft, owners: Mapping[str, Location]) -> None:
     """Report globs of two routes that match the same ids while neither is more exact."""
     globs = [(glob, where) for glob, where in owners.items() if "*" in glob and len(where) > 3]
     for (first, place), (second, where) in combinations(globs, 2):
-        equal = exactness(first) == exactness(second)
-        if place[1] != where[1] and equal and _overlap(first, second):
+        if place[1] != where[1] and clash(first, second):
             draft.report(
                 "SY302",
                 f"`{shown(second)}` and `{shown(first)}` match some of the same ids, and neither "
@@ -209,28 +208,6 @@ def _check_globs(draft: Draft, owners: Mapping[str, Location]) -> None:
                 notes=(f"`{shown(first)}` is at {draft.document.where(place)}",),
                 fix="write more of the ids into one of them",
             )
-
-
-def _overlap(left: str, right: str) -> bool:
-    """Return whether a text matches both of two globs."""
-    reached = {(0, 0)}
-    waiting = [(0, 0)]
-    while waiting:
-        at, to = waiting.pop()
-        if at == len(left) and to == len(right):
-            return True
-        steps = set()
-        wide, other = left[at : at + 1] == "*", right[to : to + 1] == "*"
-        if wide:
-            steps |= {(at + 1, to), (at, to + 1)}
-        if other:
-            steps |= {(at, to + 1), (at + 1, to)}
-        if not wide and not other and left[at : at + 1] == right[to : to + 1]:
-            steps.add((at + 1, to + 1))
-        new = {s for s in steps if s[0] <= len(left) and s[1] <= len(right)} - reached
-        reached |= new
-        waiting += new
-    return False
 
 
 def _ids(location: Location, raw: Any) -> Iterator[tuple[Location, str]]:

@@ -57,7 +57,6 @@ __all__ = [
     "Variable",
     "Word",
     "bearer",
-    "exactness",
     "same_json",
 ]
 
@@ -120,11 +119,6 @@ def same_json(left: Any, right: Any) -> bool:
     if isinstance(left, list) and isinstance(right, list):
         return len(left) == len(right) and all(map(same_json, left, right))
     return bool(left == right) and isinstance(left, bool) is isinstance(right, bool)
-
-
-def exactness(glob: str) -> int:
-    """Return how many characters of a model id a glob fixes: the more, the more exact it is."""
-    return len(glob.replace("*", ""))
 
 
 def bearer(kind: Literal["client", "route_type"]) -> object:

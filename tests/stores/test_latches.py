@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from switchyard_core import Identity, LatchRecord
 from switchyard_core.errors import LatchCapacityError
-from switchyard_core.stores import MemoryLatchStore
+from switchyard_core.stores import MemoryLatchStore, capacity_error
 from switchyard_core.testing import LatchStoreConformance
 
 
@@ -80,3 +80,11 @@ async def test_threads_never_exceed_the_capacity():
 def test_record_with_too_much_data_is_refused():
     with pytest.raises(ValueError, match="at most 1024 bytes"):
         LatchRecord(data=b"x" * 1025)
+
+
+def test_capacity_error_says_what_an_operator_can_do():
+    error = capacity_error(3)
+
+    assert "raise `latch_capacity` of the route and reload the policy" in error.message
+    assert "all 3 session slots" in error.message
+    assert (error.status, error.headers["x-should-retry"]) == (400, "false")
