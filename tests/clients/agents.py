@@ -50,7 +50,6 @@ class Agent:
         prompts: The prompts in it, each answered by a turn of the story.
         history_offset: -1 when it opens with an assistant message of its own.
         server_key: Whether the section names a key of the server.
-        waits_for: What must be built before it can pass, empty when nothing.
     """
 
     client: str
@@ -65,7 +64,6 @@ class Agent:
     prompts: tuple[str, ...] = ()
     history_offset: int = 0
     server_key: bool = False
-    waits_for: str = ""
 
     @property
     def id(self) -> str:

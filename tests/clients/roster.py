@@ -157,7 +157,7 @@ AGENTS = (
         variant="chat",
         page="aider",
         section="Settings",
-        policy="openai-compatible",
+        policy="aider",
         style="aider",
         arguments=(
             *("--model", f"openai/{_ROUTE}", "--edit-format", "diff", "--yes-always"),
@@ -167,7 +167,6 @@ AGENTS = (
         environment=_LITELLM,
         prompts=(PROMPT, "Please do it.", "Please report."),
         stdin=f"{PROMPT}\nPlease do it.\n/run {CHECK}\nPlease report.\n/exit\n",
-        waits_for="rules for edits as text: no shipped policy recognises aider's blocks yet",
     ),
     Agent(
         client="mini",
