@@ -46,7 +46,14 @@ SENT: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.fixture(params=["policies/claude-code.toml", "init", "docs/cookbook/subagents.toml"])
+@pytest.fixture(
+    params=[
+        "policies/claude-code.toml",
+        "policies/claude-code-haiku.toml",
+        "init",
+        "docs/cookbook/subagents.toml",
+    ]
+)
 def harness(request, tmp_path):
     path = ROOT / request.param
     if request.param == "init":

@@ -47,7 +47,12 @@ efficient_target = "executor"
 
 #: Policy, wire format, and every model id that its client may ask for.
 CLIENTS = [
-    ("claude-code", "anthropic_messages", ["switchyard/plan-execute", "plan-execute", "any-haiku"]),
+    ("claude-code", "anthropic_messages", ["switchyard/plan-execute", "plan-execute", "any-opus"]),
+    (
+        "claude-code-haiku",
+        "anthropic_messages",
+        ["switchyard/plan-execute", "plan-execute", "any-opus"],
+    ),
     ("codex", "openai_responses", ["switchyard/plan-execute", "gpt-5.5", "any-mini"]),
     ("openai-compatible", "openai_chat", ["switchyard/plan-execute", "plan-execute"]),
     ("aider", "openai_chat", ["switchyard/plan-execute", "plan-execute"]),

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-import switchyard_plan_execute
 from switchyard_core import Headers, Request
 from switchyard_core.policy.models import Target
 from switchyard_core.testing import FakeUpstream, Harness, Served
+from tests.support.policies import PLUGINS
 
 ROOT = Path(__file__).parents[2]
 #: Once targets have a profile by themselves, this takes it away: the raw behaviour is shown.
@@ -88,10 +88,9 @@ planning_prompt_position = "append"
 class Session:
     """A client that sends back what it got, with the result of each call."""
 
-    def __init__(self, planner: str, executor: str) -> None:
+    def __init__(self, source: str | Path) -> None:
         upstream = FakeUpstream(script=SCRIPT, strict="anthropic")
-        plugins = (switchyard_plan_execute,)
-        self.harness = Harness(policy(planner, executor), plugins=plugins, upstream=upstream)
+        self.harness = Harness(source, plugins=PLUGINS, upstream=upstream)
         self.messages: list[Any] = [{"role": "user", "content": "fix the bug"}]
 
     async def ask(self) -> Served:
@@ -119,8 +118,23 @@ class Session:
             self.messages.append({"role": "user", "content": results})
 
 
+@pytest.mark.parametrize("name", ["claude-code", "claude-code-haiku"])
+async def test_session_on_a_shipped_policy_runs_to_the_end(name: str) -> None:
+    session = Session(ROOT / "policies" / f"{name}.toml")
+
+    served = [await session.ask() for _ in range(4)]
+
+    assert [(each.target, each.status) for each in served] == [
+        ("planner", 200),
+        ("planner", 200),
+        ("executor", 200),
+        ("executor", 200),
+    ]
+    assert [each.warnings for each in served] == [()] * 4
+
+
 async def test_raw_handoff_from_opus_to_haiku_ends_at_the_first_edit_and_at_every_resume() -> None:
-    session = Session("claude-opus-4-8", "claude-haiku-4-5")
+    session = Session(policy("claude-opus-4-8", "claude-haiku-4-5"))
 
     served = [await session.ask() for _ in range(2)]
     dead = [await session.ask() for _ in range(3)]
@@ -139,7 +153,7 @@ async def test_raw_handoff_from_opus_to_haiku_ends_at_the_first_edit_and_at_ever
 async def test_handoff_between_models_that_accept_the_same_runs_to_the_end(
     planner: str, executor: str
 ) -> None:
-    session = Session(planner, executor)
+    session = Session(policy(planner, executor))
 
     served = [await session.ask() for _ in range(4)]
 
@@ -170,8 +184,7 @@ async def test_codex_session_goes_on_without_the_reasoning_that_only_the_planner
     asked = capture["request"]
     headers = {k: v for k, v in asked["headers"].items() if k not in ("host", "content-length")}
     upstream = FakeUpstream(script=CODEX_SCRIPT, strict="openai")
-    plugins = (switchyard_plan_execute,)
-    harness = Harness(ROOT / "policies" / "codex.toml", plugins=plugins, upstream=upstream)
+    harness = Harness(ROOT / "policies" / "codex.toml", plugins=PLUGINS, upstream=upstream)
     items = [item for item in asked["body"]["input"][:3] if item["type"] == "message"]
     served = []
     for _ in range(5):
@@ -192,6 +205,6 @@ async def test_codex_session_goes_on_without_the_reasoning_that_only_the_planner
 
     assert [each.status for each in served] == [200] * 5
     assert [each.target for each in served] == ["planner"] * 2 + ["executor"] * 3
-    # The executor's provider refuses the planner's reasoning once; later it is left out at once.
-    assert [len(each.sent) for each in served] == [1, 1, 2, 1, 1]
-    assert served[2].warnings == ("reasoning_dropped",)
+    # Its profile says that the executor refuses the planner's reasoning, so it is never sent.
+    assert [len(each.sent) for each in served] == [1] * 5
+    assert [each.warnings for each in served] == [()] * 5
