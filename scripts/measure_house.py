@@ -291,7 +291,7 @@ class Fake:
         from switchyard_core.upstream import UpstreamResponse  # noqa: PLC0415  # as above
 
         async def body() -> AsyncIterator[bytes]:
-            yield b"{}"
+            yield b'{"choices": [{"message": {"role": "assistant", "content": "hello"}}]}'
 
         return UpstreamResponse(200, (("content-type", "application/json"),), body())
 
