@@ -290,8 +290,8 @@ def _is_subagent(headers: Headers, mark: Mark) -> bool:
         return explicit
     if mark.of_root:
         return False
-    signed = any(headers.by_name.get(name, "").strip() for name in _places().signs)
-    return bool(signed or mark.subagent or mark.spawned)
+    signs = map(headers.by_name.get, _places().signs)
+    return any(map(str.strip, filter(None, signs))) or bool(mark.subagent or mark.spawned)
 
 
 def _object(text: str) -> dict[str, Any]:

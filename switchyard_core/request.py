@@ -152,7 +152,7 @@ class Request:
     def lists_tools(self) -> bool:
         """Whether a key of the body lists tools; unlike ``offers_tools`` it reads no history."""
         lists = map(self.fields.raw, self._format.tool_keys)
-        return any(raw not in (None, b"null", b"[]") for raw in lists)
+        return not {None, b"null", b"[]"}.issuperset(lists)
 
     def history_end(self, size: int) -> bytes:
         """Return the last bytes of the history's JSON."""

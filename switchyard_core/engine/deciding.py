@@ -79,13 +79,17 @@ class Decider:
             for target in policy.targets.values()
         }
         self.runtimes = build_runtimes(policy, registry, kept, world)
+        self._by_id = policy.model_ids.exact
 
     def runtime_for(self, request: Request) -> RouteRuntime:
         """Return the route that a request leads to, in whatever wire format."""
-        route = self._policy.route_for(request.model)
-        if route is None:
-            raise self._unknown(request.model)
-        runtime = self.runtimes[route.name]
+        name = self._by_id.get(request.model)
+        if name is None:
+            route = self._policy.route_for(request.model)
+            if route is None:
+                raise self._unknown(request.model)
+            name = route.name
+        runtime = self.runtimes[name]
         delegate = runtime.route.subagents
         if delegate is not None:
             # A client's upkeep of its root counts as the root's: it has no agent here.
@@ -111,7 +115,7 @@ class Decider:
                 headers={"x-should-retry": "false"},
             )
         request.check()
-        named = self._policy.names_route(request.model)
+        named = request.model in self._by_id or self._policy.names_route(request.model)
         return runtime.routed(
             request, side_call_of(request, self._policy.housekeeping, named=named)
         )

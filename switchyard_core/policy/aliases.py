@@ -10,24 +10,27 @@ __all__ = ["ModelIds", "clash"]
 
 
 class ModelIds:
-    """The model ids of some routes, each given as its name, its id and its aliases."""
+    """The model ids of some routes, each given as its name, its id and its aliases.
+
+    ``exact`` has the names by the ids that are written out.
+    """
 
     def __init__(self, routes: Iterable[tuple[str, str, tuple[str, ...]]]) -> None:
-        self._exact: dict[str, str] = {}
+        self.exact: dict[str, str] = {}
         globs: list[tuple[str, str]] = []
         for name, own, aliases in routes:
-            self._exact[own] = name
+            self.exact[own] = name
             for alias in aliases:
                 if "*" in alias:
                     globs.append((alias, name))
                 else:
-                    self._exact.setdefault(alias, name)
+                    self.exact.setdefault(alias, name)
         globs.sort(key=lambda pair: _exactness(pair[0]), reverse=True)
         self._globs = [(id_glob(glob), name) for glob, name in globs]
 
     def find(self, model: str) -> str | None:
         """Return the name of the route with a model id: written out, or by its most exact glob."""
-        name = self._exact.get(model)
+        name = self.exact.get(model)
         if name is None:
             name = next((route for matches, route in self._globs if matches(model)), None)
         return name

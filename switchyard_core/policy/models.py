@@ -435,17 +435,18 @@ class Policy:
     replay: ReplaySettings = field(default_factory=ReplaySettings)
 
     @cached_property
-    def _model_ids(self) -> ModelIds:
+    def model_ids(self) -> ModelIds:
+        """Which route has a model id."""
         return ModelIds((route.name, route.id, route.aliases) for route in self.routes.values())
 
     def route_for(self, model: str) -> Route | None:
         """Return the route that serves a model id, ``None`` without one."""
-        name = self._model_ids.find(model) or self.default_route
+        name = self.model_ids.find(model) or self.default_route
         return None if name is None else self.routes[name]
 
     def names_route(self, model: str) -> bool:
         """Return whether a route has a model id, and not only the default route takes it."""
-        return self._model_ids.find(model) is not None
+        return self.model_ids.find(model) is not None
 
     @property
     def text(self) -> str:
