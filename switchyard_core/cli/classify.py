@@ -33,7 +33,7 @@ _KEYS = ("label", "rule_set", "rule", "word", "detail")
     "--text",
     "as_text",
     is_flag=True,
-    help="COMMAND is a text of the assistant; without a policy, by the pack text_edits.",
+    help="COMMAND, or all input, is one text of an assistant.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
@@ -53,8 +53,7 @@ def command(
     COMMAND is a shell command, a patch, a script, or the tool's arguments as a JSON object.
     Without COMMAND, or with `-`, standard input is read as JSONL: each line is a string or an
     object with `command` or `arguments`, and optionally `tool`. Each answer is a line of JSON
-    that repeats the object's other keys. With --text, COMMAND or standard input is one text of
-    an assistant, and each edit in it is an answer.
+    that repeats the object's other keys. With --text, there is an answer for each edit in it.
 
     Exits 1 when the policy has errors or a line cannot be read, 2 when it cannot run.
 

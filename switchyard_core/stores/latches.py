@@ -50,8 +50,8 @@ def capacity_error(capacity: int) -> LatchCapacityError:
         message=(
             f"switchyard is at capacity: all {capacity} session slots of this route are latched, "
             "so this session cannot be handed to the efficient model; nothing was sent to a "
-            "provider. Raise `latch_capacity` of the route and reload the policy (SIGHUP or "
-            "`--reload`): latched sessions keep their slots. Or free a slot by "
+            "provider. Raise `latch_capacity` of the route and reload the policy, by SIGHUP or "
+            "`--reload`: latched sessions keep their slots. Or free a slot by "
             "`x-switchyard-session-final: true` on the last request of a session. Then send this "
             "request again with its history intact."
         ),

@@ -169,6 +169,7 @@ REACH = {
     ("claude-haiku-4-5", "openai_chat"): [],
     ("gpt-5.4-nano", "openai_responses"): [
         "openai-responses-sampling",
+        "openai-encrypted-reasoning",
         "openai-reasoning-mode",
         "openai-configuration-update",
         "gpt-5.4",
@@ -180,7 +181,12 @@ REACH = {
         "openai-sampling",
         "gpt-5.5",
     ],
-    ("deepseek-v4-pro", "openai_chat"): ["deepseek", "deepseek-forced-tool", "deepseek-v4-pro"],
+    ("deepseek-v4-pro", "openai_chat"): [
+        "deepseek",
+        "deepseek-forced-tool",
+        "deepseek-v4-pro",
+        "deepseek-strict",
+    ],
     ("glm-5.2", "openai_chat"): ["glm-4.5-to-5.2", "glm-one-switch"],
     ("kimi-k2.7-code", "openai_chat"): [
         "kimi-k2",

@@ -60,7 +60,7 @@ SEALS = {
     ),
     "openai_responses": (
         {"type": "compaction", "encrypted_content": "SEAL"},
-        {"type": "image_generation_call", "id": "ig_1", "result": "SEAL"},
+        {"type": "image_generation_call", "id": "ig_1", "result": "SEAL", "status": "completed"},
     ),
     "anthropic_messages": (
         {"role": "user", "content": [{"type": "container_upload", "file_id": "file-1"}]},

@@ -457,7 +457,8 @@ async def test_the_inner_connection_is_made_once_and_closed(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("encoding", "words"), [("br", "`content-encoding: br`"), ("gzip", "not `gzip` as it says")]
+    ("encoding", "words"),
+    [("unknown", "`content-encoding: unknown`"), ("gzip", "not `gzip` as it says")],
 )
 async def test_an_answer_that_cannot_be_decoded_is_not_recorded(tmp_path, encoding, words):
     reply = FakeReply(body=b"x", headers=(("content-encoding", encoding),))

@@ -244,7 +244,7 @@ def refuse(app):
 
 
 async def test_second_try_of_a_request_is_kept_and_told(tmp_path):
-    refused = Reply(status=400, chunks=(b'{"error":{"message":"invalid encrypted_content"}}',))
+    refused = Reply(status=400, chunks=(b'{"error":{"code":"invalid_encrypted_content"}}',))
     provider = BytesProvider(refused, Reply())
     content = body("openai_responses", edited=True).replace(
         b',{"type":"function_call"',

@@ -85,6 +85,6 @@ def test_record_with_too_much_data_is_refused():
 def test_capacity_error_says_what_an_operator_can_do():
     error = capacity_error(3)
 
-    assert "raise `latch_capacity` of the route and reload the policy" in error.message
+    assert "Raise `latch_capacity` of the route and reload the policy" in error.message
     assert "all 3 session slots" in error.message
     assert (error.status, error.headers["x-should-retry"]) == (400, "false")

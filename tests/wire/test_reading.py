@@ -306,7 +306,6 @@ def test_call_in_a_user_message_is_none(wire_format):
         ("openai_responses", {"model": "m", "input": 5}, "input"),
         ("anthropic_messages", {"model": "m", "messages": {}}, "messages"),
         ("anthropic_messages", {"model": 5, "messages": []}, "model"),
-        ("openai_chat", {"messages": []}, "model"),
     ],
 )
 def test_wrong_type_of_what_routing_reads_says_where(wire_format, body, param):
