@@ -40,7 +40,7 @@ from switchyard_core.upstream.base import Upstream, UpstreamResponse
 from switchyard_core.wire import FORMATS
 from switchyard_core.wire.passing import StreamWatch
 from switchyard_core.wire.rewrites import apply_rewrites
-from switchyard_core.wire.verdict import Verdict
+from switchyard_core.wire.success import SuccessCheck
 from switchyard_core.world import World
 
 if TYPE_CHECKING:
@@ -295,12 +295,12 @@ class Switchyard:
             if sent is not None:
                 sent(decision, outgoing)
             try:
-                answer, verdict = await self._answer_to(routed, decision, outgoing)
+                answer, check = await self._answer_to(routed, decision, outgoing)
             except BaseException:
                 await self.finish(decision, ok=False)
                 raise
             try:
-                again = await self._next(routed, decision, answer, verdict) if tries else None
+                again = await self._next(routed, decision, answer, check) if tries else None
             except BaseException:
                 # The client left, or the router failed: nobody will read this answer.
                 if isinstance(answer, UpstreamResponse):
@@ -327,7 +327,7 @@ class Switchyard:
             finish=partial(self._finished, decision),
             clock=self.world.monotonic,
             watch=StreamWatch(FORMATS[outgoing.wire_format]) if frees else None,
-            verdict=verdict,
+            check=check,
         )
 
     def answer(self, request: Request) -> AsyncGenerator[AnswerEvent]:
@@ -352,7 +352,7 @@ class Switchyard:
 
     async def _answer_to(
         self, routed: Routed, decision: Decision, outgoing: Outgoing
-    ) -> tuple[UpstreamResponse | UpstreamError, Verdict | None]:
+    ) -> tuple[UpstreamResponse | UpstreamError, SuccessCheck | None]:
         """Return the answer to a call, and what its content says where its status is a success."""
         request, route = routed.request, routed.runtime.route
         client = self.policy.targets[decision.target].client
@@ -369,7 +369,7 @@ class Switchyard:
         )
         if opening.streams and not isinstance(routed.runtime.router, RetryingRouter):
             # Nobody would send the request elsewhere: its stream need not wait.
-            return opening.response, opening.verdict
+            return opening.response, opening.check
         try:
             await opening.settle(self.world.monotonic)
         except BaseException as error:
@@ -377,7 +377,7 @@ class Switchyard:
             if isinstance(error, UpstreamError):
                 return error, None
             raise
-        return opening.response, opening.verdict
+        return opening.response, opening.check
 
     def _admit(self, request: Request, decision: Decision) -> None:
         """Refuse a request whose call would lack its credential, or that the model refuses."""
@@ -392,7 +392,7 @@ class Switchyard:
         routed: Routed,
         decision: Decision,
         answer: UpstreamResponse | UpstreamError,
-        verdict: Verdict | None,
+        check: SuccessCheck | None,
     ) -> Decision | None:
         """Ask the router for another try after a failure."""
         if not isinstance(routed.runtime.router, RetryingRouter):
@@ -402,13 +402,13 @@ class Switchyard:
             return None
         if isinstance(answer, UpstreamError):
             failure = Failure(kind="transport", status=0, code=answer.kind, body=b"")
-        elif verdict is None:
+        elif check is None:
             try:
                 failure = failure_of("status", answer.status, await answer.peek(FAILURE_BYTES))
             except UpstreamError:
                 return None
-        elif verdict.settled and verdict.failure:
-            failure = failure_of("content", answer.status, verdict.error)
+        elif check.settled and check.failure:
+            failure = failure_of("content", answer.status, check.error)
         else:
             return None
         return await self._decider.again(routed, decision, failure)

@@ -14,7 +14,7 @@ from switchyard_core.upstream.base import UpstreamResponse
 from switchyard_core.upstream.encoding import Decoder, EncodingError, content_encoding
 from switchyard_core.wire.format import Format
 from switchyard_core.wire.patching import ModelPatch
-from switchyard_core.wire.verdict import Verdict
+from switchyard_core.wire.success import SuccessCheck
 
 __all__ = ["Opening"]
 
@@ -41,7 +41,7 @@ class Opening:
         self, answer: UpstreamResponse, wire_format: Format, endpoint: Endpoint, *, model: str = ""
     ) -> None:
         self.streams = (answer.header("content-type") or "").startswith(_EVENT_STREAM)
-        self.verdict = Verdict(wire_format, endpoint, streams=self.streams)
+        self.check = SuccessCheck(wire_format, endpoint, streams=self.streams)
         self._answer = answer
         self._chunks = answer.chunks
         self._format = wire_format
@@ -64,7 +64,7 @@ class Opening:
             return Decoder(content_encoding(answer.headers), DECODED_BYTES)
         except EncodingError:
             # Nobody here can read it: it passes as it is.
-            self.verdict.settled = True
+            self.check.settled = True
             self._model, self._patch = "", None
             return None
 
@@ -79,7 +79,7 @@ class Opening:
                 chunk = await anext(self._chunks)
             except StopAsyncIteration:
                 self._ended = True
-                self.verdict.end()
+                self.check.end()
                 chunk = self._patch.end() if self._patch is not None else b""
             else:
                 chunk = self._seen(chunk)
@@ -88,10 +88,10 @@ class Opening:
         raise StopAsyncIteration
 
     def _seen(self, chunk: bytes) -> bytes:
-        if self.verdict.settled and not self._decodes and self._patch is None:
+        if self.check.settled and not self._decodes and self._patch is None:
             return chunk
         plain = self._plain(chunk)
-        self.verdict.see(plain)
+        self.check.see(plain)
         if self._decodes:
             chunk = plain
         return chunk if self._patch is None else self._patch.feed(chunk)
@@ -105,7 +105,7 @@ class Opening:
             if self._decodes:
                 msg = f"the provider's answer cannot be decoded: {error}"
                 raise UpstreamError(msg, kind="protocol") from error
-            self.verdict.settled = True
+            self.check.settled = True
             return b""
 
     async def settle(self, clock: Callable[[], float]) -> None:
@@ -115,7 +115,7 @@ class Opening:
             UpstreamError: The provider broke off before that.
         """
         began = clock()
-        while not self.verdict.settled and clock() - began <= HOLD_S:
+        while not self.check.settled and clock() - began <= HOLD_S:
             if await self.response.ahead() is None:
                 break
         if self._model and not self.streams and self._ended:

@@ -12,7 +12,7 @@ from switchyard_core.decision import Decision, RewriteReport
 from switchyard_core.upstream.base import UpstreamResponse
 from switchyard_core.upstream.encoding import Decoder, EncodingError, content_encoding
 from switchyard_core.wire.passing import StreamWatch
-from switchyard_core.wire.verdict import Verdict
+from switchyard_core.wire.success import SuccessCheck
 
 __all__ = ["Outcome", "Response", "ends_task", "succeeded"]
 
@@ -70,7 +70,7 @@ class Response:
         clock: A monotonic clock in seconds.
         watch: Tells whether a stream ended well. ``None`` takes every complete stream for a
             success, and so does an encoding that cannot be decoded.
-        verdict: Tells whether an answer is a success by what it says.
+        check: Tells whether an answer is a success by what it says.
         tokens: Usage per target, of an answer that a router wrote.
     """
 
@@ -83,7 +83,7 @@ class Response:
         finish: Callable[[Outcome], Awaitable[None]],
         clock: Callable[[], float],
         watch: StreamWatch | None = None,
-        verdict: Verdict | None = None,
+        check: SuccessCheck | None = None,
         tokens: Mapping[str, ModelUsage] | None = None,
     ) -> None:
         self.status = upstream.status
@@ -94,7 +94,7 @@ class Response:
         self._upstream = upstream
         self._finish = finish
         self._clock = clock
-        self._verdict = verdict
+        self._check = check
         self._start = clock()
         self._bytes = 0
         self._ending: asyncio.Future[None] | None = None
@@ -128,8 +128,8 @@ class Response:
             await self._end(ok=False, error=type(error).__name__)
             raise
         ok = succeeded(self.status)
-        if ok and self._verdict is not None and self._verdict.failure:
-            await self._end(ok=False, error=self._verdict.failure)
+        if ok and self._check is not None and self._check.failure:
+            await self._end(ok=False, error=self._check.failure)
             return
         if ok and self._watch is not None and not self._watch.succeeded:
             await self._end(ok=False, error="the stream ended without its end mark")

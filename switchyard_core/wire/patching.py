@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from switchyard_core.wire.events import EventCutter, SentEvent
-from switchyard_core.wire.verdict import HEAD_BYTES
+from switchyard_core.wire.success import HEAD_BYTES
 
 if TYPE_CHECKING:
     from switchyard_core.wire.format import Format

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from switchyard_core.wire import FORMATS
 from switchyard_core.wire.patching import KeyMask, ModelPatch
-from switchyard_core.wire.verdict import HEAD_BYTES
+from switchyard_core.wire.success import HEAD_BYTES
 
 KEY = "sk-abab-abac"
 START = b'event: message_start\ndata: {"message":{"model":"big"}}\n\n'

@@ -12,18 +12,20 @@ from switchyard_core.testing import conversation
 from switchyard_core.testing.provider import FakeReply, FakeUpstream
 from switchyard_core.wire import FORMATS, WIRE_FORMATS
 from switchyard_core.wire.events import EventCutter
-from switchyard_core.wire.verdict import HEAD_BYTES, Verdict
+from switchyard_core.wire.success import HEAD_BYTES, SuccessCheck
 from tests.support.policies import one_route_harness
 
 NOOP = 'type = "noop"\ntarget = "large"\n'
 
 
-def judged(wire_format: str, *chunks: bytes, streams: bool, endpoint: str = "create") -> Verdict:
-    verdict = Verdict(FORMATS[wire_format], endpoint, streams=streams)
+def judged(
+    wire_format: str, *chunks: bytes, streams: bool, endpoint: str = "create"
+) -> SuccessCheck:
+    check = SuccessCheck(FORMATS[wire_format], endpoint, streams=streams)
     for chunk in chunks:
-        verdict.see(chunk)
-    verdict.end()
-    return verdict
+        check.see(chunk)
+    check.end()
+    return check
 
 
 def chat(**choice: object) -> bytes:
@@ -93,10 +95,10 @@ def test_responses_stream(event, failure, named):
 
 def test_error_in_front_of_the_content_is_kept_as_its_json():
     head = b'event: message_start\ndata: {"type":"message_start"}\n\nevent: ping\ndata: {}\n\n'
-    verdict = judged("anthropic_messages", head + OVERLOADED, streams=True)
+    check = judged("anthropic_messages", head + OVERLOADED, streams=True)
 
-    assert verdict.failure == "the provider reports an error (overloaded_error)"
-    assert json.loads(verdict.error)["error"]["type"] == "overloaded_error"
+    assert check.failure == "the provider reports an error (overloaded_error)"
+    assert json.loads(check.error)["error"]["type"] == "overloaded_error"
 
 
 def test_stream_without_the_header_of_one_is_told_by_its_first_line():
@@ -105,11 +107,11 @@ def test_stream_without_the_header_of_one_is_told_by_its_first_line():
 
 
 def test_endless_head_is_let_through():
-    verdict = Verdict(FORMATS["openai_chat"], "create", streams=True)
+    check = SuccessCheck(FORMATS["openai_chat"], "create", streams=True)
     for _ in range(HEAD_BYTES // 4096 + 1):
-        verdict.see(b": " + b"x" * 4092 + b"\n\n")
+        check.see(b": " + b"x" * 4092 + b"\n\n")
 
-    assert (verdict.settled, verdict.failure) == (True, "")
+    assert (check.settled, check.failure) == (True, "")
 
 
 @pytest.mark.parametrize("wire_format", WIRE_FORMATS)
@@ -139,10 +141,10 @@ def test_verdict_and_events_do_not_depend_on_where_the_chunks_are_cut(data):
     chunks = [stream[a:b] for a, b in zip([0, *cuts], [*cuts, len(stream)], strict=True)]
     cutter, whole = EventCutter(), EventCutter()
 
-    verdict = judged("openai_chat", *chunks, streams=True)
+    check = judged("openai_chat", *chunks, streams=True)
     events = [e for chunk in chunks for e in cutter.feed(chunk)] + cutter.end()
 
-    assert verdict.failure == judged("openai_chat", stream, streams=True).failure
+    assert check.failure == judged("openai_chat", stream, streams=True).failure
     assert b"".join(event.raw for event in events) == stream
     expected = whole.feed(stream) + whole.end()
     assert [(e.name, e.data) for e in events if e.data] == [

@@ -20,7 +20,7 @@ from switchyard_core.wire.replies import ShapeError, refuse_error
 if TYPE_CHECKING:
     from switchyard_core.wire.format import Format
 
-__all__ = ["HEAD_BYTES", "Verdict"]
+__all__ = ["HEAD_BYTES", "SuccessCheck"]
 
 #: Maximum size in bytes of the head of a stream that is looked at; Responses repeats the whole
 #: request in its first event.
@@ -32,7 +32,7 @@ _EMPTY = "the answer is empty"
 _TOO_LONG = "the request does not fit into the model's window"
 
 
-class Verdict:
+class SuccessCheck:
     """Looks at an answer of status 200 until it tells whether it is a success.
 
     A stream tells with its first content, or with an error before that; a whole body at its end.
