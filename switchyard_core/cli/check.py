@@ -14,7 +14,7 @@ from switchyard_core.cases import SUFFIX, check_cases
 from switchyard_core.cli import installed_registry
 from switchyard_core.cli.rule import code_pages
 from switchyard_core.cli.sarif import sarif_log
-from switchyard_core.engine.calling import script_findings
+from switchyard_core.engine.calling import request_url, script_findings
 from switchyard_core.errors import Finding
 from switchyard_core.models import DEFAULTS
 from switchyard_core.plugins import PluginRegistry
@@ -42,7 +42,7 @@ _KEYS = ("code", "severity", "message", "line", "column", "path", "notes", "fix"
 @click.option(
     "--explain-targets",
     is_flag=True,
-    help="Say what is known of the model of each target, with source and day.",
+    help="Say where requests go, and what is known of each target's model.",
 )
 @click.pass_context
 def command(
@@ -137,6 +137,7 @@ def _told(name: str, result: CheckResult) -> Iterator[str]:
     """Yield what is known of the models of a policy's targets, for people."""
     for target in result.policy.targets.values() if result.policy is not None else ():
         yield f"{name}: target {target.name}: {target.id} ({target.wire_format})"
+        yield f"  requests go to {request_url(target.client, 'create')}"
         for key, value in _facts(target).items():
             yield f"  {key} = {json.dumps(value)}"
         for entry in target.accepts.facts:
@@ -171,6 +172,7 @@ def _targets_as_json(result: CheckResult) -> object:
         target.name: {
             "id": target.id,
             "format": target.wire_format,
+            "url": request_url(target.client, "create"),
             "facts": _facts(target),
             "profiles": [
                 {

@@ -190,7 +190,9 @@ class Upstreams:
             return answer
         mask = KeyMask(key, from_start=not succeeded(answer.status))
         chunks = _masked(answer.chunks, mask)
-        return UpstreamResponse(answer.status, answer.headers, chunks, answer.aclose)
+        hidden = "*" * len(key)
+        headers = tuple((name, value.replace(key, hidden)) for name, value in answer.headers)
+        return UpstreamResponse(answer.status, headers, chunks, answer.aclose)
 
     def admit(
         self, client: Client, outgoing: Callable[[], Outgoing], headers: Headers

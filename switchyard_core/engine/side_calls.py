@@ -74,6 +74,8 @@ def redirected(routed: Routed, policy: Policy) -> Decision | None:
         effects = (ReleaseAfterSuccess(identity),)
     others = [policy.targets[name] for name in runtime.route.targets]
     foreign = next((other for other in others if other.origin != target.origin), target)
+    # Nothing is inserted here, so what a target thought behind an insertion is not valid.
+    bound = target.accepts.prefix_bound
     return Decision(
         target=target.name,
         phase=PHASE,
@@ -86,7 +88,10 @@ def redirected(routed: Routed, policy: Policy) -> Decision | None:
             source=foreign,
             target=target,
             # Nobody asks the router who made which part: all of it may be another origin's.
-            through_message=request.conversation.last_assistant if foreign is not target else None,
+            through_message=(
+                request.conversation.last_assistant if bound or foreign is not target else None
+            ),
+            opaque="drop" if bound else "auto",
         ),
         effects=effects,
     )

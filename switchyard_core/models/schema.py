@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from datetime import date
+from math import isfinite
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
@@ -205,6 +206,10 @@ class Rule(_Model):
         return self
 
     def _problem(self) -> str:
+        # Neither is JSON.
+        numbers = [self.value, self.else_, *(self.values or {}).values()]
+        if any(isinstance(each, float) and not isfinite(each) for each in numbers):
+            return "a number is neither `nan` nor `inf`"
         for key, wanted in self.when.items():
             if key in _OF_REQUEST and not isinstance(wanted, bool):
                 return f"`{key}` is true or false"
@@ -214,6 +219,10 @@ class Rule(_Model):
             return f"there is no repair `{self.to}`; repairs: {', '.join(REPAIRS)}"
         if self.do == "rename" and not re.fullmatch(_PART, self.to or ""):
             return "`to` is a key, not a path"
+        if self.do == "rename" and self.path and self.to == self.path.rpartition(".")[2]:
+            return "`to` is the name that the key has"
+        if self.do == "map" and not self.values and self.else_ is None:
+            return "`map` needs a value in `values`, or `else`"
         number = isinstance(self.value, int | float) and not isinstance(self.value, bool)
         if self.do in ("cap", "floor") and not number:
             return "`value` is a number"

@@ -32,7 +32,7 @@ from switchyard_core.declarations import (
     WireFormat,
 )
 from switchyard_core.errors import Finding, Severity
-from switchyard_core.models import Profile, Rule
+from switchyard_core.models import Profile
 from switchyard_core.mutation.schema import RuleSetModel
 from switchyard_core.policy.aliases import ModelIds
 from switchyard_core.policy.document import Document
@@ -44,6 +44,7 @@ from switchyard_core.policy.values import (
     ConditionPath,
     ConditionPattern,
     Distribution,
+    FitRules,
     HeaderName,
     HeaderValue,
     LowerHeaderName,
@@ -258,7 +259,7 @@ class Target(Table):
     structured_output: Literal["json_schema", "forced_tool", "prompt"] = "json_schema"
     rewrites: dict[RewriteName, bool] = {}
     profile: ProfileName | None = None
-    fit: tuple[Rule, ...] = ()
+    fit: FitRules = ()
     name: Annotated[str, _GIVEN] = ""
     accepts: Annotated[Profile, _GIVEN] = Profile()
     price: Annotated[Price | None, _GIVEN] = None

@@ -29,7 +29,7 @@ from switchyard_core.declarations import OptionError, Reference
 from switchyard_core.identity import HEADER_NAME
 from switchyard_core.jsonio.path import Path as JSONPath
 from switchyard_core.jsonio.path import PathError, compile_path
-from switchyard_core.models import is_known
+from switchyard_core.models import Rule, is_known
 from switchyard_core.patterns import PatternError, compile_pattern
 from switchyard_core.policy.document import is_file
 from switchyard_core.policy.secrets import looks_like_credential, shown
@@ -44,6 +44,7 @@ __all__ = [
     "ConditionPath",
     "ConditionPattern",
     "Distribution",
+    "FitRules",
     "HeaderName",
     "HeaderValue",
     "LowerHeaderName",
@@ -259,6 +260,15 @@ def _header_value(text: str) -> str:
     return text
 
 
+def _fit(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
+    for rule in rules:
+        if rule.header is not None:
+            _header_name(rule.header)
+        if rule.do == "add_header":
+            _header_value(str(rule.value))
+    return rules
+
+
 def _script(text: str, info: ValidationInfo) -> Path:
     if not text.strip():
         raise _blank("write the text, or remove the key")
@@ -359,6 +369,7 @@ CallPath = Annotated[
 HeaderName = Annotated[str, AfterValidator(_header_name)]
 LowerHeaderName = Annotated[HeaderName, AfterValidator(str.lower)]
 HeaderValue = Annotated[str, AfterValidator(_header_value)]
+FitRules = Annotated[tuple[Rule, ...], AfterValidator(_fit)]
 #: A file below the policy's folder.
 ScriptPath = Annotated[Path, _As(_script, r"\S")]
 #: Id of a model profile, or of a model that one is about; false for none.

@@ -59,7 +59,7 @@ def _decode(decoder: Decoder, body: bytes, limit: int) -> bytes:
     try:
         return decoder.decode(body)
     except TooLongError:
-        raise too_large(limit, "once it is decoded") from None
+        raise too_large(limit, decoded=True) from None
     except EncodingError as error:
         raise RequestError(
             f"the body cannot be decoded: {error}; send it again, or without `content-encoding`",

@@ -218,9 +218,9 @@ def header_value(text: str) -> bytes:
     return quote(text, safe=" !\"#$&'()*+,-./:;<=>?@[]^_`{|}~").encode("ascii")
 
 
-def too_large(limit: int, when: str = "") -> BodyTooLargeError:
+def too_large(limit: int, *, decoded: bool = False) -> BodyTooLargeError:
     """Return the error for a body over the limit."""
-    what = f"the body is {when}, larger" if when else "the body is larger"
+    what = "the decoded body is larger" if decoded else "the body is larger"
     return BodyTooLargeError(
         f"{what} than the {limit} bytes that this server accepts (`--max-body`)",
         "body_too_large",

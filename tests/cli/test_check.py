@@ -226,6 +226,7 @@ def test_explained_targets_name_facts_rules_source_and_day(folder: Path) -> None
     start = lines.index("two.toml: target known: claude-haiku-4-5 (anthropic_messages)")
     end = lines.index("two.toml: target unknown: own (anthropic_messages)")
     known = lines[start:end]
+    assert "  requests go to https://api.anthropic.com/v1/messages" in known
     assert "  context_window = 200000" in known
     (profile,) = [line for line in known if line.startswith("  profile claude-haiku-4-5: ")]
     assert re.search(r"docs/en/api/errors.*, read \d{4}-\d\d-\d\d \(doc\)$", profile)
@@ -240,6 +241,7 @@ def test_explained_targets_are_in_the_json(folder: Path) -> None:
 
     known = file["targets"]["known"]
     assert (known["id"], known["facts"]["max_output"]) == ("claude-haiku-4-5", 64000)
+    assert known["url"] == "https://api.anthropic.com/v1/messages"
     assert {"id", "source", "as_of", "sure"} == set(known["profiles"][0])
     assert known["rules"][-1] == {"by": "fit", "rule": "drop metadata"}
     assert file["targets"]["unknown"]["profiles"] == []

@@ -315,12 +315,14 @@ def keyed(wire_format: str, door: str, *replies: FakeReply) -> Harness:
 async def test_providers_error_does_not_repeat_the_key(wire_format, door):
     body = json.dumps({"error": {"message": f"bad key {SECRET}!"}}).encode()
     cut = body.index(SECRET.encode()) + 5
-    reply = FakeReply(status=401, chunks=(body[:cut], body[cut:]))
+    headers = (("content-type", "application/json"), ("x-echo", f"Bearer {SECRET}"))
+    reply = FakeReply(status=401, headers=headers, chunks=(body[:cut], body[cut:]))
     w = keyed(wire_format, door, reply)
 
     served = await w.ask(asked(wire_format, stream=False))
 
     assert served.status == 401
+    assert SECRET not in str(served.headers)
     assert served.answer == body.replace(SECRET.encode(), b"*" * len(SECRET))
 
 

@@ -11,7 +11,7 @@ import pytest
 from switchyard_core import Request, WireFormat
 from switchyard_core.clients import clients
 from switchyard_core.engine.side_calls import side_call_of
-from switchyard_core.testing import FakeReply, Harness
+from switchyard_core.testing import FakeReply, FakeUpstream, Harness
 from tests.support.policies import PLUGINS
 
 RECORDED: dict[str, Any] = json.loads(
@@ -477,3 +477,22 @@ targets = ["planner", "executor"]
 
     assert (served.target, served.status) == ("small", 500)
     assert len(served.sent) == 1
+
+
+async def test_side_call_at_a_prefix_bound_target_has_no_thinking_of_another_prefix():
+    policy = (Path(__file__).parents[2] / "policies" / "claude-code.toml").read_text("utf-8")
+    policy += '\n[[housekeeping]]\nkinds = ["compaction"]\ntarget = "planner"\n'
+    script = {"version": 1, "scripts": [{"turns": [{"reasoning": "Look.", "text": "I see."}]}]}
+    upstream = FakeUpstream(script=script, strict="anthropic")
+    world = Harness(policy, plugins=PLUGINS, upstream=upstream)
+    said = [{"role": "user", "content": "fix it"}]
+    more = {"headers": {**SESSION, "x-api-key": "of-the-caller"}, "max_tokens": 9000, **TOOLS}
+
+    planned = await world.ask(request("anthropic_messages", messages=said, **more))
+    said += [
+        {"role": "assistant", "content": json.loads(planned.answer)["content"]},
+        {"role": "user", "content": "CRITICAL: Respond with TEXT ONLY. Do NOT call any tools."},
+    ]
+    served = await world.ask(request("anthropic_messages", messages=said, **more))
+
+    assert (served.target, served.phase, served.status) == ("planner", "side_call", 200)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf, nan
 from typing import Any
 
 import pytest
@@ -26,6 +27,11 @@ def rule(**keys: Any) -> Rule:
         ({"do": "drop", "path": "x."}, "must be keys joined by dots"),
         ({"do": "drop", "path": "tools[]"}, "must be keys joined by dots"),
         ({"do": "rename", "path": "x", "to": "a.b"}, "`to` is a key, not a path"),
+        ({"do": "rename", "path": "a.b", "to": "b"}, "`to` is the name that the key has"),
+        ({"do": "map", "path": "x", "values": {}}, "`map` needs a value in `values`, or `else`"),
+        ({"do": "cap", "path": "x", "value": nan}, "a number is neither `nan` nor `inf`"),
+        ({"do": "set", "path": "x", "value": inf}, "a number is neither `nan` nor `inf`"),
+        ({"do": "map", "path": "x", "values": {"a": inf}}, "neither `nan` nor `inf`"),
         ({"do": "cap", "path": "x", "value": "1"}, "`value` is a number"),
         ({"do": "cap", "path": "x", "value": True}, "`value` is a number"),
         ({"do": "convert", "path": "x", "to": "magic"}, "there is no repair `magic`"),

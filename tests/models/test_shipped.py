@@ -146,6 +146,7 @@ REACH = {
     ("claude-opus-4-8", "anthropic_messages"): [
         "claude",
         "claude-forced-tool",
+        "claude-one-sampler",
         "claude-no-prefill",
         "claude-adaptive-only",
         "claude-opus-4-late",
@@ -153,6 +154,7 @@ REACH = {
     ("claude-opus-5-5", "anthropic_messages"): [
         "claude",
         "claude-forced-tool",
+        "claude-one-sampler",
         "claude-no-prefill",
         "claude-adaptive-only",
         "claude-prefix-bound",
@@ -162,6 +164,7 @@ REACH = {
     ("claude-sonnet-5", "anthropic_messages"): [
         "claude",
         "claude-forced-tool",
+        "claude-one-sampler",
         "claude-no-prefill",
         "claude-adaptive-only",
         "claude-sonnet-5",

@@ -159,6 +159,50 @@ def test_body_that_keeps_the_rules_is_untouched(case: Case) -> None:
     assert (changes, outgoing.body) == ([], json.dumps(body).encode())
 
 
+_CALLED: Body = {
+    "messages": [
+        {"role": "user", "content": "hi"},
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [
+                {"id": "c1", "type": "function", "function": {"name": "read", "arguments": "{}"}}
+            ],
+        },
+        {"role": "tool", "tool_call_id": "c1", "content": "ok"},
+    ],
+    "tools": [{"type": "function", "function": {"name": "read", "parameters": {}}}],
+}
+#: Bodies in which one repair makes another one necessary.
+CHAINED = [
+    ("openai", "openai_chat", "gpt-5-mini", {"reasoning_effort": "none", "temperature": 0.3}),
+    ("openai", "openai_chat", "o3", {"reasoning_effort": "none", "top_p": 0.3}),
+    ("openai", "openai_responses", "o3", {"reasoning": {"effort": "none"}, "temperature": 0.3}),
+    ("kimi", "openai_chat", "kimi-k2.7-code", {"thinking": {"type": "disabled"}, **_CALLED}),
+    ("kimi", "openai_chat", "kimi-k2.6", {"reasoning_effort": "none", **_CALLED}),
+    ("kimi", "openai_chat", "kimi-k2.6", {"tool_choice": "required", **_CALLED}),
+    ("deepseek", "openai_chat", "deepseek-flash", {"reasoning_effort": "none", **_CALLED}),
+    ("anthropic", "anthropic_messages", "claude-opus-5-5", {"temperature": 1, "top_p": 0.99}),
+]
+
+
+@pytest.mark.parametrize(
+    ("provider", "wire_format", "model", "changes"),
+    [pytest.param(*each, id=f"{each[2]}-{next(iter(each[3]))}") for each in CHAINED],
+)
+def test_body_that_needs_several_repairs_is_taken_and_stays(
+    provider: str, wire_format: str, model: str, changes: Body
+) -> None:
+    case = Case(("", ""), provider, wire_format, model, changes)
+    _, outgoing = sent(case, changes, {})
+
+    status, told = ask(player(provider), wire_format, json.loads(outgoing.body))
+    again = sent(case, json.loads(outgoing.body), {})[1]
+
+    assert status == 200, told
+    assert json.loads(again.body) == json.loads(outgoing.body)
+
+
 def test_rules_left_out_are_told() -> None:
     known = {case.rule for case in CASES}
 

@@ -122,16 +122,32 @@ def test_unknown_profile_is_a_finding_with_the_nearest_name(checked: Checked) ->
     assert finding.fix == "did you mean `claude-haiku-4-5`?"
 
 
+def _header(name: str, value: str = "v") -> str:
+    return f'[[targets.t.fit]]\ndo = "add_header"\nheader = "{name}"\nvalue = "{value}"'
+
+
 @pytest.mark.parametrize(
     ("keys", "code", "path", "part"),
     [
         ("profile = true", "SY107", "targets.t.profile", "names no profile"),
         ("max_output = 0", "SY107", "targets.t.max_output", "1"),
+        (_header("authorization"), "SY210", "targets.t.fit", "cannot be set by a policy"),
+        (_header("x-session-id"), "SY210", "targets.t.fit", "whose request it is"),
+        (_header("x-a", "a\\r\\nb"), "SY210", "targets.t.fit", "printable ASCII"),
         ('[[targets.t.fit]]\npath = "x"\ndo = "dorp"', "SY107", "targets.t.fit[0].do", "drop"),
         ('[[targets.t.fit]]\npath = "x"\nd = "drop"', "SY104", "targets.t.fit[0].d", "unknown"),
         ('[[targets.t.fit]]\ndo = "drop"', "SY107", "targets.t.fit[0]", "needs `path`"),
     ],
-    ids=["true", "zero", "verb", "key", "path"],
+    ids=[
+        "true",
+        "zero",
+        "header_of_a_credential",
+        "header_of_a_session",
+        "header_with_a_line_end",
+        "verb",
+        "key",
+        "path",
+    ],
 )
 def test_wrong_rule_is_a_finding_at_its_place(
     checked: Checked, keys: str, code: str, path: str, part: str

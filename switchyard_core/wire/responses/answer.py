@@ -276,7 +276,9 @@ class OpenAIResponses(ResponsesRequests):
             return "head"
         if kind in _ENDS:
             refuse_error(table(tree.get("response")))
-            _refuse_failed(kind.removeprefix("response."), table(tree.get("response")))
+            answer = table(tree.get("response"))
+            for status in (kind.removeprefix("response."), word(answer.get("status"))):
+                _refuse_failed(status, answer)
             return "end"
         return "content"
 

@@ -32,6 +32,10 @@ def _read(value: Any) -> Any:
     return value if isinstance(value, Rules) else Rules(value)
 
 
+#: Most rounds of the rules; none of those that ship needs a third.
+_ROUNDS = 4
+
+
 class FitParameters(BaseModel):
     """The rules, and what they need to know of the model.
 
@@ -54,8 +58,20 @@ def fit_model(body: ObjectText, parameters: FitParameters, scope: RewriteScope) 
     """Make a body one that the model accepts; return a line per change."""
     work = _Work(body, scope, parameters.thinks)
     changes = list(_capped(body, scope, parameters.max_output))
+    for _ in range(_ROUNDS):
+        found = _round(body, parameters.rules.steps, work)
+        changes += found
+        # A change may be what an earlier rule waits for, such as an effort that was raised.
+        if not found:
+            break
+    return changes
+
+
+def _round(body: ObjectText, steps: Sequence[Step], work: _Work) -> list[str]:
+    """Carry out each rule once; return the changes."""
+    changes: list[str] = []
     there = set(body.keys())
-    for step in parameters.rules.steps:
+    for step in steps:
         if step.needs <= there:
             found = work.run(step)
             if found:

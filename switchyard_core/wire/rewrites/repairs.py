@@ -156,7 +156,7 @@ def _reasoning_placeholder(body: ObjectText, value: Any, scope: RewriteScope) ->
         other = next((message.text(k) for k in _NAMES if k != key and message.text(k)), None)
         message.set(key, encode(other or text))
         count += 1
-    return [f"gave {count} assistant messages {key}"] if count else ()
+    return [f"added {key} to {count} of the assistant's messages"] if count else ()
 
 
 _NAMES = ("reasoning_content", "reasoning")
@@ -180,9 +180,7 @@ def _signature_placeholder(body: ObjectText, value: Any, scope: RewriteScope) ->
         signed = {**extra, "google": {**vendor, "thought_signature": str(value)}}
         call.set("extra_content", encode(signed))
         count += 1
-    return (
-        [f"gave the calls of {count} assistant messages a placeholder signature"] if count else ()
-    )
+    return [f"added a placeholder signature to calls: {count}"] if count else ()
 
 
 # --- roles and order -------------------------------------------------------------------------
@@ -216,7 +214,7 @@ def _system_row_to_user(body: ObjectText, value: Any, scope: RewriteScope) -> Se
         if place > index + 1:
             messages.insert(place, raw)
             messages.delete(index)
-    return [f"made {len(rows)} system messages within the history the user's"] if rows else ()
+    return [f"turned system messages of the history into the user's: {len(rows)}"] if rows else ()
 
 
 def _system_rows(messages: ArrayText, wire_format: WireFormat) -> list[int]:
