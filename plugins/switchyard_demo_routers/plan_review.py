@@ -14,6 +14,7 @@ from switchyard_core import (
     Request,
     Rewrite,
     RouteContext,
+    handoff_rewrites,
 )
 from switchyard_core.conversation import Reasoning
 from switchyard_demo_routers.reviews import (
@@ -66,7 +67,13 @@ class PlanReviewRouter:
     async def next(
         self, request: Request, failed: Decision, failure: Failure, context: RouteContext
     ) -> Decision | None:
-        """Return the executor's turn in place of a review that failed."""
+        """Return the executor's turn in place of a review that failed.
+
+        A planner that refuses thinking, which it made behind a review of a session that is
+        forgotten, is asked again without any.
+        """
+        if failed.phase == "planning" and failure.meaning == "signature":
+            return self._without_thinking(request, failed, context)
         if failed.phase != "reviewing" or context.session.record is None:
             return None
         counts = counts_in(context.session.record).after_turn()
@@ -75,6 +82,23 @@ class PlanReviewRouter:
         warnings = (*failed.warnings, DecisionWarning(code=reason.code, detail=detail))
         again = self._executing(request, context, counts, reason)
         return again.with_(effects=again.effects + update(context, counts), warnings=warnings)
+
+    def _without_thinking(
+        self, request: Request, failed: Decision, context: RouteContext
+    ) -> Decision | None:
+        if any(rewrite.name == "drop_opaque_reasoning" for rewrite in failed.rewrites):
+            return None
+        planner = context.targets[self._options.capable_target]
+        dropped = handoff_rewrites(
+            source=planner,
+            target=planner,
+            through_message=request.conversation.last_assistant,
+            opaque="drop",
+        )
+        detail = "the planner refused thinking in the history: it was removed"
+        warning = DecisionWarning(code="reasoning_dropped", detail=detail)
+        rewrites = (*dropped, *failed.rewrites)
+        return failed.with_(rewrites=rewrites, warnings=(*failed.warnings, warning))
 
     def _planning(self, request: Request, context: RouteContext) -> Decision:
         prompt = Rewrite(name="insert_planning_prompt", parameters={"text": self._planning_prompt})

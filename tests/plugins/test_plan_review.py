@@ -12,6 +12,7 @@ from switchyard_core.models import Profile
 from switchyard_core.testing import (
     Call,
     FakeReply,
+    FakeUpstream,
     Harness,
     RequestBodySnapshot,
     RouterConformance,
@@ -392,6 +393,20 @@ async def test_review_by_a_prefix_bound_planner_has_no_thinking(world, story, bo
 
     assert (found[-1], served.phase) == ("executing", "reviewing")
     assert (b"SEAL" in served.outgoing.body) is not bound
+
+
+async def test_planner_that_refuses_thinking_is_asked_again_without_it():
+    text = one_route("anthropic_messages", TURNS)
+    script = {"version": 1, "scripts": [{"turns": [{"text": "I see."}]}]}
+    upstream = FakeUpstream(script=script, strict="anthropic")
+    w = Harness(
+        text.replace('"provider/large"', '"claude-opus-5-5"'), plugins=PLUGINS, upstream=upstream
+    )
+    told = conversation("anthropic_messages").user("fix it").reasoning("Hm.", encrypted="b2xk")
+
+    served = await w.ask(told.says("I look.").user("go on").request("main", session="s"))
+
+    assert (served.status, len(served.sent), served.warnings) == (200, 2, ("reasoning_dropped",))
 
 
 async def test_side_call_has_the_instruction_where_thinking_is_bound_to_it(world, story):
