@@ -43,6 +43,8 @@ class Exchange:
         self._receive = receive
         self._send = send
         self._done = False
+        #: Announced bytes of the answer, ``None`` if it has no length.
+        self._length: int | None = None
         self._all_read = False
         self._stalled = False
         self.method: str = scope["method"]
@@ -163,11 +165,15 @@ class Exchange:
         if self.allowed_origin:
             origin = header_value(self.allowed_origin)
             headers = [*headers, (b"access-control-allow-origin", origin), (b"vary", b"origin")]
+        lengths = [value for name, value in headers if name.lower() == b"content-length"]
+        self._length = int(lengths[0]) if lengths and lengths[0].isdigit() else None
         await self._send({"type": "http.response.start", "status": status, "headers": headers})
 
     async def write(self, chunk: bytes) -> None:
         """Send a part of the body; returns when the client has taken enough of it."""
         self.bytes_out += len(chunk)
+        # With its last announced byte the client has the whole answer, and may leave.
+        self._done = self._done or self.bytes_out == self._length
         await self._send({"type": "http.response.body", "body": chunk, "more_body": True})
 
     async def end(self, chunk: bytes = b"") -> None:

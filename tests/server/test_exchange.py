@@ -77,6 +77,14 @@ async def test_watched_passes_a_cancellation_from_outside_on():
         await task
 
 
+async def test_watched_ignores_the_disconnect_that_follows_the_last_announced_byte():
+    made, _ = exchange(part(b""))
+    async with made.watched():
+        await made.start(200, [(b"Content-Length", b"2")])
+        await made.write(b"ok")
+        await asyncio.sleep(0.01)
+
+
 async def test_watched_ignores_the_disconnect_that_follows_a_whole_answer():
     made, sent = exchange()
     async with made.watched():
