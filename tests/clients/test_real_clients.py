@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -95,6 +97,43 @@ def test_client_through_switchyard_plans_on_one_model_and_executes_on_the_other(
         for request in tries:
             _assert_only_the_right_key_arrived(request, policy)
     _assert_only_reasoning_was_refused(sent, received)
+
+
+@pytest.mark.parametrize(
+    "agent", [pytest.param(a, id=a.id) for a in wanted() if a.id == "claude-messages"]
+)
+def test_claude_code_continues_with_its_model_and_all_of_its_thinking(
+    agent: Agent, place: Workplace, tmp_path: Path
+) -> None:
+    """It drops the thinking of answers that name another model, and resumes with what they name."""
+    policy = shipped(agent.policy)
+    provider = split(agent, place.repo, policy, strict=STRICT[agent.policy])
+    resumed = replace(agent, arguments=("-c", *agent.arguments))
+    with (
+        listening(provider) as port,
+        started(policy.at(port.url), tmp_path, environment=policy.environment) as server,
+        Tap(server.url, explains=True) as tap,
+    ):
+        done = agent.run(tap.url, place)
+        first = len(tap.exchanges)
+        again = resumed.run(tap.url, place)
+
+    story = _story(tap.exchanges, provider.requests) + done.stdout + again.stdout
+    assert (done.returncode, again.returncode) == (0, 0), story
+    main = [e for e in tap.exchanges if e.request.wire_format and not e.is_side_call]
+    bodies = [json.loads(e.request.raw) for e in main]
+    assert len({body["model"] for body in bodies}) == 1, story
+    later = [json.loads(e.request.raw) for e in tap.exchanges[first:] if e in main]
+    thinking = [
+        block
+        for message in later[0]["messages"]
+        if isinstance(message["content"], list)
+        for block in message["content"]
+        if block["type"] == "thinking"
+    ]
+    reasoned = sum("reasoning" in turn for turn in turns(agent.style, place.repo))
+    assert len(thinking) == reasoned, story
+    assert {e.headers["x-switchyard-phase"] for e in main[-1:]} == {"executing"}
 
 
 #: What seals reasoning on Responses; a second try is made without it.
