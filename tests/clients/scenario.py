@@ -27,7 +27,7 @@ def alone(
     agent: Agent, repo: Path, *, faults: tuple[dict[str, Any], ...] = ()
 ) -> ScriptedProviderApp:
     """Return a provider whose every model tells the whole story, or what the faults say."""
-    return _provider(agent, {"": turns(agent.style, repo)}, faults=faults)
+    return told_by(agent, {"": turns(agent.style, repo)}, faults=faults)
 
 
 def split(
@@ -46,16 +46,17 @@ def split(
         f"^{shipped.planner}$": [plan, edit, planner_late],
         f"^{shipped.executor}$": [executor_early, executor_early, *rest],
     }
-    return _provider(agent, stories, strict=strict)
+    return told_by(agent, stories, strict=strict)
 
 
-def _provider(
+def told_by(
     agent: Agent,
     stories: dict[str, list[Turn]],
     *,
     strict: str | None = None,
     faults: tuple[dict[str, Any], ...] = (),
 ) -> ScriptedProviderApp:
+    """Return a provider whose models tell these stories, by patterns of their ids."""
     scripts: list[dict[str, Any]] = []
     if not agent.prompts:
         scripts.append({"when": {"has_tools": False}, "turns": [{"text": "Scratch title"}]})

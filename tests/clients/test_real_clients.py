@@ -14,7 +14,7 @@ from tests.clients.agents import KEY, SERVER_KEY, Agent, Workplace
 from tests.clients.calls import BROKEN, FIXED
 from tests.clients.changes import inserted, with_model
 from tests.clients.roster import wanted
-from tests.clients.scenario import FINISHED, alone, split, turns
+from tests.clients.scenario import FINISHED, alone, split, told_by, turns
 from tests.clients.serve import started
 from tests.clients.shipped import PROVIDER_KEY, Shipped, shipped
 from tests.clients.tap import Exchange, Tap
@@ -134,6 +134,45 @@ def test_claude_code_continues_with_its_model_and_all_of_its_thinking(
     reasoned = sum("reasoning" in turn for turn in turns(agent.style, place.repo))
     assert len(thinking) == reasoned, story
     assert {e.headers["x-switchyard-phase"] for e in main[-1:]} == {"executing"}
+
+
+@pytest.mark.parametrize(
+    "agent", [pytest.param(a, id=a.id) for a in wanted() if a.id == "claude-messages"]
+)
+def test_claude_code_keeps_titles_and_explore_on_the_small_model(
+    agent: Agent, place: Workplace, tmp_path: Path
+) -> None:
+    policy = shipped(agent.policy)
+    explore = {"subagent_type": "Explore", "description": "look", "prompt": "Where is add?"}
+    stories = {
+        f"^{policy.planner}$": [
+            {"reasoning": "Ask.", "calls": [{"name": "Agent", "arguments": explore}]},
+            {"text": FINISHED},
+        ],
+        "^claude-haiku-4-5$": [{"text": "In calc.py."}],
+    }
+    noisy = {k: v for k, v in agent.environment.items() if "NONESSENTIAL" not in k}
+    provider = told_by(agent, stories, strict=STRICT[agent.policy])
+    with (
+        listening(provider) as port,
+        started(policy.at(port.url), tmp_path, environment=policy.environment) as server,
+        Tap(server.url, explains=True) as tap,
+    ):
+        done = replace(agent, environment=noisy).run(tap.url, place)
+
+    story = _story(tap.exchanges, provider.requests) + done.stdout
+    assert done.returncode == 0, story
+    served = {
+        (e.headers.get("x-switchyard-phase"), e.headers["x-switchyard-target"])
+        for e in tap.exchanges
+        if e.request.wire_format and not e.request.path.startswith("/v1/messages/count")
+    }
+    asked_small = [r for r in provider.requests if r.model == "claude-haiku-4-5"]
+    sub_agents = [e for e in tap.exchanges if b"Where is add?" in e.request.raw[-60_000:]]
+    assert ("side_call", "small") in served, story
+    assert ("planning", "planner") in served, story
+    assert any(e.headers.get("x-switchyard-target") == "small" for e in sub_agents), story
+    assert {r.status for r in asked_small} == {200}, story
 
 
 #: What seals reasoning on Responses; a second try is made without it.
