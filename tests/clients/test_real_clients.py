@@ -11,7 +11,7 @@ import pytest
 
 from switchyard_core.scripted import RecordedRequest
 from tests.clients.agents import KEY, SERVER_KEY, Agent, Workplace
-from tests.clients.calls import BROKEN, FIXED
+from tests.clients.calls import BROKEN, FIXED, Turn
 from tests.clients.changes import inserted, with_model
 from tests.clients.roster import wanted
 from tests.clients.scenario import FINISHED, alone, split, told_by, turns
@@ -144,7 +144,7 @@ def test_claude_code_keeps_titles_and_explore_on_the_small_model(
 ) -> None:
     policy = shipped(agent.policy)
     explore = {"subagent_type": "Explore", "description": "look", "prompt": "Where is add?"}
-    stories = {
+    stories: dict[str, list[Turn]] = {
         f"^{policy.planner}$": [
             {"reasoning": "Ask.", "calls": [{"name": "Agent", "arguments": explore}]},
             {"text": FINISHED},
