@@ -175,6 +175,39 @@ def test_claude_code_keeps_titles_and_explore_on_the_small_model(
     assert {r.status for r in asked_small} == {200}, story
 
 
+@pytest.mark.parametrize(
+    "agent", [pytest.param(a, id=a.id) for a in wanted() if a.id == "claude-messages"]
+)
+@pytest.mark.parametrize(
+    ("name", "is_bound"), [("claude-code", True), ("claude-code-haiku", False)]
+)
+def test_compaction_while_planning_has_the_instruction_where_thinking_is_bound_to_it(
+    agent: Agent, place: Workplace, tmp_path: Path, name: str, is_bound: bool
+) -> None:
+    policy = shipped(name)
+    plan, *_ = turns(agent.style, place.repo)
+    stories: dict[str, list[Turn]] = {f"^{policy.planner}$": [plan, {"text": FINISHED}]}
+    provider = told_by(agent, stories, strict=STRICT[agent.policy])
+    prompt = agent.arguments.index("-p") + 1
+    said = ("-c", *agent.arguments[:prompt], "/compact", *agent.arguments[prompt + 1 :])
+    with (
+        listening(provider) as port,
+        started(policy.at(port.url), tmp_path, environment=policy.environment) as server,
+        Tap(server.url, explains=True) as tap,
+    ):
+        done = agent.run(tap.url, place)
+        first = len(tap.exchanges)
+        compacted = replace(agent, arguments=said).run(tap.url, place)
+
+    story = _story(tap.exchanges, provider.requests) + done.stdout + compacted.stdout
+    assert (done.returncode, compacted.returncode) == (0, 0), story
+    calls = [e for e in tap.exchanges[first:] if e.request.wire_format]
+    (compaction,) = [e for e in calls if e.headers["x-switchyard-reason"] == "housekeeping"]
+    assert compaction.headers["x-switchyard-target"] == "planner", story
+    assert compaction.status == 200, story
+    assert ("insert_planning_prompt" in compaction.rewrites) is is_bound, story
+
+
 #: What seals reasoning on Responses; a second try is made without it.
 _SEALED = b'encrypted_content":'
 
