@@ -133,7 +133,10 @@ def _resolved(draft: Draft, path: Path | None) -> Policy:
     prices = _prices(draft)
     clients = _resolve(draft, "llm_clients", Client, _check_client)
     draft.bearers = {"client": clients, "route_type": registry.route_types}
-    targets = _resolve(draft, "targets", Target, _check_target)
+    targets = {
+        name: _fitted(draft, target)
+        for name, target in _resolve(draft, "targets", Target, _check_target).items()
+    }
     own = resolve_rule_sets(draft)
     routes = resolve_routes(draft)
     check_used_packs(draft, routes.values(), own)
@@ -145,7 +148,7 @@ def _resolved(draft: Draft, path: Path | None) -> Policy:
         path=path,
         clients=clients,
         targets={
-            name: _fitted(target, registry).model_copy(update={"price": prices.get(target.id)})
+            name: target.model_copy(update={"price": prices.get(target.id)})
             for name, target in targets.items()
         },
         routes=routes,
@@ -162,16 +165,20 @@ def _resolved(draft: Draft, path: Path | None) -> Policy:
     )
 
 
-def _fitted(target: Target, registry: PluginRegistry) -> Target:
+def _fitted(draft: Draft, target: Target) -> Target:
     """Return a target with what its model accepts; what the policy says stands."""
     accepts = profile_of(
-        registry.profiles,
+        draft.registry.profiles,
         model=target.id,
         wire_format=target.wire_format,
         host=target.host,
         name=target.profile,
         fit=target.fit,
     )
+    if isinstance(target.profile, str) and not accepts.entries:
+        message = f"the profile `{target.profile}` knows nothing of `{target.wire_format}`"
+        fix = "name a profile for the wire format of the client, or remove the key"
+        draft.report("SY212", message, ("targets", target.name, "profile"), fix=fix)
     known = {
         key: value
         for key in DEFAULTS
@@ -337,6 +344,9 @@ def _check_kinds(draft: Draft, location: Location, table: Mapping[str, Any]) -> 
         if key in table:
             message = f"`{key}` has no meaning beside `kinds`, which selects known side calls"
             draft.report("SY109", message, (*location, key), at_key=True, fix="remove the key")
+    if table["kinds"] == []:
+        message = "`kinds` is empty, so it selects nothing"
+        draft.report("SY109", message, (*location, "kinds"), fix="name a kind, or remove the table")
     if "target" not in table:
         message = "`kinds` without `target` changes nothing"
         fix = "name the target that serves these side calls"

@@ -122,6 +122,13 @@ def test_unknown_profile_is_a_finding_with_the_nearest_name(checked: Checked) ->
     assert finding.fix == "did you mean `claude-haiku-4-5`?"
 
 
+def test_profile_for_another_wire_format_is_a_finding(checked: Checked) -> None:
+    (finding,) = checked("own", 'profile = "claude-haiku-4-5"', form="openai_chat").errors
+
+    assert (finding.code, finding.path) == ("SY212", "targets.t.profile")
+    assert "knows nothing of `openai_chat`" in finding.message
+
+
 def _header(name: str, value: str = "v") -> str:
     return f'[[targets.t.fit]]\ndo = "add_header"\nheader = "{name}"\nvalue = "{value}"'
 
