@@ -13,7 +13,7 @@ from switchyard_core.policy.models import Target
 from switchyard_core.testing import FakeUpstream, Harness, Served
 from tests.support.policies import PLUGINS
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 #: Once targets have a profile by themselves, this takes it away: the raw behaviour is shown.
 RAW = "profile = false" if "profile" in Target.model_fields else ""
 ROUTE = "switchyard/plan-execute"
