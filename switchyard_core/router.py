@@ -261,7 +261,7 @@ class RouteContext:
         clock: Seconds since the epoch; tests inject it.
         ask: ``await context.ask(target, call)`` asks a target that the route declares and
             returns its :class:`~switchyard_core.answering.ModelReply`; it raises
-            ``AskError`` when there is no usable answer. An explanation
+            ``AskError`` when no usable answer comes. An explanation
             ends where a router asks.
         tools: The tools that the route lists.
         plans: The route's plan store, ``None`` when its options name none.

@@ -2,8 +2,14 @@
 
 from switchyard_core.declarations import ModelProfiles
 from switchyard_core.models.profile import DEFAULTS, Profile, is_known, profile_of
-from switchyard_core.models.schema import Entry, Reasoning, Rule, ValueTest
-from switchyard_core.models.shipped import core_profiles, read_profiles
+from switchyard_core.models.schema import (
+    Entry,
+    Reasoning,
+    Rule,
+    ValueTest,
+    core_profiles,
+    read_profiles,
+)
 from switchyard_core.models.suggest import suggest_rule
 
 __all__ = [

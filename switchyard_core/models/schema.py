@@ -1,4 +1,4 @@
-"""The TOML of profiles: entries, the rules in them, and the tests that a rule makes."""
+"""The TOML of profiles: entries, their rules and the tests of a rule; and reading it."""
 
 from __future__ import annotations
 
@@ -6,12 +6,23 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from datetime import date
+from functools import lru_cache
+from importlib.resources import files
 from math import isfinite
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+import tomli
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
+from pydantic_core import to_json
 
-from switchyard_core.declarations import WireFormat
+from switchyard_core.declarations import ModelProfiles, WireFormat
 from switchyard_core.patterns import PatternError, name_glob
 
 __all__ = [
@@ -22,7 +33,9 @@ __all__ = [
     "Reasoning",
     "Rule",
     "ValueTest",
+    "core_profiles",
     "glob_test",
+    "read_profiles",
 ]
 
 #: What a rule may do.
@@ -366,3 +379,34 @@ class ProfileFile(_Model):
     """A TOML text with profiles, in the order in which they apply."""
 
     profile: Annotated[tuple[Entry, ...], Field(min_length=1)]
+
+
+def core_profiles() -> tuple[ModelProfiles, ...]:
+    """Return the profiles of this distribution, one declaration per vendor."""
+    folder = files(__package__) / "data"
+    found = sorted(folder.iterdir(), key=lambda entry: entry.name)
+    return tuple(
+        ModelProfiles(
+            text=entry.read_text("utf-8"), source=f"switchyard_core/models/data/{entry.name}"
+        )
+        for entry in found
+        if entry.name.endswith(".toml")
+    )
+
+
+@lru_cache(maxsize=64)
+def read_profiles(declared: ModelProfiles) -> tuple[Entry, ...]:
+    """Return the entries of a declaration; a ``ValueError`` says what is wrong with its text."""
+    place = f" ({declared.source})" if declared.source else ""
+    try:
+        tree = tomli.loads(declared.text)
+    except (ValueError, RecursionError) as error:
+        msg = f"gives model profiles{place} that are not TOML: {error}"
+        raise ValueError(msg) from error
+    try:
+        return ProfileFile.model_validate_json(to_json(tree)).profile
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        msg = f"gives wrong model profiles{place}: {where}: {first['msg']}"
+        raise ValueError(msg) from error

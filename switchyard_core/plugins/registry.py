@@ -77,7 +77,7 @@ class PluginRegistry:
     """Everything that plugins declare, with conflicts and broken plugins on record.
 
     Building it never raises for a plugin's fault: see :attr:`broken` and :attr:`conflicts`.
-    The registry is immutable and safe to share between threads; there is no global one.
+    The registry is immutable and safe to share between threads; none is global.
 
     Args:
         plugins: Pairs of name and plugin (a module or any object with marked hooks).

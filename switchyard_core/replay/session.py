@@ -43,7 +43,7 @@ class Replay:
     Raises:
         ReplayError: The folder cannot be used: a file in it is not a recording, or in the mode
             ``replay`` it is empty.
-        ValueError: There is no such mode.
+        ValueError: The mode is unknown.
 
     Example:
         >>> replay = Replay("recordings", "replay")                        # doctest: +SKIP

@@ -42,7 +42,7 @@ class ReplayTransport(httpx.AsyncBaseTransport):
         """Answer a request from its recording, or send and record it.
 
         Raises:
-            ReplayError: There is no recording, or none can be made.
+            ReplayError: No recording matches, or none can be made.
             httpx.TransportError: The inner transport failed.
         """
         body = await request.aread()

@@ -42,7 +42,7 @@ class ScriptedUpstream:
         return await self._retries.run(lambda: self._try(outgoing))
 
     async def aclose(self) -> None:
-        """Do nothing: there is no connection."""
+        """Do nothing: no connection is open."""
 
     async def _try(self, outgoing: Outgoing) -> UpstreamResponse:
         reply = self._player.play(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from switchyard_core.scripted import RecordedRequest
+from switchyard_core.scripted import RecordedRequest, ScriptedProviderApp
 from tests.clients.agents import KEY, SERVER_KEY, Agent, Workplace
 from tests.clients.calls import BROKEN, FIXED, Turn
 from tests.clients.changes import inserted, with_model
@@ -33,6 +35,9 @@ STRICT = {
 SIMPLE = {"set_model", "insert_planning_prompt"}
 
 
+with_claude = pytest.mark.parametrize(
+    "agent", [pytest.param(a, id=a.id) for a in wanted() if a.id == "claude-messages"]
+)
 each_agent = pytest.mark.parametrize("agent", [pytest.param(a, id=a.id) for a in wanted()])
 
 
@@ -49,6 +54,17 @@ def place(tmp_path: Path, agent: Agent) -> Workplace:
     for command in (["init", "-q"], ["add", "."], [*identity, "commit", "-qm", "start"]):
         subprocess.run(["git", *command], cwd=repo, check=True, env=_git_environment(home))
     return Workplace(repo=repo, home=home)
+
+
+@contextmanager
+def between(provider: ScriptedProviderApp, policy: Shipped, folder: Path) -> Iterator[Tap]:
+    """Serve a policy in front of a provider; yield the tap that a client talks to."""
+    with (
+        listening(provider) as port,
+        started(policy.at(port.url), folder, environment=policy.environment) as server,
+        Tap(server.url, explains=True) as tap,
+    ):
+        yield tap
 
 
 @each_agent
@@ -99,9 +115,7 @@ def test_client_through_switchyard_plans_on_one_model_and_executes_on_the_other(
     _assert_only_reasoning_was_refused(sent, received)
 
 
-@pytest.mark.parametrize(
-    "agent", [pytest.param(a, id=a.id) for a in wanted() if a.id == "claude-messages"]
-)
+@with_claude
 def test_claude_code_continues_with_its_model_and_all_of_its_thinking(
     agent: Agent, place: Workplace, tmp_path: Path
 ) -> None:
@@ -109,11 +123,7 @@ def test_claude_code_continues_with_its_model_and_all_of_its_thinking(
     policy = shipped(agent.policy)
     provider = split(agent, place.repo, policy, strict=STRICT[agent.policy])
     resumed = replace(agent, arguments=("-c", *agent.arguments))
-    with (
-        listening(provider) as port,
-        started(policy.at(port.url), tmp_path, environment=policy.environment) as server,
-        Tap(server.url, explains=True) as tap,
-    ):
+    with between(provider, policy, tmp_path) as tap:
         done = agent.run(tap.url, place)
         first = len(tap.exchanges)
         again = resumed.run(tap.url, place)
@@ -136,9 +146,7 @@ def test_claude_code_continues_with_its_model_and_all_of_its_thinking(
     assert {e.headers["x-switchyard-phase"] for e in main[-1:]} == {"executing"}
 
 
-@pytest.mark.parametrize(
-    "agent", [pytest.param(a, id=a.id) for a in wanted() if a.id == "claude-messages"]
-)
+@with_claude
 def test_claude_code_keeps_titles_and_explore_on_the_small_model(
     agent: Agent, place: Workplace, tmp_path: Path
 ) -> None:
@@ -153,11 +161,7 @@ def test_claude_code_keeps_titles_and_explore_on_the_small_model(
     }
     noisy = {k: v for k, v in agent.environment.items() if "NONESSENTIAL" not in k}
     provider = told_by(agent, stories, strict=STRICT[agent.policy])
-    with (
-        listening(provider) as port,
-        started(policy.at(port.url), tmp_path, environment=policy.environment) as server,
-        Tap(server.url, explains=True) as tap,
-    ):
+    with between(provider, policy, tmp_path) as tap:
         done = replace(agent, environment=noisy).run(tap.url, place)
 
     story = _story(tap.exchanges, provider.requests) + done.stdout
@@ -175,9 +179,7 @@ def test_claude_code_keeps_titles_and_explore_on_the_small_model(
     assert {r.status for r in asked_small} == {200}, story
 
 
-@pytest.mark.parametrize(
-    "agent", [pytest.param(a, id=a.id) for a in wanted() if a.id == "claude-messages"]
-)
+@with_claude
 @pytest.mark.parametrize(
     ("name", "is_bound"), [("claude-code", True), ("claude-code-haiku", False)]
 )
@@ -190,11 +192,7 @@ def test_compaction_while_planning_has_the_instruction_where_thinking_is_bound_t
     provider = told_by(agent, stories, strict=STRICT[agent.policy])
     prompt = agent.arguments.index("-p") + 1
     said = ("-c", *agent.arguments[:prompt], "/compact", *agent.arguments[prompt + 1 :])
-    with (
-        listening(provider) as port,
-        started(policy.at(port.url), tmp_path, environment=policy.environment) as server,
-        Tap(server.url, explains=True) as tap,
-    ):
+    with between(provider, policy, tmp_path) as tap:
         done = agent.run(tap.url, place)
         first = len(tap.exchanges)
         compacted = replace(agent, arguments=said).run(tap.url, place)

@@ -24,7 +24,7 @@ def thought_signature(sent: Sent) -> str:
 
 
 def _unanswered_calls(sent: Sent, _reading: object) -> Facts:
-    messages = _messages(sent)
+    messages = sent.listed("messages")
     for index, message in enumerate(messages):
         answered = [str(each.get("tool_call_id")) for each in _results(messages, index)]
         missing = [each for each in _called(message) if each not in answered]
@@ -33,7 +33,7 @@ def _unanswered_calls(sent: Sent, _reading: object) -> Facts:
 
 
 def _unexpected_results(sent: Sent, _reading: object) -> Facts:
-    messages = _messages(sent)
+    messages = sent.listed("messages")
     for index, message in enumerate(messages):
         if message.get("role") != "tool":
             continue
@@ -44,7 +44,7 @@ def _unexpected_results(sent: Sent, _reading: object) -> Facts:
 
 
 def _speaks_after_tool(sent: Sent, _reading: object) -> Facts:
-    messages = _messages(sent)
+    messages = sent.listed("messages")
     for index, message in enumerate(messages[1:], start=1):
         role = message.get("role")
         if messages[index - 1].get("role") == "tool" and role not in ("tool", "assistant"):
@@ -52,7 +52,7 @@ def _speaks_after_tool(sent: Sent, _reading: object) -> Facts:
 
 
 def _unsigned_calls(sent: Sent, _reading: object) -> Facts:
-    messages = _messages(sent)
+    messages = sent.listed("messages")
     asks = [index for index, message in enumerate(messages) if message.get("role") == "user"]
     # Only the steps behind the user's last message are validated.
     start = asks[-1] if asks else 0
@@ -78,12 +78,6 @@ def _is_signed(call: Mapping[str, Any]) -> bool:
     google = extra.get("google") if isinstance(extra, dict) else None
     signed = google.get("thought_signature") if isinstance(google, dict) else None
     return signed == _PLACEHOLDER or unseal(_SIGNER, signed) is not None
-
-
-def _messages(sent: Sent) -> Sequence[Mapping[str, Any]]:
-    messages = sent.asked.body.get("messages")
-    listed = messages if isinstance(messages, list) else []
-    return [message if isinstance(message, dict) else {} for message in listed]
 
 
 def _results(messages: Sequence[Mapping[str, Any]], index: int) -> Iterator[Mapping[str, Any]]:

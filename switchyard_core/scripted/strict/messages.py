@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from switchyard_core.scripted.strict.places import Sent, found
@@ -36,7 +36,7 @@ def _blank_texts(sent: Sent, _reading: Reading) -> Facts:
 
 
 def _empty_messages(sent: Sent, _reading: Reading) -> Facts:
-    messages = _messages(sent)
+    messages = sent.listed("messages")
     for index, message in enumerate(messages):
         last = index == len(messages) - 1 and message.get("role") == "assistant"
         if message.get("content") in ("", []) and not last:
@@ -52,7 +52,7 @@ def _unanswered_calls(sent: Sent, _reading: Reading) -> Facts:
 
 
 def _unexpected_results(sent: Sent, _reading: Reading) -> Facts:
-    for index, message in enumerate(_messages(sent)):
+    for index, message in enumerate(sent.listed("messages")):
         if message.get("role") != "user":
             continue
         called = _ids(_before(sent, index), "tool_use", "id")
@@ -62,7 +62,7 @@ def _unexpected_results(sent: Sent, _reading: Reading) -> Facts:
 
 
 def _repeated_results(sent: Sent, _reading: Reading) -> Facts:
-    for index, message in enumerate(_messages(sent)):
+    for index, message in enumerate(sent.listed("messages")):
         for each, count in Counter(_ids(message, "tool_result", "tool_use_id")).items():
             if count > 1:
                 yield {"place": ("messages", index, "content", 0), "id": each}
@@ -137,27 +137,20 @@ CHECKS = {
 }
 
 
-def _messages(sent: Sent) -> Sequence[Mapping[str, Any]]:
-    """Return the messages; anything else in their place counts as an empty one."""
-    messages = sent.asked.body.get("messages")
-    listed = messages if isinstance(messages, list) else []
-    return [message if isinstance(message, dict) else {} for message in listed]
-
-
 def _turns(sent: Sent) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    for index, message in enumerate(_messages(sent)):
+    for index, message in enumerate(sent.listed("messages")):
         if message.get("role") == "assistant":
             yield index, message
 
 
 def _next(sent: Sent, index: int) -> Mapping[str, Any]:
     """Return the message behind another one; instructions in between do not separate them."""
-    later = (m for m in _messages(sent)[index + 1 :] if m.get("role") != "system")
+    later = (m for m in sent.listed("messages")[index + 1 :] if m.get("role") != "system")
     return next(later, {})
 
 
 def _before(sent: Sent, index: int) -> Mapping[str, Any]:
-    earlier = (m for m in reversed(_messages(sent)[:index]) if m.get("role") != "system")
+    earlier = (m for m in reversed(sent.listed("messages")[:index]) if m.get("role") != "system")
     nearest: Mapping[str, Any] = next(earlier, {})
     return nearest if nearest.get("role") == "assistant" else {}
 

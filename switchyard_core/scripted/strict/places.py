@@ -9,7 +9,7 @@ A place is a path of keys: ``thinking.type``, ``messages[].content[]`` for every
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
@@ -35,6 +35,12 @@ class Sent:
     path: str
     endpoint: Endpoint
     model: str  # the id as the provider's rules name it
+
+    def listed(self, key: str) -> Sequence[Mapping[str, Any]]:
+        """Return the items of a list in the body; anything else in their place is an empty one."""
+        value = self.asked.body.get(key)
+        items = value if isinstance(value, list) else []
+        return [item if isinstance(item, dict) else {} for item in items]
 
     @property
     def tokens(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from switchyard_core.scripted.strict.places import Sent, found
@@ -29,7 +29,7 @@ def encrypted(sent: Sent) -> str:
 
 def _unreadable(sent: Sent, _reading: object) -> Facts:
     for at, opaque in found(sent, "input[].encrypted_content"):
-        item = _items(sent)[int(at[1])]
+        item = sent.listed("input")[int(at[1])]
         facts = unseal(_MAKER, opaque)
         own = facts is not None and facts.get("a") == _account(sent)
         if own and item.get("type") == "reasoning":
@@ -39,7 +39,7 @@ def _unreadable(sent: Sent, _reading: object) -> Facts:
 
 
 def _lone_reasoning(sent: Sent, _reading: object) -> Facts:
-    items = _items(sent)
+    items = sent.listed("input")
     for index, item in enumerate(items):
         if item.get("type") != "reasoning":
             continue
@@ -49,7 +49,7 @@ def _lone_reasoning(sent: Sent, _reading: object) -> Facts:
 
 
 def _unanswered_calls(sent: Sent, _reading: object) -> Facts:
-    items = _items(sent)
+    items = sent.listed("input")
     for call, result in _RESULTS.items():
         answered = {i.get("call_id") for i in items if i.get("type") == result and _hashable(i)}
         for index, item in enumerate(items):
@@ -62,7 +62,7 @@ def _unexpected_results(sent: Sent, _reading: object) -> Facts:
     body = sent.asked.body
     if body.get("previous_response_id") or body.get("conversation"):
         return
-    items = _items(sent)
+    items = sent.listed("input")
     for result, call in _CALLS.items():
         called = {i.get("call_id") for i in items if i.get("type") == call and _hashable(i)}
         for index, item in enumerate(items):
@@ -78,12 +78,6 @@ CHECKS = {
     "responses.unexpected_results": _unexpected_results,
     "responses.unreadable": _unreadable,
 }
-
-
-def _items(sent: Sent) -> Sequence[Mapping[str, Any]]:
-    items = sent.asked.body.get("input")
-    listed = items if isinstance(items, list) else []
-    return [item if isinstance(item, dict) else {} for item in listed]
 
 
 def _is_output(item: Mapping[str, Any]) -> bool:
