@@ -1,9 +1,10 @@
 """Prints how well commands and tools are labelled: precision, recall, misses, coverage.
 
-Run ``python benchmarks/detection.py [CORPUS] [--tools CATALOGUE]``. The corpus is JSONL with
-``command``, ``shell`` and ``label``; the catalogue is a JSON list of tools with their agent,
-arguments, and whether they edit ``always``, ``never``, or as their ``shell`` command does. The
-last lines are the summary.
+Run ``python benchmarks/detection.py [CORPUS] [--tools CATALOGUE]``. The corpus is JSONL of one of
+two kinds: labelled commands (``command``, ``shell``, ``label``), or calls that edit or do not
+(``kind``, ``want``: ``edit`` or ``noedit``, ``tool``, and ``command`` or ``arguments``). The
+catalogue is a JSON list of tools with their agent, arguments, and whether they edit ``always``,
+``never``, or as their ``shell`` command does. The last lines are the summary.
 """
 
 from __future__ import annotations
@@ -74,6 +75,60 @@ def read_corpus(path: Path) -> list[Row]:
     return rows
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallRow:
+    """One call that edits or does not, and its label."""
+
+    line: int
+    kind: str
+    edits: bool
+    text: str
+    got: str
+
+
+def read_calls(path: Path) -> list[CallRow]:
+    """Return every call of a corpus file with its label in the default pack."""
+    rules = _default_rules()
+    rows = []
+    for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+        entry = json.loads(line)
+        given = entry["arguments"] if "arguments" in entry else {"command": entry["command"]}
+        text = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+        rows.append(
+            CallRow(
+                line=number,
+                kind=entry["kind"],
+                edits=entry["want"] == "edit",
+                text=f"{entry['tool']} {text}",
+                got=_label(rules, entry["tool"], given),
+            )
+        )
+    return rows
+
+
+def print_calls(rows: Sequence[CallRow], *, misses: bool) -> None:
+    """Print precision, recall and edits that are taken for reads, per kind and together."""
+    if misses:
+        for row in rows:
+            if row.edits is not (row.got == "file_edit"):
+                wanted = "edit" if row.edits else "noedit"
+                print(f"{row.line} {row.kind}: want {wanted} got {row.got}: {row.text}")
+    print(f"{'kind':40} {'calls':>5}  {'precision':>9}  {'recall':>6}  {'silent misses':>13}")
+    kinds = dict.fromkeys(row.kind for row in rows)
+    for kind in [*kinds, ""]:
+        mine = [row for row in rows if row.kind == kind or not kind]
+        edits = [row for row in mine if row.edits]
+        found = [row for row in mine if row.got == "file_edit"]
+        hits = sum(row.edits for row in found)
+        silent = sum(row.got == "read_only" for row in edits)
+        precision = hits / len(found) if found else 1.0
+        recall = hits / len(edits) if edits else 1.0
+        print(
+            f"{kind or 'all':40} {len(mine):5}  {precision:9.3f}  {recall:6.3f}"
+            f"  {f'{silent}/{len(edits)}':>13}"
+        )
+
+
 def score(rows: Sequence[Row], label: str) -> Score:
     """Return precision and recall of one label."""
     expected = sum(row.label == label for row in rows)
@@ -106,10 +161,14 @@ class Coverage:
     shells: tuple[int, int]
 
 
+def _default_rules() -> MutationRules:
+    sets = {p.name: RuleSetModel.model_validate(tomli.loads(p.text)) for p in core_packs()}
+    return compile_rules(["coding_agents"], sets)
+
+
 def read_tools(path: Path) -> dict[str, Coverage]:
     """Return the coverage of every agent of a catalogue."""
-    sets = {p.name: RuleSetModel.model_validate(tomli.loads(p.text)) for p in core_packs()}
-    rules = compile_rules(["coding_agents"], sets)
+    rules = _default_rules()
     found: dict[str, dict[str, list[bool]]] = {}
     for row in json.loads(path.read_text("utf-8")):
         name = row["tool"].split(" ")[0].strip()
@@ -170,6 +229,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--tools", type=Path, default=DEFAULT_TOOLS, help="catalogue of tools")
     parser.add_argument("--misses", action="store_true", help="print every wrong row")
     options = parser.parse_args(arguments)
+    first = options.corpus.read_text("utf-8").partition("\n")[0]
+    if "want" in json.loads(first):
+        print_calls(read_calls(options.corpus), misses=options.misses)
+        return 0
     began = time.perf_counter()
     rows = read_corpus(options.corpus)
     seconds = time.perf_counter() - began
