@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
-from typing import Any
+from typing import Any, TypeAlias
 
 from switchyard_core.clients import Source, TurnMetadata, clients
 
@@ -202,7 +202,7 @@ class _Reader:
 
     def session(
         self, extra: Sequence[tuple[str, Callable[[], str | None]]]
-    ) -> tuple[str, str, tuple[Source, ...]]:
+    ) -> tuple[str, str, tuple[_Named, ...]]:
         """Return place and value of the first id, and where its client names agents in a body."""
         places = _places()
         # Half of the clients send none of these headers.
@@ -220,12 +220,14 @@ class _Reader:
                 return place, value, agents
         return "", "", ()
 
-    def first(self, sources: Sequence[Source]) -> tuple[str, str]:
+    def first(self, sources: Sequence[_Named]) -> tuple[str, str]:
         """Return place and value of the first source that has one; both empty without."""
-        for source in sources:
+        for place, source in sources:
             value = self._value(source)
-            if isinstance(value, str) and value.strip() and (fit := source.fitting(value)):
-                return source.place, fit
+            if isinstance(value, str) and value.strip():
+                fit = source.fitting(value) if source.shape else value
+                if fit:
+                    return place, fit
         return "", ""
 
     def _value(self, source: Source) -> Any:
@@ -241,15 +243,23 @@ class _Reader:
         return holder.get(source.key) if isinstance(holder, dict) else None
 
 
+#: A source behind its place, as explanations name it.
+_Named: TypeAlias = tuple[str, Source]
+
+
+def _named(sources: Iterable[Source]) -> tuple[_Named, ...]:
+    return tuple((source.place, source) for source in sources)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Places:
     """Where all clients put their ids, in the order in which they are looked for."""
 
-    sessions: tuple[Source, ...]  # headers
+    sessions: tuple[_Named, ...]  # headers
     headers: frozenset[str]  # their names
     #: By wire format, each with where agents are in such a body.
-    bodies: Mapping[str, Sequence[tuple[Source, tuple[Source, ...]]]]
-    agents: tuple[Source, ...]  # headers
+    bodies: Mapping[str, Sequence[tuple[_Named, tuple[_Named, ...]]]]
+    agents: tuple[_Named, ...]  # headers
     signs: tuple[str, ...]
     children: tuple[str, ...]
     turns: tuple[TurnMetadata, ...]
@@ -260,17 +270,18 @@ class _Places:
 def _places() -> _Places:
     known = clients()
     turns = tuple(client.turn for client in known if client.turn is not None)
-    bodies: dict[str, list[tuple[Source, tuple[Source, ...]]]] = {}
+    bodies: dict[str, list[tuple[_Named, tuple[_Named, ...]]]] = {}
     for client in known:
-        agents = tuple(source for source in client.agent if source.body)
+        agents = _named(source for source in client.agent if source.body)
         for source in client.session:
             if source.body:
-                bodies.setdefault(source.wire_format, []).append((source, agents))
+                named = (source.place, source)
+                bodies.setdefault(source.wire_format, []).append((named, agents))
     return _Places(
-        sessions=tuple(s for client in known for s in client.session if s.header),
+        sessions=_named(s for client in known for s in client.session if s.header),
         headers=frozenset(s.header for client in known for s in client.session if s.header),
         bodies=bodies,
-        agents=tuple(s for client in known for s in client.agent if s.header),
+        agents=_named(s for client in known for s in client.agent if s.header),
         signs=tuple(name for client in known for name in client.subagent_headers),
         children=tuple(name for client in known for name in client.child_headers),
         turns=turns,

@@ -200,6 +200,9 @@ class Mutations:
     def _more(self) -> Iterator[Verdict]:
         if self._rest is None:
             request = self._request
+            if not (request.conversation.calls or self._rules.reads_text):
+                self._rest = iter(())
+                return
             history = TextHistory(
                 conversation=request.conversation,
                 instructions=lambda: request.instructions,

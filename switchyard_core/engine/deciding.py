@@ -155,7 +155,9 @@ class Decider:
         for _ in range(MAX_RACES):
             asking = self.asking(routed, dry_run=dry_run, instead=ask)
             context = await runtime.context(routed, asking, self._world, dry_run=dry_run)
-            chosen = redirected(routed, self._policy)
+            chosen = None
+            if routed.side_call is not None:
+                chosen = redirected(routed, routed.side_call, self._policy)
             if chosen is None:
                 reads = runtime.route.rule_sets and context.session.record is None
                 if reads and not runtime.answers and _is_large(request.body):

@@ -56,14 +56,14 @@ def side_call_of(
     return None
 
 
-def redirected(routed: Routed, policy: Policy) -> Decision | None:
+def redirected(routed: Routed, call: SideCall, policy: Policy) -> Decision | None:
     """Return the decision for a side call that the policy sends to a target of its own.
 
     ``None`` leaves it to the router: without such a target, where it speaks another wire format,
     and where the request does not fit its window.
     """
-    call, request, runtime = routed.side_call, routed.request, routed.runtime
-    if call is None or request.endpoint != "create" or runtime.answers:
+    request, runtime = routed.request, routed.runtime
+    if request.endpoint != "create" or runtime.answers:
         return None
     target = _target(call, request, policy)
     if target is None or target.wire_format != request.wire_format or not target.fits(request):

@@ -111,7 +111,8 @@ class MutationRules:
     ) -> None:
         self._rules = tuple(rules)
         self._text = text
-        self._reads_text = bool(text)
+        #: Whether a rule reads texts, too, and not calls alone.
+        self.reads_text = bool(text)
         self._classes = classes
         self._unmatched = unmatched
         self._by_fold: dict[str, list[int]] = {}
@@ -175,7 +176,7 @@ class MutationRules:
         """
         conversation = history.conversation
         verdicts = self._calls(conversation, body, wire_format)
-        if not self._reads_text:
+        if not self.reads_text:
             yield from verdicts
             return
         label, calls = self._text.labeller(history), iter(conversation.calls)
