@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from importlib.metadata import entry_points
 from itertools import count
 from pathlib import Path
@@ -55,6 +56,18 @@ def registry_of(plugins: Iterable[object] = (), *, installed: bool = False) -> P
     """
     # By identity: a plugin object need not be hashable.
     given = list({id(each): each for each in (builtins, *plugins)}.values())
+    if not installed and all(isinstance(each, ModuleType) for each in given):
+        return _registry_of_modules(tuple(given), tuple(sys.path))
+    return _new_registry(given, installed=installed)
+
+
+@lru_cache(maxsize=64)
+def _registry_of_modules(given: tuple[object, ...], _path: tuple[str, ...]) -> PluginRegistry:
+    """Return the one registry of some modules: to make it takes as long as many tests do."""
+    return _new_registry(given, installed=False)
+
+
+def _new_registry(given: Sequence[object], *, installed: bool) -> PluginRegistry:
     modules = {each.__name__ for each in given if isinstance(each, ModuleType)}
     points = entry_points(group=PROJECT)
     named = {point.value: point.name for point in points if point.value in modules}
