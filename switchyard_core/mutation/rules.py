@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from glob import escape
 from typing import Any
 
 import msgspec
@@ -79,8 +78,7 @@ def compile_rules(
         scratch=tuple(glob for model in sets for glob in model.scratch_paths),
         artifact=tuple(glob for model in sets for glob in model.artifact_paths),
         plan=tuple(glob for model in sets for glob in model.plan_paths),
-        # Directories, not globs: a name may hold brackets.
-        workspace=tuple(escape(path.rstrip("/") or "/") for path in workspace),
+        workspace=tuple(workspace),
     )
     return MutationRules(
         rules,
