@@ -8,7 +8,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import NamedTuple
 
@@ -26,8 +26,10 @@ _CLEAN = re.compile(r"/?[\w-][\w.-]*+(?:/[\w-][\w.-]*+)*+", re.ASCII)
 _FIRST = re.compile(r"(?:[$%][^/]*|(?:~|[A-Za-z]:)?/+[^/]+)/+")
 #: Classes that tell what a path is wherever the workspace is.
 _PLACES = frozenset({"devices", "scratch", "outside"})
-#: Directories that hold no workspace as a whole.
-_TOO_HIGH = frozenset({"", "/", "~", "."})
+#: Directories that no workspace is as a whole.
+_TOO_HIGH = frozenset({"", "/"})
+#: Maximum length of a root, as in operating systems.
+_MAX_PATH = 4096
 
 
 def clean_path(text: str) -> str:
@@ -105,12 +107,40 @@ class PathClasses:
         """Tell whether a shell's write to the path would be a scratch write."""
         return self.shell_label(path).label == "scratch_write"
 
-    def may_hold_workspace(self, directory: str) -> bool:
-        """Tell whether a directory can be a root: a place of its own, not scratch or outside."""
-        path = standard_path(clean_path(directory))
-        if not is_absolute(path) or path[:1] in "$%" or path.rstrip("/") in _TOO_HIGH:
+    def may_be_root(self, directory: str) -> bool:
+        """Tell whether a directory that a prompt names can hold a workspace.
+
+        A scratch directory can, but not all of them at once; agents name their plans there, too.
+        """
+        path = standard_path(clean_path(directory)).rstrip("/")
+        if not is_absolute(path) or path[:1] in "$%" or len(path) > _MAX_PATH:
             return False
-        return _PLACES.isdisjoint(self._place(f"{path}/x").classes)
+        if path in _TOO_HIGH or path[1:] == ":":
+            return False
+        if "scratch" in _shipped(path) and "scratch" not in _shipped(posixpath.dirname(path)):
+            return False
+        return "plan" not in _shipped(f"{path}/x.md")
+
+    def within(self, workspace: tuple[str, ...]) -> PathClasses:
+        """Return the classes for a workspace with further roots."""
+        further = [root for root in workspace if root not in self.workspace]
+        return replace(self, workspace=(*self.workspace, *further)) if further else self
+
+    def starting_in(self, directory: str) -> PathClasses:
+        """Return the classes for a call that starts in a directory.
+
+        A directory outside the known workspace is taken for a root unless it is scratch, or
+        belongs to the system.
+        """
+        path = clean_path(directory)
+        if path in {"", ".", "./"}:
+            return self
+        known = self.workspace
+        if is_absolute(path) and self.may_be_root(path):
+            place = self._place(f"{path}/x")
+            if not place.inside and _PLACES.isdisjoint(place.classes):
+                known = (*known, path)
+        return replace(self, workspace=known, directory=path)
 
     def _place(self, path: str) -> _Place:
         """Return what is known of a clean path."""
