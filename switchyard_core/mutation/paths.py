@@ -76,18 +76,22 @@ class PathClasses:
     workspace: tuple[str, ...] = ()  # the workspace's roots: directories that are never scratch
     directory: str = ""  # where commands start, ``""`` for a root
 
-    def shell_label(self, path: str) -> Reading:
-        """Return the label of a path that a shell command writes."""
+    def shell_label(self, path: str, told: str = "") -> Reading:
+        """Return the label of a path that a shell command writes.
+
+        ``told`` is the detail for people, by default that the path is written.
+        """
         path = clean_path(path)
+        told = told or f"writes {path}"
         place = self._place(path)
         if "devices" in place.classes:
             return Reading(label="read_only", word=path)
         if self._is_scratch(place):
-            return Reading(label="scratch_write", word=path, detail=f"writes {path}")
+            return Reading(label="scratch_write", word=path, detail=told)
         lowered = self._is_lowered(place) or not _OTHER.isdisjoint(place.classes)
         lowered = lowered or ("/" not in place.name and "output_names" in place.classes)
         label = "file_write_other" if lowered else "file_edit"
-        return Reading(label=label, word=path, detail=f"writes {path}{self._note(place)}")
+        return Reading(label=label, word=path, detail=f"{told}{self._note(place)}")
 
     def target_label(self, path: str, *, scratch: bool = False) -> Reading:
         """Return the label of a path that an edit tool writes.

@@ -127,10 +127,12 @@ class Session(msgspec.Struct, kw_only=True, eq=False):
 
         ``cap`` is the strongest label that the write may have.
         """
-        label = self.classes.shell_label(self.resolve(path)).label
+        told = f"{word} writes {path or 'a file'}"
+        reading = self.classes.shell_label(self.resolve(path), told)
+        label = reading.label
         if cap is not None and label == "file_edit":
             label = cap
-        self.add(label, word, f"{word} writes {path or 'a file'}", placed=bool(path))
+        self.add(label, word, reading.detail, placed=bool(path))
         # After the effect: an edit counts even when the budget is spent.
         self.spend(_WRITE)
 
