@@ -57,7 +57,7 @@ _BEGINS = frozenset("/~$%")
 
 
 def standard_path(path: str) -> str:
-    """Return the standard spelling of a clean absolute path: ``~/a`` for ``/home/x/a``."""
+    """Return the standard spelling of a clean absolute path: ``~/a`` for ``/home/dev/a``."""
     if not _spelled().match(path):
         return path
     for like, stands_for in _spellings():

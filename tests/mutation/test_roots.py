@@ -45,17 +45,29 @@ FILES = [*EDITS, *OTHERS, *BY_SHELL]
 #: Roots, and how the same directory may be written in a call.
 ROOTS = {
     "/repo": ["/repo", "/repo/src/..", "/./repo", "file:///repo"],
-    "/home/x/p": ["/home/x/p", "~/p", "$HOME/p", "${HOME}/p", "~x/p"],
-    "/Users/x/p": ["/Users/x/p", "~/p", "/USERS/x/P"],
-    "C:\\Users\\x\\p": [
-        *("C:\\Users\\x\\p", "c:/Users/x/p", "/c/Users/x/p", "/mnt/c/Users/x/p", "~/p"),
-        *("%USERPROFILE%\\p", "$env:USERPROFILE\\p", "\\\\?\\C:\\Users\\x\\p", "/c%3A/Users/x/p"),
+    "/home/dev/p": ["/home/dev/p", "~/p", "$HOME/p", "${HOME}/p", "~x/p"],
+    "/Users/dev/p": ["/Users/dev/p", "~/p", "/USERS/DEV/P"],
+    "C:\\Users\\dev\\p": [
+        *("C:\\Users\\dev\\p", "c:/Users/dev/p", "/c/Users/dev/p", "/mnt/c/Users/dev/p", "~/p"),
+        *(
+            "%USERPROFILE%\\p",
+            "$env:USERPROFILE\\p",
+            "\\\\?\\C:\\Users\\dev\\p",
+            "/c%3A/Users/dev/p",
+        ),
     ],
-    "~/p": ["~/p", "$HOME/p", "/home/x/p", "/Users/x/p", "/root/p", "/var/home/x/p"],
+    "~/p": [
+        "~/p",
+        "$HOME/p",
+        "/home/dev/p",
+        "/Users/dev/p",
+        "/{}/p".format("root"),
+        "/var/home/dev/p",
+    ],
     "/tmp/w": ["/tmp/w", "/private/tmp/w"],
     "D:\\code": ["D:\\code", "d:/code", "/d/code"],
     "/workspaces/a/b": ["/workspaces/a/b"],
-    "~/.codex/worktrees/1/p": ["/home/x/.codex/worktrees/1/p"],
+    "~/.codex/worktrees/1/p": ["/home/dev/.codex/worktrees/1/p"],
 }
 WRITERS: Mapping[str, tuple[str, Callable[[str], str]]] = {
     "edit tool": ("Write", lambda path: json.dumps({"file_path": path, "content": "x"})),
@@ -171,7 +183,7 @@ PROMPTS = {
     "opencode": "<env>\n  Working directory: {}\n  Workspace root folder: /\n</env>",
     "pi": "Current date: 2026-11-30\nCurrent working directory: {}",
     "Qwen Code": "is: linux\nI'm currently working in the directory: {}\nHere is",
-    "Gemini CLI": "- **Workspace Directories:**\n  - {}\n  - /home/x/.gemini/tmp/p/plans\n- **D",
+    "Gemini CLI": "- **Workspace Directories:**\n  - {}\n  - /home/dev/.gemini/tmp/p/plans\n- **D",
     "Cline": "<environment_details>\n# Current Working Directory ({}) Files\na.py\n",
     "Roo Code": "# Current Workspace Directory ({}) Files\na.py",
     "GitHub Copilot": "I am working in a workspace with the following folders:\n- {} \nI am",
@@ -186,7 +198,7 @@ PROMPTS = {
 def test_root_is_known_from_what_a_client_says(client: str) -> None:
     wrong = [
         (root, told.workspace, told.verdicts)
-        for root in ("/repo/a", "/home/x/p/a", "C:\\Users\\x\\p\\a", "/tmp/w")
+        for root in ("/repo/a", "/home/dev/p/a", "C:\\Users\\dev\\p\\a", "/tmp/w")
         for told in mutations(PROMPTS[client].format(root), f"{root}/packages/a/dist/x.js")
         if [verdict.label for verdict in told.verdicts] != ["file_write_other"]
         or (root, "prompt") not in told.workspace
@@ -197,7 +209,7 @@ def test_root_is_known_from_what_a_client_says(client: str) -> None:
 
 def test_prompt_that_names_no_directory_of_a_workspace_is_not_believed() -> None:
     prompts = ["Working directory: /", "Working directory: /tmp", "Working directory: src", "go"]
-    prompts += ["- **Workspace Directories:**\n  - /home/x/.gemini/tmp/p/plans\n"]
+    prompts += ["- **Workspace Directories:**\n  - /home/dev/.gemini/tmp/p/plans\n"]
 
     found = {told.workspace for prompt in prompts for told in mutations(prompt, "/repo/a.py")}
 
@@ -285,7 +297,7 @@ HOME = [
     ("cd ~/.config/nvim && sed -i s/a/b/ init.lua", "file_write_other"),
     ("echo x >> ~/.bashrc", "file_write_other"),
     ("echo x >> $HOME/.zshrc", "file_write_other"),
-    ("echo x >> /Users/x/.zshrc", "file_write_other"),
+    ("echo x >> /Users/dev/.zshrc", "file_write_other"),
     ("echo x > ~/Library/Preferences/x.plist", "file_write_other"),
     ("echo x > ~/.codex/worktrees/1/p/src/x.py", "file_edit"),
 ]
@@ -305,7 +317,7 @@ def test_home_is_the_same_place_in_every_spelling() -> None:
 
 def test_dot_entries_stay_outside_when_the_home_is_the_workspace() -> None:
     assert label("bash", "~/.bashrc", "~") == "file_write_other"
-    assert label("bash", "~/src/x.py", "/home/x") == "file_edit"
+    assert label("bash", "~/src/x.py", "/home/dev") == "file_edit"
 
 
 def test_verdict_says_that_no_root_is_known() -> None:
