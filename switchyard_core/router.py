@@ -22,7 +22,7 @@ from switchyard_core.decision import Decision, Failure, LatchRecord, Rewrite
 from switchyard_core.declarations import WireFormat
 from switchyard_core.identity import Identity
 from switchyard_core.models import Profile
-from switchyard_core.mutation import MutationRules, TextHistory, Verdict
+from switchyard_core.mutation import MutationRules, Root, TextHistory, Verdict
 from switchyard_core.request import Request
 from switchyard_core.stores import PlanStore
 from switchyard_core.tools import Toolbox
@@ -203,17 +203,25 @@ class Mutations:
             if not (request.conversation.calls or self._rules.reads_text):
                 self._rest = iter(())
                 return
-            history = TextHistory(
-                conversation=request.conversation,
-                instructions=lambda: request.instructions,
-                key=request.history_key,
-            )
             self._rest = self._rules.iterate(
-                history, body=request.tree, wire_format=request.wire_format
+                self._history(), body=request.tree, wire_format=request.wire_format
             )
         for verdict in self._rest:
             self._labelled.append(verdict)
             yield verdict
+
+    def _history(self) -> TextHistory:
+        request = self._request
+        return TextHistory(
+            conversation=request.conversation,
+            instructions=lambda: request.instructions,
+            key=request.history_key,
+        )
+
+    @property
+    def workspace(self) -> tuple[Root, ...]:
+        """Where the workspace is, as the policy and the client's prompt say."""
+        return self._rules.roots(self._history())
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:

@@ -30,6 +30,12 @@ _KEYS = ("label", "rule_set", "rule", "word", "detail")
 )
 @click.option("--tool", default="bash", show_default=True, help="Name of the tool that is called.")
 @click.option(
+    "--workspace",
+    multiple=True,
+    metavar="DIRECTORY",
+    help="A root of the workspace; repeat it for several.",
+)
+@click.option(
     "--text",
     "as_text",
     is_flag=True,
@@ -37,7 +43,7 @@ _KEYS = ("label", "rule_set", "rule", "word", "detail")
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
-def command(
+def command(  # noqa: PLR0913  # one per option
     ctx: click.Context,
     *,
     text: str,
@@ -45,6 +51,7 @@ def command(
     route: str | None,
     pack: str | None,
     tool: str,
+    workspace: tuple[str, ...],
     as_text: bool,
     as_json: bool,
 ) -> None:
@@ -52,8 +59,9 @@ def command(
 
     COMMAND is a shell command, a patch, a script, or the tool's arguments as a JSON object.
     Without COMMAND, or with `-`, standard input is read as JSONL: each line is a string or an
-    object with `command` or `arguments`, and optionally `tool`. Each answer is a line of JSON
-    that repeats the object's other keys. With --text, there is an answer for each edit in it.
+    object with `command` or `arguments`, and optionally `tool` and `workspace` (a root of the
+    workspace, or a list of them). Each answer is a line of JSON that repeats the object's other
+    keys. With --text, there is an answer for each edit in it.
 
     Exits 1 when the policy has errors or a line cannot be read, 2 when it cannot run.
 
@@ -70,11 +78,12 @@ def command(
         else:
             rules = _policy_rules(registry, policy, route)
     if as_text:
-        _classify_text(rules, sys.stdin.read() if text == "-" else text, as_json=as_json)
+        text = sys.stdin.read() if text == "-" else text
+        _classify_text(rules, text, workspace, as_json=as_json)
         return
     if text == "-":
-        ctx.exit(1 if _classify_lines(rules, tool) else 0)
-    verdict = rules.label(_call(tool, text))
+        ctx.exit(1 if _classify_lines(rules, tool, workspace) else 0)
+    verdict = rules.label(_call(tool, text), workspace=workspace)
     if as_json:
         click.echo(_line({"command": text, "tool": tool}, verdict))
         return
@@ -133,9 +142,11 @@ def _told(verdict: Verdict) -> list[str]:
     return lines
 
 
-def _classify_text(rules: MutationRules, text: str, *, as_json: bool) -> None:
+def _classify_text(
+    rules: MutationRules, text: str, workspace: tuple[str, ...], *, as_json: bool
+) -> None:
     """Answer each edit in a text of the assistant."""
-    verdicts = rules.label_text(text)
+    verdicts = rules.label_text(text, workspace=workspace)
     for verdict in verdicts:
         click.echo(
             _line({"offset": verdict.offset}, verdict) if as_json else "\n".join(_told(verdict))
@@ -144,7 +155,7 @@ def _classify_text(rules: MutationRules, text: str, *, as_json: bool) -> None:
         click.echo("read_only\n  reason  the text contains no edit that a rule reads")
 
 
-def _classify_lines(rules: MutationRules, tool: str) -> int:
+def _classify_lines(rules: MutationRules, tool: str, workspace: tuple[str, ...]) -> int:
     """Answer each line of standard input; return how many cannot be read."""
     failed = 0
     for number, found in _lines():
@@ -156,8 +167,17 @@ def _classify_lines(rules: MutationRules, tool: str) -> int:
             message = f"line {number}: not a string or an object with `command` or `arguments`"
             click.echo(json.dumps({"error": message}))
             continue
-        click.echo(_line({**given, "tool": name}, rules.label(_call(name, value))))
+        roots = (*workspace, *_roots(given))
+        verdict = rules.label(_call(name, value), workspace=roots)
+        click.echo(_line({**given, "tool": name}, verdict))
     return failed
+
+
+def _roots(given: dict[str, Any]) -> list[str]:
+    """Return the roots of the workspace that a line names."""
+    value = given.get("workspace")
+    listed = value if isinstance(value, list) else [value]
+    return [root for root in listed if isinstance(root, str)]
 
 
 def _lines() -> Iterator[tuple[int, Any]]:

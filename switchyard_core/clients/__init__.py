@@ -6,15 +6,17 @@ All of it is data: one TOML file per client in this folder. ``README.md`` there 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from itertools import islice
+from typing import Any
 
 import msgspec
 import tomli
 
-from switchyard_core.patterns import id_glob, linear
+from switchyard_core.patterns import id_glob, linear, pattern_set
 
 __all__ = [
     "SMALL_MODEL",
@@ -30,10 +32,15 @@ __all__ = [
     "is_small_model",
     "path_prefixes",
     "side_call_kinds",
+    "workspaces_in",
 ]
 
 #: Kind and mark of a request for a model that clients use for side calls.
 SMALL_MODEL = "small_model"
+#: Directories that one way of saying it may name.
+_MOST_ROOTS = 8
+#: Between the directories of one line.
+_SEVERAL = re.compile(r",\s+(?=[/~]|[A-Za-z]:)")
 
 
 class _Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -112,6 +119,7 @@ class Client(_Table, frozen=True, kw_only=True):
     child_headers: tuple[str, ...] = ()  # of sub-agents that have a session of their own
     other_ids: tuple[str, ...] = ()  # further headers that say whose request it is
     small_models: tuple[str, ...] = ()  # globs on the ids of models for side calls
+    workspace: tuple[str, ...] = ()  # RE2 on a prompt, `root` has directories, one per line
     path_prefixes: tuple[str, ...] = ()  # of paths, in front of those of a wire format
     forward: dict[str, tuple[str, ...]] = {}  # headers that go on, by wire format
     turn: TurnMetadata | None = None
@@ -175,6 +183,30 @@ def path_prefixes() -> tuple[str, ...]:
 def side_call_kinds() -> frozenset[str]:
     """Return the kinds of side calls that clients mark."""
     return frozenset({SMALL_MODEL, *(m.kind for client in clients() for m in client.side_calls)})
+
+
+def workspaces_in(text: str) -> tuple[str, ...]:
+    """Return the directories that a client's prompt calls the workspace, each once."""
+    data = text.encode("utf-8", "replace")
+    patterns, found = _workspace_words()
+    matches = (
+        match["root"].decode("utf-8")
+        for place in sorted(found(data) or ())
+        for match in islice(patterns[place].finditer(data), _MOST_ROOTS)
+    )
+    lines = (line.strip().removeprefix("- ") for root in matches for line in root.splitlines())
+    roots = (root.strip(" \t`'\"") for line in lines for root in _SEVERAL.split(line))
+    return tuple(dict.fromkeys(filter(None, roots)))
+
+
+@cache
+def _workspace_words() -> tuple[
+    list[re.Pattern[Any]], Callable[[str | bytes], Sequence[int] | None]
+]:
+    """Return every client's words for the workspace, and what finds which of them a text has."""
+    words = list(dict.fromkeys(word for client in clients() for word in client.workspace))
+    # The engine works on bytes, and would count the characters of a text for every pattern.
+    return [linear(word) for word in words], pattern_set([f"(?m:{word})" for word in words])
 
 
 def is_small_model(model: str) -> bool:

@@ -484,6 +484,8 @@ def _trace_of(
         # An explanation lists every call; a request is not held up for those behind the first.
         verdicts = context.mutations.verdicts if dry_run else context.mutations.labelled
         trace["calls"] = [_told(verdict) for verdict in verdicts]
+        if dry_run and verdicts:
+            trace["workspace"] = [root._asdict() for root in context.mutations.workspace]
     return trace
 
 

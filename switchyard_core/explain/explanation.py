@@ -133,6 +133,7 @@ class Explanation:
         yield f"identity  {_identity(trace.get('identity'))}"
         if trace.get("housekeeping"):
             yield f"side call {trace['housekeeping']} ({trace['kind']})"
+        yield from _workspace(trace.get("workspace"))
         yield from _calls(trace.get("calls"))
         for asked in trace.get("asked", ()):
             yield f"asked     {asked['target']}: {asked['reply']}"
@@ -186,6 +187,12 @@ def _identity(identity: Mapping[str, Any] | None) -> str:
     if identity.get("agent") is not None:
         text += f", agent {identity['agent']} from {identity['agent_source']}"
     return text
+
+
+def _workspace(roots: list[Mapping[str, Any]] | None) -> Iterator[str]:
+    if roots is not None:
+        known = ", ".join(f"{root['path']} ({root['known_from']})" for root in roots)
+        yield f"workspace {known or 'not known'}"
 
 
 def _calls(calls: list[Mapping[str, Any]] | None) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from switchyard_core.mutation.check import RuleProblem, check_rule_set
 from switchyard_core.mutation.labels import LABELS, Verdict
+from switchyard_core.mutation.roots import Root
 from switchyard_core.mutation.rules import MutationRules, compile_rules
 from switchyard_core.mutation.schema import ConditionModel, RuleModel, RuleSetModel, TextRuleModel
 from switchyard_core.mutation.tables import core_packs
@@ -13,6 +14,7 @@ __all__ = [
     "LABELS",
     "ConditionModel",
     "MutationRules",
+    "Root",
     "RuleModel",
     "RuleProblem",
     "RuleSetModel",

@@ -54,7 +54,7 @@ class CallReader(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     tool: str  # name of the tool
     broken: bool  # whether the arguments are text that is not JSON
     #: Reads a command in a dialect, with a memo.
-    read_command: Callable[[str, str], Cost]
+    read_command: Callable[[str, str, PathClasses], Cost]
     budget: Budget  # shared by all commands of the call
     #: Labels a call that is inside this one, by name, arguments and, if the wrapper names one, the
     #: tool's server.
@@ -98,7 +98,7 @@ class CallReader(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         if not self.budget.spend(_COMMAND):
             return Reading(label="unknown", word="shell", detail=TOO_MUCH)
         if isinstance(command, str):
-            reading, steps = self.read_command(command, self.dialect)
+            reading, steps = self.read_command(command, self.dialect, self.classes)
         else:
             reading, steps = read_whole(command, self.classes, self.dialect)
         self.budget.spend(steps)

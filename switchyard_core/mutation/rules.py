@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from glob import escape
 from typing import Any
 
 import msgspec
@@ -20,6 +19,7 @@ from switchyard_core.mutation.memory import Memo, brief
 from switchyard_core.mutation.names import NameFolding, fold_name
 from switchyard_core.mutation.paths import PathClasses
 from switchyard_core.mutation.readers import CallReader, Cost, read_whole
+from switchyard_core.mutation.roots import Root, RootFinder
 from switchyard_core.mutation.rule import NO_RULE, CallView, CompiledRule, compile_rule
 from switchyard_core.mutation.schema import RuleSetModel
 from switchyard_core.mutation.shell.session import TOO_MUCH, Budget
@@ -54,7 +54,7 @@ def compile_rules(
         names: Rule sets in the order in which they are tried.
         available: Every pack and rule set by name, without problems.
         unmatched: Label of a call that no rule decides; ``None`` takes the first set's.
-        workspace: Directories that count as workspace although they are in a scratch path.
+        workspace: Roots of the workspace, besides those that a client's prompt names.
     """
     order: list[str] = []
 
@@ -79,13 +79,12 @@ def compile_rules(
         scratch=tuple(glob for model in sets for glob in model.scratch_paths),
         artifact=tuple(glob for model in sets for glob in model.artifact_paths),
         plan=tuple(glob for model in sets for glob in model.plan_paths),
-        # Directories, not globs: a name may hold brackets.
-        workspace=tuple(escape(path.rstrip("/") or "/") for path in workspace),
+        workspace=tuple(workspace),
     )
     return MutationRules(
         rules,
         classes=classes,
-        text=compile_text_rules(order, available, classes),
+        text=compile_text_rules(order, available),
         unmatched=unmatched or (declared[0] if declared else "read_only"),
     )
 
@@ -127,29 +126,39 @@ class MutationRules:
                 table.setdefault(literal, []).append(rule.index)
             if rule.patterns or not rule.literals:
                 self._patterned.append(rule)
+        self._directories = frozenset(load_table("arguments")["directory"])
         names = load_table("names")
         self._folding = NameFolding(
             servers=frozenset(names["servers"]), verbs=frozenset(names["verbs"])
         )
         self._tools: Memo[tuple[str, str | None, str | None, str], _Tool] = Memo(_MEMO)
-        self._commands: Memo[tuple[str, str | bytes], Cost] = Memo(_MEMO)
-        #: Verdicts by tool, arguments and, if it matters, the id of the call.
-        self._verdicts: Memo[tuple[Hashable, str | bytes, str], Verdict] = Memo(_MAX_CALLS)
+        self._commands: Memo[tuple[PathClasses, str, str | bytes], Cost] = Memo(_MEMO)
+        #: Verdicts by workspace, tool, arguments and, if it matters, the id of the call.
+        self._verdicts: Memo[tuple[PathClasses, Hashable, str | bytes, str], Verdict] = Memo(
+            _MAX_CALLS
+        )
+        self._roots = RootFinder(classes)
+        #: What paths mean, by further roots of the workspace and where a call starts.
+        self._workspaces: Memo[tuple[tuple[str, ...], str], PathClasses] = Memo(_MEMO)
 
-    def label(self, call: ToolCall) -> Verdict:
+    def label(self, call: ToolCall, *, workspace: Sequence[str] = ()) -> Verdict:
         """Return the verdict on one call, from the rules on its name.
 
-        Rules with their own ``path`` need the whole conversation: see :meth:`scan`.
+        Rules with their own ``path`` need the whole conversation: see :meth:`scan`. ``workspace``
+        has roots besides those that the rules were compiled with.
         """
-        tool = self._tool(call)
-        return _placed(tool.verdict or self._remembered(tool, call), call)
+        return self._label(call, self._in(tuple(workspace)))
 
-    def label_text(self, text: str) -> tuple[Verdict, ...]:
+    def label_text(self, text: str, *, workspace: Sequence[str] = ()) -> tuple[Verdict, ...]:
         """Return a verdict per edit in a text of the assistant.
 
         Rules for clients with certain instructions apply too, since nobody knows the client.
         """
-        return self._text.label(text)
+        return self._text.label(text, self._in(tuple(workspace)))
+
+    def roots(self, history: TextHistory) -> tuple[Root, ...]:
+        """Return where the workspace of a history is, as far as the policy or the prompt says."""
+        return self._roots.of(history)
 
     def scan(
         self,
@@ -175,11 +184,19 @@ class MutationRules:
         the raw body tree, is called at most once and only for rules on bodies of ``wire_format``.
         """
         conversation = history.conversation
-        verdicts = self._calls(conversation, body, wire_format)
+        found: PathClasses | None = None
+
+        def classes() -> PathClasses:
+            nonlocal found
+            if found is None:
+                found = self._in(tuple(root.path for root in self._roots.of(history)))
+            return found
+
+        verdicts = self._calls(conversation, body, wire_format, classes)
         if not self.reads_text:
             yield from verdicts
             return
-        label, calls = self._text.labeller(history), iter(conversation.calls)
+        label, calls = self._text.labeller(history, classes), iter(conversation.calls)
         awaited = next(calls, None)
         for number, message in enumerate(conversation.messages):
             for part in message.content:
@@ -189,13 +206,30 @@ class MutationRules:
                 elif message.role == "assistant" and isinstance(part, Text):
                     yield from label(number, part)
 
+    def _in(self, workspace: tuple[str, ...], directory: str = "") -> PathClasses:
+        """Return what paths mean in a workspace, for a call that starts in a directory."""
+        if not (workspace or directory):
+            return self._classes
+        key = (workspace, directory)
+        known = self._workspaces.get(key)
+        if known is None:
+            known = self._classes.within(workspace).starting_in(directory)
+            self._workspaces.keep(key, known)
+        return known
+
     def _calls(
-        self, conversation: Conversation, body: Callable[[], Any] | None, wire_format: str | None
+        self,
+        conversation: Conversation,
+        body: Callable[[], Any] | None,
+        wire_format: str | None,
+        classes: Callable[[], PathClasses],
     ) -> Iterator[Verdict]:
         """Yield one verdict per call of ``conversation.calls``."""
         calls = conversation.calls
         if not self._custom or not calls:
-            yield from map(self.label, calls)
+            for call in calls:
+                tool = self._tool(call)
+                yield _placed(tool.verdict or self._remembered(tool, call, classes()), call)
             return
         found: list[set[int]] = [set() for _ in calls]
         for rule, places, document in self._documents(conversation, body, wire_format):
@@ -207,9 +241,9 @@ class MutationRules:
         for call, extra in zip(calls, found, strict=True):
             if extra:
                 indices = sorted({*self._tool(call).indices, *extra})
-                yield _placed(self._decide(CallView(call), indices), call)
+                yield _placed(self._decide(CallView(call), indices, classes()), call)
             else:
-                yield self.label(call)
+                yield self._label(call, classes())
 
     def _documents(
         self, conversation: Conversation, body: Callable[[], Any] | None, wire_format: str | None
@@ -239,7 +273,7 @@ class MutationRules:
         fixed = not indices or self._rules[indices[0]].fixed
         return _Tool(
             indices=indices,
-            verdict=self._decide(CallView(call), indices) if fixed else None,
+            verdict=self._decide(CallView(call), indices, self._classes) if fixed else None,
             uses_id=any(self._rules[index].uses_id for index in indices),
         )
 
@@ -262,19 +296,24 @@ class MutationRules:
                 indices.add(rule.index)
         return tuple(sorted(indices))
 
-    def _remembered(self, tool: _Tool, call: ToolCall) -> Verdict:
+    def _label(self, call: ToolCall, classes: PathClasses) -> Verdict:
+        tool = self._tool(call)
+        return _placed(tool.verdict or self._remembered(tool, call, classes), call)
+
+    def _remembered(self, tool: _Tool, call: ToolCall, classes: PathClasses) -> Verdict:
         source = call.source
         if not isinstance(source, _TEXTS):
-            return self._decide(CallView(call), tool.indices)
-        key = (tool, brief(source), call.id if tool.uses_id else "")
+            return self._decide(CallView(call), tool.indices, classes)
+        key = (classes, tool, brief(source), call.id if tool.uses_id else "")
         return self._verdicts.get(key) or self._verdicts.keep(
-            key, self._decide(CallView(call), tool.indices)
+            key, self._decide(CallView(call), tool.indices, classes)
         )
 
     def _decide(
         self,
         view: CallView,
         indices: Sequence[int],
+        classes: PathClasses,
         *,
         depth: int = 0,
         budget: Budget | None = None,
@@ -290,7 +329,7 @@ class MutationRules:
                 unreadable = unreadable or rule
             # An edit tool has a rule for each possible name of its path: most are absent.
             elif (rule.needs is None or rule.needs in given) and rule.applies(view):
-                reading = self._reading(view, rule, depth, budget)
+                reading = self._reading(view, rule, classes, depth=depth, budget=budget)
                 if reading.label == "file_edit" and rule.label is not None:
                     # The rule decides the label of an edit.
                     reading = Reading(label=rule.label, word=reading.word, detail=reading.detail)
@@ -300,16 +339,27 @@ class MutationRules:
             return _verdict(unreadable.verdict, reading)
         return _verdict(NO_RULE, Reading(label=self._unmatched))
 
-    def _reading(self, view: CallView, rule: CompiledRule, depth: int, budget: Budget) -> Reading:
+    def _reading(
+        self,
+        view: CallView,
+        rule: CompiledRule,
+        classes: PathClasses,
+        *,
+        depth: int,
+        budget: Budget,
+    ) -> Reading:
         if rule.reader is not None:
+            classes = self._from(classes, view.arguments)
             reader = CallReader(
-                classes=self._classes,
+                classes=classes,
                 dialect=rule.model.dialect or "auto",
                 tool=view.call.name,
                 broken=view.broken,
                 read_command=self._read_command,
                 budget=budget,
-                label_inner=lambda *inner: self._inner(*inner, depth=depth + 1, budget=budget),
+                label_inner=lambda *inner: self._inner(
+                    classes, *inner, depth=depth + 1, budget=budget
+                ),
             )
             values = [view.arguments] if rule.command is None else view.values(rule.command)
             # The reader decides what a path without value means.
@@ -317,13 +367,28 @@ class MutationRules:
                 return reader.read(rule.reader, values[0])
             return strongest(reader.read(rule.reader, value) for value in values or [None])
         if rule.target is not None and (paths := _paths(view.values(rule.target))):
-            scratch, label = rule.model.scratch, self._classes.target_label
+            scratch, label = rule.model.scratch, classes.target_label
             return strongest([label(path, scratch=scratch) for path in paths])
         detail = "names no file" if rule.target is not None else ""
         return Reading(label=rule.label or "file_edit", detail=detail)
 
+    def _from(self, classes: PathClasses, arguments: Any) -> PathClasses:
+        """Return the classes for a call whose arguments may say where it starts."""
+        if not isinstance(arguments, _OBJECTS) or self._directories.isdisjoint(arguments):
+            return classes
+        named = (arguments.get(key) for key in load_table("arguments")["directory"])
+        directory = next((each for each in named if isinstance(each, str) and each), "")
+        return self._in(classes.workspace, directory) if directory else classes
+
     def _inner(
-        self, name: str, arguments: Any, server: str | None = None, *, depth: int, budget: Budget
+        self,
+        classes: PathClasses,
+        name: str,
+        arguments: Any,
+        server: str | None = None,
+        *,
+        depth: int,
+        budget: Budget,
     ) -> Reading:
         if depth > _DEPTH:
             return Reading(label="unknown", word=name, detail="wrapped too deeply")
@@ -334,14 +399,14 @@ class MutationRules:
         kind: Any = "custom" if custom else "function"
         call = ToolCall(id="", name=name, source=source, kind=kind, server=server)
         indices = self._tool(call).indices
-        verdict = self._decide(CallView(call), indices, depth=depth, budget=budget)
+        verdict = self._decide(CallView(call), indices, classes, depth=depth, budget=budget)
         detail = f"{name}: {verdict.detail}" if verdict.detail else name
         return Reading(label=verdict.label, word=verdict.word or name, detail=detail)
 
-    def _read_command(self, command: str, dialect: str) -> Cost:
-        key = (dialect, brief(command))
+    def _read_command(self, command: str, dialect: str, classes: PathClasses) -> Cost:
+        key = (classes, dialect, brief(command))
         return self._commands.get(key) or self._commands.keep(
-            key, read_whole(command, self._classes, dialect)
+            key, read_whole(command, classes, dialect)
         )
 
 

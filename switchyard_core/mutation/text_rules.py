@@ -53,9 +53,7 @@ class TextHistory:
         return f"$.{self.key}[{first}]" if first == last else f"$.{self.key}[{first}:{last + 1}]"
 
 
-def compile_text_rules(
-    names: Sequence[str], available: Mapping[str, RuleSetModel], classes: PathClasses
-) -> TextRules:
+def compile_text_rules(names: Sequence[str], available: Mapping[str, RuleSetModel]) -> TextRules:
     """Compile the text rules of rule sets, which are tried in order."""
     rules = [
         _TextRule(
@@ -71,16 +69,14 @@ def compile_text_rules(
         for place, model in enumerate(available[name].text)
     ]
     ends = [compile_pattern(pattern) for name in names for pattern in available[name].examples_end]
-    return TextRules(rules, ends, classes)
+    return TextRules(rules, ends)
 
 
 class TextRules:
     """The text rules of a route; safe to share between threads."""
 
-    def __init__(
-        self, rules: Sequence[_TextRule], ends: Sequence[_Test], classes: PathClasses
-    ) -> None:
-        self._rules, self._ends, self._classes = tuple(rules), tuple(ends), classes
+    def __init__(self, rules: Sequence[_TextRule], ends: Sequence[_Test]) -> None:
+        self._rules, self._ends = tuple(rules), tuple(ends)
         self._found: Memo[str | bytes, _Found] = Memo(_MEMO)
         self._are_ends: Memo[str | bytes, bool] = Memo(_MEMO)
 
@@ -88,14 +84,17 @@ class TextRules:
         """Return whether there is any."""
         return bool(self._rules)
 
-    def label(self, text: str) -> tuple[Verdict, ...]:
+    def label(self, text: str, classes: PathClasses) -> tuple[Verdict, ...]:
         """Return a verdict per edit in a text, as if its client's instructions asked for each."""
-        return tuple(self._verdicts(text_edits(text), None))
+        return tuple(self._verdicts(text_edits(text), None, classes))
 
-    def labeller(self, history: TextHistory) -> Callable[[int, Text], Iterator[Verdict]]:
+    def labeller(
+        self, history: TextHistory, classes: Callable[[], PathClasses]
+    ) -> Callable[[int, Text], Iterator[Verdict]]:
         """Return what yields the verdicts on a text of the assistant, by index of its message.
 
-        Whether a rule applies and where a client's examples end is found out at the first edit.
+        Whether a rule applies, where a client's examples end and what paths mean in the history's
+        workspace is found out at the first edit.
         """
         messages = history.conversation.messages
         rules: Sequence[_TextRule] | None = None
@@ -111,7 +110,7 @@ class TextRules:
                 rules, begin = self._applying(history), self._examples_end(history.conversation)
             if found and number > begin:
                 path = history.path(messages[number])
-                for verdict in self._verdicts(found, rules):
+                for verdict in self._verdicts(found, rules, classes()):
                     yield msgspec.structs.replace(verdict, message=number, call_path=path)
 
         return label
@@ -140,21 +139,22 @@ class TextRules:
         return known
 
     def _verdicts(
-        self, edits: Iterable[TextEdit], rules: Sequence[_TextRule] | None
+        self, edits: Iterable[TextEdit], rules: Sequence[_TextRule] | None, classes: PathClasses
     ) -> Iterator[Verdict]:
         for edit in edits:
             for rule in self._rules if rules is None else rules:
                 if rule.model.reader == edit.form:
-                    yield self._verdict(edit, rule)
+                    yield _verdict(edit, rule, classes)
                     break
 
-    def _verdict(self, edit: TextEdit, rule: _TextRule) -> Verdict:
-        reading = self._classes.target_label(edit.path, scratch=rule.model.scratch)
-        own = rule.model.label if reading.label == "file_edit" else None
-        return msgspec.structs.replace(
-            rule.verdict,
-            label=own or reading.label,
-            word=reading.word,
-            detail=reading.detail,
-            offset=edit.offset,
-        )
+
+def _verdict(edit: TextEdit, rule: _TextRule, classes: PathClasses) -> Verdict:
+    reading = classes.target_label(edit.path, scratch=rule.model.scratch)
+    own = rule.model.label if reading.label == "file_edit" else None
+    return msgspec.structs.replace(
+        rule.verdict,
+        label=own or reading.label,
+        word=reading.word,
+        detail=reading.detail,
+        offset=edit.offset,
+    )

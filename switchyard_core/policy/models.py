@@ -294,7 +294,7 @@ class Route(Table):
         context_window: Tokens, for the model list.
         tool_calling: For the model list.
         reasoning: For the model list.
-        workspace: Paths that are workspace though they look like scratch paths.
+        workspace: Roots of the workspace, besides those that the client's prompt names.
         unmatched: Label of a tool call that no rule matches.
         subagents: Name of the route that serves the sub-agents of this route's sessions.
         answer_model: Which model id answers name: the ``requested`` one or the ``provider``'s;

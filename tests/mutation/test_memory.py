@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from switchyard_core.conversation import ToolCall
 from switchyard_core.mutation import RuleSetModel, Verdict, compile_rules, core_packs
 from switchyard_core.mutation.memory import Memo, brief
+from switchyard_core.mutation.paths import PathClasses
 from switchyard_core.mutation.rule import CallView
 from switchyard_core.mutation.rules import _placed
 
@@ -69,7 +70,7 @@ RULES = compile_rules(["coding_agents"], PACK, workspace=["/tmp/w"])
 @given(calls)
 def test_remembered_verdict_is_what_all_rules_in_turn_say(call: ToolCall) -> None:
     indices = RULES._tool(call).indices
-    said = _placed(RULES._decide(CallView(call), indices), call)
+    said = _placed(RULES._decide(CallView(call), indices, RULES._classes), call)
 
     assert [RULES.label(call), RULES.label(call)] == [said, said]
 
@@ -83,9 +84,9 @@ class Reads:
         self.rules = compile_rules(["own"], {"own": model})
         keep = self.rules._decide
 
-        def counted(view: CallView, indices: Sequence[int]) -> Verdict:
+        def counted(view: CallView, indices: Sequence[int], classes: PathClasses) -> Verdict:
             self.ids.append(view.call.id)
-            return keep(view, indices)
+            return keep(view, indices, classes)
 
         monkeypatch.setattr(self.rules, "_decide", counted)
 

@@ -80,7 +80,12 @@ def _reading(
 
 def new_session(classes: PathClasses, budget: Budget | None = None) -> Session:
     """Return a session in which every dialect and language can be read."""
-    return Session(classes=classes, readers=_readers(), budget=budget or Budget())
+    return Session(
+        classes=classes,
+        readers=_readers(),
+        budget=budget or Budget(),
+        directory=classes.directory,
+    )
 
 
 @cache

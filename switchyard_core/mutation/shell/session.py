@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from switchyard_core.mutation.labels import Reading
-from switchyard_core.mutation.paths import PathClasses, clean_path
+from switchyard_core.mutation.paths import PathClasses, clean_path, is_absolute
 
 __all__ = ["NO_INPUT", "STEPS", "TOO_MUCH", "Budget", "Decided", "Input", "Reader", "Session"]
 
@@ -83,7 +83,7 @@ class Session(msgspec.Struct, kw_only=True, eq=False):
     functions: dict[str, Any] = msgspec.field(default_factory=dict)
     #: Content of files that it writes, by path, where the command shows it.
     files: dict[str, str] = msgspec.field(default_factory=dict)
-    directory: str = ""  # after ``cd``, ``""`` for the initial one
+    directory: str = ""  # after ``cd``, ``""`` for a root of the workspace
     readings: list[Reading] = msgspec.field(default_factory=list)  # every effect so far
     depth: int = 0  # shells and interpreters around it
     #: Functions that are running, which are not entered again.
@@ -127,17 +127,19 @@ class Session(msgspec.Struct, kw_only=True, eq=False):
 
         ``cap`` is the strongest label that the write may have.
         """
-        label = self.classes.shell_label(self.resolve(path)).label
+        told = f"{word} writes {path or 'a file'}"
+        reading = self.classes.shell_label(self.resolve(path), told)
+        label = reading.label
         if cap is not None and label == "file_edit":
             label = cap
-        self.add(label, word, f"{word} writes {path or 'a file'}", placed=bool(path))
+        self.add(label, word, reading.detail, placed=bool(path))
         # After the effect: an edit counts even when the budget is spent.
         self.spend(_WRITE)
 
     def resolve(self, path: str) -> str:
         """Return a path seen from where the command began."""
         path = clean_path(path)
-        if not self.directory or path.startswith(("/", "~", "$", "%")) or path[1:2] == ":":
+        if not self.directory or is_absolute(path):
             return path
         if path in {"-", ""}:
             return path
@@ -152,9 +154,10 @@ class Session(msgspec.Struct, kw_only=True, eq=False):
         return self.files.get(self.resolve(path)) if self.files else None
 
     def enter(self, path: str) -> None:
-        """Change the directory, as ``cd`` does."""
-        place = self.resolve(path) if path not in {"", "-"} else ""
-        self.directory = place if len(place) <= _MAX_PATH else ""
+        """Change the directory, as ``cd`` does; ``-`` is where the command began."""
+        began = self.classes.directory
+        place = self.resolve(path) if path not in {"", "-"} else began
+        self.directory = place if len(place) <= _MAX_PATH else began
 
     def inner(self, word: str = "shell") -> Session:
         """Return a session for a shell inside this one; effects are shared, state is not."""
