@@ -33,6 +33,8 @@ _MOST_ROUNDS = 8
 #: Between the items of an array in the value of `name[@]`; items that have variables of their own.
 _BETWEEN = "\0"
 _INDEXED = 8
+#: Characters of an array that are copied in a step.
+_COPIED = 500
 #: The file of a process substitution.
 _SUBSTITUTED = "/dev/fd/63"
 _EXPANSIONS = {"simple_expansion", "expansion"}
@@ -135,6 +137,7 @@ class _Walker:
         if appends and (before := variables.get(f"{name}[@]")):
             items = [before, *items]
         text = _BETWEEN.join(items)[:_MAX_VALUE]
+        self.session.spend(len(text) // _COPIED)
         items = text.split(_BETWEEN)
         variables.update((f"{name}[{place}]", item) for place, item in enumerate(items[:_INDEXED]))
         variables[name] = items[0]
