@@ -245,7 +245,8 @@ def _powershell(use: Use) -> None:
     for place, word in enumerate(words):
         flag, rest = word.casefold(), words[place + 1 :]
         if flag in {"-command", "-c", "/c", "-commandwithargs"}:
-            use.read_inner(" ".join(rest), "powershell")
+            text = use.stdin.text if rest == ["-"] else " ".join(rest)
+            use.read_inner(text or "", "powershell")
             return
         if flag in {"-file", "-f"}:
             use.session.add("unknown", "powershell -File", _UNSEEN)
@@ -263,17 +264,19 @@ def _powershell(use: Use) -> None:
         place += 2 if words[place].casefold() in _POWERSHELL_VALUED else 1
     if place < len(words):
         use.read_inner(" ".join(words[place:]), "powershell")
+    elif use.stdin.text is not None:
+        use.read_inner(use.stdin.text, "powershell")
     elif not any(word.startswith("-") for word in words):
         use.session.add("unknown", "powershell", "an interactive shell")
 
 
 def _cmd(use: Use) -> None:
     for place, word in enumerate(use.words):
-        if word.casefold()[:2] in {"/c", "/k"}:
-            text = " ".join([word[2:], *use.words[place + 1 :]]).strip()
-            if text.startswith('"') and text.endswith('"') and len(text) > 1:
-                text = text[1:-1]
-            use.read_inner(text, "cmd")
+        # The shells of Git for Windows need a second slash.
+        switch = word.replace("//", "/", 1) if word.startswith("//") else word
+        if switch.casefold()[:2] in {"/c", "/k"}:
+            text = " ".join([switch[2:], *use.words[place + 1 :]]).strip()
+            use.read_inner(unquoted(text), "cmd")
             return
     use.session.add("unknown", "cmd", "an interactive shell")
 

@@ -56,7 +56,7 @@ def run_program(words: Sequence[str], session: Session, stdin: Input = NO_INPUT)
         return None
     session.spend(_PROGRAM + len(words) // 2)
     path, *rest = words
-    path = path.replace("\\", "/") if path[1:3] == ":\\" else path
+    path = path.replace("\\", "/") if "\\" in path else path
     table = command_table()
     name = table.name_of(path)
     use = Use(name=name, words=rest, session=session, stdin=stdin, run=run_program)
@@ -99,6 +99,8 @@ def _run_known(path: str, use: Use) -> str | None:
 def _stands_for_its_name(path: str, name: str) -> bool:
     """Return whether a path is the program of its last part, not a script of that name."""
     directory = posixpath.basename(posixpath.dirname(path)).casefold()
+    if path.casefold().endswith(".exe") and _is_program(name.casefold().removesuffix(".exe")):
+        return True
     return path.startswith("@") or directory in _INSTALLED or command_table().is_local(name)
 
 
