@@ -12,7 +12,13 @@ import msgspec
 
 from switchyard_core.mutation.shell.builtins import BUILTINS, USES, Use
 from switchyard_core.mutation.shell.session import MAX_DEPTH, NO_INPUT, TOO_DEEP, Input, Session
-from switchyard_core.mutation.shell.table import Arguments, Program, UsageRule, command_table
+from switchyard_core.mutation.shell.table import (
+    Arguments,
+    Program,
+    UsageRule,
+    command_table,
+    is_plain,
+)
 
 __all__ = ["run_program"]
 
@@ -54,6 +60,8 @@ def run_program(words: Sequence[str], session: Session, stdin: Input = NO_INPUT)
         return None
     if name in table.reading and name not in BUILTINS:
         # Most commands only read.
+        if rest:
+            _note_outputs(name, rest, session)
         return None
     if path.startswith(("$", "`")):
         session.add("unknown", path, "the program is a variable")
@@ -74,15 +82,26 @@ def _run_known(path: str, use: Use) -> str | None:
     listed = table.canonical(use.name)
     entries = table.programs.get(listed, ())
     listed_use = use if listed == use.name else msgspec.structs.replace(use, name=listed)
+    before = len(use.session.readings)
     for program in entries:
         done, output = _KINDS[program.kind](program, listed_use)
         if done:
-            return output
-    if label := table.simple.get(listed):
-        use.session.add(label, use.name, f"{use.name} is known to do that")
-    elif all(program.kind != "program" for program in entries):
-        _run_unlisted(path, use.name, use.words, use.session)
-    return None
+            break
+    else:
+        program, output = None, None
+        if label := table.simple.get(listed):
+            use.session.add(label, use.name, f"{use.name} is known to do that")
+        elif all(entry.kind != "program" for entry in entries):
+            _run_unlisted(path, use.name, use.words, use.session)
+    if len(use.session.readings) == before and (program is None or program.kind == "program"):
+        _note_outputs(listed, use.words, use.session)
+    return output
+
+
+def _note_outputs(name: str, words: Sequence[str], session: Session) -> None:
+    """Record what a program that reads writes by flags that its entry does not explain."""
+    for _flag, path in command_table().outputs(name, words):
+        session.write(path, name, cap="unknown")
 
 
 def _stands_for_its_name(path: str, name: str) -> bool:
@@ -119,7 +138,7 @@ def _apply(rule: UsageRule, use: Use, operands: list[str], arguments: Arguments)
     if not paths and rule.optional:
         return False
     for path in paths or [use.stdin.file or ""]:
-        use.session.write(path, use.name, cap=rule.cap)
+        use.session.write(path, use.name, cap=rule.strongest(path))
     return True
 
 
@@ -140,7 +159,7 @@ def _run_wrapper(program: Program, use: Use) -> _Done:
     if arguments.has(table.get("reads", ())):
         return True, None
     for path in arguments.value(table.get("output", ())):
-        use.session.write(path, use.name, cap="file_write_other")
+        use.session.write(path, use.name, cap=None if is_plain(path) else "file_write_other")
     command = _wrapped(table, rest, arguments)
     if command and "append" in table and not any("{" in word for word in command):
         command = [*command, table["append"]]
@@ -255,7 +274,10 @@ def _run_unlisted(path: str, name: str, rest: list[str], session: Session) -> No
     elif not command_table().words["fixing_flags"].isdisjoint(word.split("=")[0] for word in rest):
         session.add("file_edit", name, f"{name} has a flag that writes")
         return
-    session.add("unknown", name, f"what {name} does cannot be seen")
+    told = f"what {name} does cannot be seen"
+    for flag, _path in command_table().outputs(name, rest):
+        told = f"{name} is not in the table, and {flag} seems to name an output"
+    session.add("unknown", name, told)
 
 
 _KINDS: Mapping[str, Callable[[Program, Use], _Done]] = MappingProxyType(

@@ -5,9 +5,11 @@ from __future__ import annotations
 import fnmatch
 import posixpath
 import re
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
+from itertools import zip_longest
 from typing import Any
 
 import msgspec
@@ -29,7 +31,11 @@ _FLAG = re.compile(r"-(?:[A-Za-z]{1,2}|-[A-Za-z][\w-]*)$")
 _VERSIONED = re.compile(r"^(@[^/@]+/[^@]+|[^/@]+)@[\w.^~*-]+$")
 #: Longer paths are not remembered.
 _SHORT = 256
-_FILES = ("programs", "git", "packages", "tools")
+#: Earlier files are asked first when several know a program.
+_FILES = ("outputs", "formatters", "programs", "git", "packages", "tools")
+#: A path on another machine or in a store, such as `host:a` and `s3://b/a`; not `C:\\a`.
+_ELSEWHERE = re.compile(r"[^/\\]*:(?!\\)")
+_SUFFIX = re.compile(r"\.[A-Za-z]\w{0,9}$", re.ASCII)
 
 
 class Arguments(msgspec.Struct, kw_only=True, eq=False):
@@ -174,11 +180,14 @@ class UsageRule:
     also: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
     operand: tuple[str, ...] = ()
+    value: tuple[str, ...] = ()
+    below: tuple[str, ...] = ()
     at_least: int = 0
     at_most: int = 1_000_000
     label: str = "read_only"
     writes: str = ""
     cap: str | None = None
+    usually: str | None = None
     optional: bool = False
     run: str = ""
     #: The subcommands of ``sub``, in words, by their first one.
@@ -209,9 +218,9 @@ class UsageRule:
             return None
         if not self.at_least <= len(operands) <= self.at_most:
             return None
-        if self.operand and not any(
-            fnmatch.fnmatchcase(word, glob) for word in operands for glob in self.operand
-        ):
+        if self.operand and not _any_fits(operands, self.operand):
+            return None
+        if self.value and not _any_fits(arguments.value(self.flags), self.value):
             return None
         return operands
 
@@ -231,21 +240,40 @@ class UsageRule:
         first = self.firsts.get(arguments.operands[0]) if arguments.operands else None
         return [" ".join(first[0]), *shown] if first else shown
 
+    def strongest(self, path: str) -> str | None:
+        """Return the strongest label that writing a path may have, ``None`` for any."""
+        return self.cap or (None if is_plain(path) else self.usually)
+
     def written(self, operands: list[str], arguments: Arguments) -> list[str]:
         """Return the paths that a use writes."""
-        return (
-            arguments.value(self.flags) if self.writes == "value" else select(self.writes, operands)
-        )
+        if self.writes == "value":
+            return arguments.value(self.flags)
+        paths = select(self.writes, operands)
+        for directory in arguments.value(self.below)[:1]:
+            paths = [posixpath.join(directory, path) for path in paths]
+        return paths
+
+
+def is_plain(path: str) -> bool:
+    """Return whether a path says that it is a file: by its suffix, or a directory of sources."""
+    *directories, name = path.replace("\\", "/").rstrip("/").split("/")
+    sources = command_table().words["source_directories"]
+    return bool(_SUFFIX.search(name)) or not sources.isdisjoint((*directories, name))
 
 
 def _fits(word: str, glob: str) -> bool:
     return word == glob or fnmatch.fnmatchcase(word, glob)
 
 
+def _any_fits(words: Sequence[str], globs: Sequence[str]) -> bool:
+    return any(fnmatch.fnmatchcase(word, glob) for word in words for glob in globs)
+
+
 def select(which: str, operands: list[str]) -> list[str]:
     """Return the operands that are written paths.
 
-    ``which`` is ``all``, ``first``, ``second``, ``last``, ``rest``, ``into`` or ``key:NAME``.
+    ``which`` is ``all``, ``first``, ``second``, ``last``, ``rest``, ``into``, ``landed``, ``urls``
+    or ``key:NAME``.
     """
     kind, _, name = which.partition(":")
     if kind == "key":
@@ -265,6 +293,17 @@ def _into(operands: list[str]) -> list[str]:
     return [posixpath.join(last.replace("\\", "/"), name) for name in names]
 
 
+def _landed(operands: list[str]) -> list[str]:
+    """Return what a copy between machines writes on this one."""
+    return [] if _ELSEWHERE.match(operands[-1] if operands else "") else _into(operands)
+
+
+def _urls(operands: list[str]) -> list[str]:
+    """Return the names under which downloads of these addresses are kept."""
+    paths = [re.split("[?#]", word, maxsplit=1)[0] for word in operands]
+    return [posixpath.basename(path.partition("://")[2].partition("/")[2]) for path in paths]
+
+
 _SELECT: Mapping[str, Callable[[list[str]], list[str]]] = {
     "all": lambda operands: operands,
     "first": lambda operands: operands[:1],
@@ -272,6 +311,8 @@ _SELECT: Mapping[str, Callable[[list[str]], list[str]]] = {
     "last": lambda operands: operands[-1:],
     "rest": lambda operands: operands[1:],
     "into": _into,
+    "landed": _landed,
+    "urls": _urls,
 }
 
 
@@ -310,6 +351,8 @@ class CommandTable:
     standing_for: Mapping[str, str]  # the name for each group of ``globs``
     #: Lists of words by name, such as the script names that only read.
     words: Mapping[str, frozenset[str]]
+    #: By program, the flags whose meaning is known although other programs name outputs by them.
+    explained: Mapping[str, frozenset[str]]
 
     def canonical(self, name: str) -> str:
         """Return the name under which a program is listed."""
@@ -322,6 +365,28 @@ class CommandTable:
         """Return whether the table has a program."""
         name = self.canonical(name)
         return name in self.programs or name in self.simple
+
+    def outputs(self, name: str, words: Sequence[str]) -> list[tuple[str, str]]:
+        """Return each flag that seems to name an output, and the output (``""`` if unnamed).
+
+        These are flags by which most programs write and that the entry of this one does not
+        explain.
+        """
+        if all(word[:1] != "-" for word in words):
+            return []
+        words = words[: words.index("--")] if "--" in words else words
+        named = self.words["output_flags"] - self.explained.get(self.canonical(name), frozenset())
+        found = []
+        for word, following in zip_longest(words, words[1:], fillvalue=""):
+            flag, equals, value = word.partition("=")
+            value = value if equals else "" if _FLAG.match(following) else following
+            if flag in named and not self._is_format(value):
+                found.append((flag, value))
+        return found
+
+    def _is_format(self, value: str) -> bool:
+        """Return whether the value of an output flag is the form of the output, such as `json`."""
+        return re.split("[=:]", value, maxsplit=1)[0].casefold() in self.words["output_formats"]
 
     def is_local(self, name: str) -> bool:
         """Return whether a project may have a program of this name in its sources."""
@@ -354,14 +419,20 @@ def command_table() -> CommandTable:
     simple: dict[str, str] = {}
     globs: list[tuple[str, str]] = []
     words: dict[str, frozenset[str]] = {}
+    explained: dict[str, set[str]] = defaultdict(set)
     for file in _FILES:
         table = load_table(file)
         for label, names in table.get("simple", {}).items():
             simple.update(dict.fromkeys(names, label))
         globs += table.get("globs", {}).items()
         words.update({name: frozenset(value) for name, value in table.get("words", {}).items()})
+        for flag, names in table.get("other_meanings", {}).items():
+            for name in names:
+                explained[name].add(flag)
         for name, program in _programs(table):
             programs.setdefault(name, []).append(program)
+            for rule in program.rules:
+                explained[name].update(rule.flags, rule.also, rule.without)
     return CommandTable(
         programs={name: tuple(listed) for name, listed in programs.items()},
         simple=simple,
@@ -371,6 +442,7 @@ def command_table() -> CommandTable:
         ),
         standing_for={f"g{n}": name for n, (_, name) in enumerate(globs)},
         words=words,
+        explained={name: frozenset(flags) for name, flags in explained.items()},
     )
 
 
