@@ -11,6 +11,7 @@ from typing import Any
 
 from switchyard_core.mutation.shell.programs import run_program
 from switchyard_core.mutation.shell.session import Input, Reader, Session
+from switchyard_core.mutation.shell.table import is_plain
 from switchyard_core.mutation.tables import load_table
 from switchyard_core.patterns import linear
 
@@ -58,7 +59,9 @@ def _scan_patterns(language: str, text: str, session: Session) -> None:
             if command := groups.get("shell"):
                 session.inner().read(command, "bash")
             elif entry.get("paths"):
-                session.write(code.literal(groups.get("path")), word, cap=entry.get("cap"))
+                path = code.literal(groups.get("path"))
+                cap = None if is_plain(path) else entry.get("usually")
+                session.write(path, word, cap=entry.get("cap", cap))
             else:
                 session.add(entry["label"], word, f"{word} code: {match[0].strip()[:40]}")
 

@@ -18,6 +18,7 @@ from switchyard_core.mutation.shell.table import (
     UsageRule,
     command_table,
     is_plain,
+    select,
 )
 
 __all__ = ["run_program"]
@@ -158,7 +159,8 @@ def _run_wrapper(program: Program, use: Use) -> _Done:
     arguments = program.split(rest, stop=True)
     if arguments.has(table.get("reads", ())):
         return True, None
-    for path in arguments.value(table.get("output", ())):
+    written = select(table["writes"], arguments.operands) if "writes" in table else []
+    for path in arguments.value(table.get("output", ())) + written:
         use.session.write(path, use.name, cap=None if is_plain(path) else "file_write_other")
     command = _wrapped(table, rest, arguments)
     if command and "append" in table and not any("{" in word for word in command):
