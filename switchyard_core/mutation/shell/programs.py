@@ -67,7 +67,7 @@ def run_program(words: Sequence[str], session: Session, stdin: Input = NO_INPUT)
     if path.startswith(("$", "`")):
         session.add("unknown", path, "the program is a variable")
         return None
-    if rest and _only_helps(rest):
+    if rest and _only_helps(name, rest):
         return None
     return _run_known(
         path, Use(name=name, words=rest, session=session, stdin=stdin, run=run_program)
@@ -111,9 +111,11 @@ def _stands_for_its_name(path: str, name: str) -> bool:
     return path.startswith("@") or directory in _INSTALLED or command_table().is_local(name)
 
 
-def _only_helps(rest: Sequence[str]) -> bool:
-    if rest[0] == "help" or (len(rest) == 1 and rest[0] in _SHORT_HELP):
+def _only_helps(name: str, rest: Sequence[str]) -> bool:
+    if rest[0] == "help":
         return True
+    if len(rest) == 1 and rest[0] in _SHORT_HELP:
+        return rest[0] != "version" or name not in command_table().words["version_writers"]
     # Only the first words: after a wrapper they belong to the inner program.
     before = (rest[: rest.index("--")] if "--" in rest else rest)[:3]
     return not _HELP.isdisjoint(before) and not any(" " in word for word in before)
