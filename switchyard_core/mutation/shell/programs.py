@@ -10,16 +10,10 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from switchyard_core.mutation.shell.arguments import Arguments
 from switchyard_core.mutation.shell.builtins import BUILTINS, USES, Use
 from switchyard_core.mutation.shell.session import MAX_DEPTH, NO_INPUT, TOO_DEEP, Input, Session
-from switchyard_core.mutation.shell.table import (
-    Arguments,
-    Program,
-    UsageRule,
-    command_table,
-    is_plain,
-    select,
-)
+from switchyard_core.mutation.shell.table import Program, UsageRule, command_table, is_plain, select
 
 __all__ = ["run_program"]
 
@@ -287,7 +281,7 @@ def _run_unlisted(path: str, name: str, rest: list[str], session: Session) -> No
 _KINDS: Mapping[str, Callable[[Program, Use], _Done]] = MappingProxyType(
     {
         "program": lambda program, use: (
-            _apply_first(program, use, program.split(use.words)),
+            program.may_decide(use.words) and _apply_first(program, use, program.split(use.words)),
             None,
         ),
         "wrapper": _run_wrapper,

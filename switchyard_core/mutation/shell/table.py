@@ -6,27 +6,17 @@ import fnmatch
 import posixpath
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from itertools import zip_longest
 from typing import Any
 
-import msgspec
-
+from switchyard_core.mutation.shell.arguments import Arguments, is_value, split_arguments
 from switchyard_core.mutation.tables import load_table
 
-__all__ = [
-    "Arguments",
-    "CommandTable",
-    "Program",
-    "UsageRule",
-    "command_table",
-    "select",
-    "split_arguments",
-]
+__all__ = ["CommandTable", "Program", "UsageRule", "command_table", "is_plain", "select"]
 
-_FLAG = re.compile(r"-(?:[A-Za-z]{1,2}|-[A-Za-z][\w-]*)$")
 #: A package of a registry with its version, as runners take it: `prettier@3`.
 _VERSIONED = re.compile(r"^(@[^/@]+/[^@]+|[^/@]+)@[\w.^~*-]+$")
 #: Longer paths are not remembered.
@@ -36,136 +26,6 @@ _FILES = ("outputs", "formatters", "programs", "git", "packages", "tools")
 #: A path on another machine or in a store, such as `host:a` and `s3://b/a`; not `C:\\a`.
 _ELSEWHERE = re.compile(r"[^/\\]*:(?!\\)")
 _SUFFIX = re.compile(r"\.[A-Za-z]\w{0,9}$", re.ASCII)
-
-
-class Arguments(msgspec.Struct, kw_only=True, eq=False):
-    """The words after a program's name."""
-
-    #: Every flag, ``-abc`` also as ``-a``, ``-b``, ``-c``; and ``--``.
-    flags: set[str] = msgspec.field(default_factory=set)
-    values: dict[str, list[str]] = msgspec.field(default_factory=dict)  # values by flag, in order
-    #: The words that are neither flags nor values.
-    operands: list[str] = msgspec.field(default_factory=list)
-    #: Words from the first operand on, untouched: the command of a wrapper.
-    rest: list[str] = msgspec.field(default_factory=list)
-
-    def has(self, names: Collection[str]) -> bool:
-        """Return whether any of these flags is present; ``--x*`` is a prefix."""
-        if not self.flags:
-            return False
-        if not self.flags.isdisjoint(names):
-            return True
-        starts = _starts(tuple(names))
-        return bool(starts) and any(flag.startswith(starts) for flag in self.flags)
-
-    def value(self, names: Collection[str]) -> list[str]:
-        """Return the values of these flags."""
-        if not self.values:
-            return []
-        starts = _starts(tuple(names))
-        return [
-            value
-            for flag, values in self.values.items()
-            if flag in names or (starts and flag.startswith(starts))
-            for value in values
-        ]
-
-
-@lru_cache(maxsize=4096)
-def _starts(names: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(name[:-1] for name in names if name.endswith("*"))
-
-
-def split_arguments(
-    words: Sequence[str],
-    *,
-    valued: Collection[str] = (),
-    attached: Collection[str] = (),
-    long_single: bool = False,
-    bundled: bool = False,
-    through: bool = False,
-    stop: bool = False,
-) -> Arguments:
-    """Split the words after a program's name into flags, values and operands.
-
-    Args:
-        words: Without the program's name.
-        valued: Flags that take a value, in the same word or the next one.
-        attached: Short flags whose value, if any, is the rest of their word.
-        long_single: Flags such as ``-check`` have one dash and are not split.
-        bundled: The first word is flags even without a dash, as in ``tar xzf``.
-        through: Words after ``--`` are flags of an inner program and count as well.
-        stop: Everything from the first operand on is ``rest``, for wrappers.
-    """
-    result = Arguments()
-    index = 0
-    while index < len(words):
-        word = words[index]
-        index += 1
-        if bundled and index == 1 and not word.startswith("-"):
-            word = f"-{word}"
-        if word == "--":
-            result.flags.add(word)
-            if not through:
-                result.operands += words[index:]
-                result.rest = list(words[index:])
-                break
-        elif word == "-" or not word.startswith("-"):
-            if stop:
-                result.rest = list(words[index - 1 :])
-                result.operands += result.rest
-                break
-            result.operands.append(word)
-        else:
-            following = words[index] if index < len(words) else None
-            flag, value, taken = _value_of(
-                result, word, following, valued, attached, long_single=long_single
-            )
-            if value is not None:
-                result.values.setdefault(flag, []).append(value)
-            index += taken
-    return result
-
-
-def _value_of(
-    result: Arguments,
-    word: str,
-    following: str | None,
-    valued: Collection[str],
-    attached: Collection[str],
-    *,
-    long_single: bool,
-) -> tuple[str, str | None, bool]:
-    """Add the flags of a word; return the flag with a value, the value, and if it is the next."""
-    if word.startswith("--") or long_single:
-        name, equals, value = word.partition("=")
-        result.flags.add(name)
-        if equals:
-            return name, value, False
-        takes = name in valued and _is_value(following)
-        return name, following if takes else None, takes
-    # Some programs have long flags with one dash (`clang-tidy -fix`): the word counts, too.
-    result.flags.add(word)
-    if word in valued:
-        takes = _is_value(following)
-        return word, following if takes else None, takes
-    for place in range(1, len(word)):
-        flag, tail = f"-{word[place]}", word[place + 1 :]
-        result.flags.add(flag)
-        if flag in valued or flag in attached:
-            if tail or flag in attached:
-                return flag, tail.removeprefix("=") if tail else None, False
-            if _is_value(following):
-                return flag, following, True
-    return word, None, False
-
-
-def _is_value(word: str | None) -> bool:
-    """Return whether a word can be the value of the flag before it.
-
-    A word like a flag cannot: many tools share a letter that takes a value in some of them.
-    """
-    return word is not None and not _FLAG.match(word)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -326,6 +186,8 @@ class Program:
     #: The rules that may apply by first operand.
     by_first: Mapping[str, tuple[UsageRule, ...]]
     others: tuple[UsageRule, ...]  # the rules that may apply to other operands
+    #: First operands without which no rule applies; ``None`` if there are rules for any.
+    needs: frozenset[str] | None
     #: Subcommands, in words, before a wrapper's command; empty for any.
     behind: tuple[list[str], ...]
     table: Mapping[str, Any]  # the table as written, for the keys of one kind
@@ -333,6 +195,10 @@ class Program:
     def split(self, words: Sequence[str], *, stop: bool = False) -> Arguments:
         """Split the words after the program's name."""
         return split_arguments(words, stop=stop, **self.splitting)
+
+    def may_decide(self, words: Sequence[str]) -> bool:
+        """Return whether a rule may apply; quicker than to split the words."""
+        return self.needs is None or not self.needs.isdisjoint(words)
 
     def rules_for(self, operands: list[str]) -> tuple[UsageRule, ...]:
         """Return the rules that may apply to these operands, in order."""
@@ -372,14 +238,16 @@ class CommandTable:
         These are flags by which most programs write and that the entry of this one does not
         explain.
         """
-        if all(word[:1] != "-" for word in words):
+        flags = {word.partition("=")[0] for word in words if word[:1] == "-"}
+        named = self.words["output_flags"] & flags
+        if not named:
             return []
+        named -= self.explained.get(self.canonical(name), frozenset())
         words = words[: words.index("--")] if "--" in words else words
-        named = self.words["output_flags"] - self.explained.get(self.canonical(name), frozenset())
         found = []
         for word, following in zip_longest(words, words[1:], fillvalue=""):
             flag, equals, value = word.partition("=")
-            value = value if equals else "" if _FLAG.match(following) else following
+            value = value if equals else following if is_value(following) else ""
             if flag in named and not self._is_format(value):
                 found.append((flag, value))
         return found
@@ -455,6 +323,8 @@ def _programs(table: Mapping[str, Any]) -> Iterator[tuple[str, Program]]:
                 "attached": frozenset(entry.get("attached", ())),
                 **{key: True for key in ("long_single", "bundled", "through") if entry.get(key)},
             }
+            others = tuple(rule for rule in rules if not rule.sub or rule.globs)
+            firsts = {first for rule in rules for first in rule.firsts}
             program = Program(
                 kind=kind,
                 splitting=splitting,
@@ -463,9 +333,10 @@ def _programs(table: Mapping[str, Any]) -> Iterator[tuple[str, Program]]:
                     word: tuple(
                         rule for rule in rules if not rule.sub or rule.globs or word in rule.firsts
                     )
-                    for word in {first for rule in rules for first in rule.firsts}
+                    for word in firsts
                 },
-                others=tuple(rule for rule in rules if not rule.sub or rule.globs),
+                others=others,
+                needs=None if others else frozenset(firsts),
                 behind=tuple(map(str.split, entry.get("sub", ()))),
                 table=entry,
             )
