@@ -15,7 +15,8 @@ import msgspec
 
 from switchyard_core.conversation import Conversation, Text, ToolCall
 from switchyard_core.jsonio.path_steps import Location
-from switchyard_core.mutation.labels import Reading, Verdict, strongest
+from switchyard_core.mutation.arguments import files_in, read_hint
+from switchyard_core.mutation.labels import LABELS, Reading, Verdict, strongest
 from switchyard_core.mutation.memory import Memo, brief
 from switchyard_core.mutation.names import NameFolding, fold_name
 from switchyard_core.mutation.paths import PathClasses
@@ -75,6 +76,7 @@ def compile_rules(
             )
     sets = [available[name] for name in order]
     declared = [model.unmatched for model in sets if model.unmatched is not None]
+    hints = [model.argument_hint for model in sets if model.argument_hint is not None]
     classes = PathClasses(
         scratch=tuple(glob for model in sets for glob in model.scratch_paths),
         artifact=tuple(glob for model in sets for glob in model.artifact_paths),
@@ -87,6 +89,7 @@ def compile_rules(
         classes=classes,
         text=compile_text_rules(order, available, classes),
         unmatched=unmatched or (declared[0] if declared else "read_only"),
+        hint=hints[0] if hints else True,
     )
 
 
@@ -108,12 +111,15 @@ class MutationRules:
         classes: PathClasses,
         text: TextRules,
         unmatched: str,
+        hint: bool = True,
     ) -> None:
         self._rules = tuple(rules)
         self._text = text
         self._reads_text = bool(text)
         self._classes = classes
         self._unmatched = unmatched
+        #: Whether the arguments of a call that no rule decides may hint at an edit.
+        self._hint = hint and unmatched != LABELS[0]
         self._by_fold: dict[str, list[int]] = {}
         self._by_case: dict[str, list[int]] = {}
         self._patterned: list[CompiledRule] = []
@@ -235,7 +241,7 @@ class MutationRules:
 
     def _new_tool(self, call: ToolCall) -> _Tool:
         indices = self._rules_on(call.name, call.server or call.namespace or "")
-        fixed = not indices or self._rules[indices[0]].fixed
+        fixed = self._rules[indices[0]].fixed if indices else not self._hint
         return _Tool(
             indices=indices,
             verdict=self._decide(CallView(call), indices) if fixed else None,
@@ -297,7 +303,11 @@ class MutationRules:
         if unreadable is not None:
             reading = Reading(label="unknown", detail="the arguments are not JSON")
             return _verdict(unreadable.verdict, reading)
-        return _verdict(NO_RULE, Reading(label=self._unmatched))
+        reading = Reading(label=self._unmatched)
+        if self._hint and not broken:
+            hint = read_hint(view.call.name, given, self._classes.target_label)
+            reading = strongest([reading, hint] if hint else [reading])
+        return _verdict(NO_RULE, reading)
 
     def _reading(self, view: CallView, rule: CompiledRule, depth: int, budget: Budget) -> Reading:
         if rule.reader is not None:
@@ -315,7 +325,7 @@ class MutationRules:
             if len(values) == 1:
                 return reader.read(rule.reader, values[0])
             return strongest(reader.read(rule.reader, value) for value in values or [None])
-        if rule.target is not None and (paths := _paths(view.values(rule.target))):
+        if rule.target is not None and (paths := list(files_in(view.values(rule.target)))):
             scratch, label = rule.model.scratch, self._classes.target_label
             return strongest([label(path, scratch=scratch) for path in paths])
         detail = "names no file" if rule.target is not None else ""
@@ -354,19 +364,6 @@ def _placed(verdict: Verdict, call: ToolCall) -> Verdict:
     return msgspec.structs.replace(
         verdict, tool=call.name, call_path=call.path, message=call.message
     )
-
-
-def _paths(value: Any) -> list[str]:
-    """Return the paths in the value of a target."""
-    found: list[str] = []
-    waiting = [value]
-    while waiting:
-        item = waiting.pop()
-        if isinstance(item, list):
-            waiting += reversed(item)
-        elif isinstance(item, str) and item.strip():
-            found.append(item)
-    return found
 
 
 def _places(conversation: Conversation) -> Mapping[Location, int]:
