@@ -6,7 +6,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-__all__ = ["NameFolding", "fold_name", "last_words", "name_words", "snake_name"]
+__all__ = [
+    "NameFolding",
+    "fold_name",
+    "last_words",
+    "name_words",
+    "pattern_spellings",
+    "snake_name",
+]
 
 _SEPARATORS = re.compile(r"[\s_\-.:/]+")
 _HARD = re.compile(r"__|--|[.:/]")
@@ -22,6 +29,14 @@ def fold_name(name: str) -> str:
 def snake_name(name: str) -> str:
     """Return a name in lower case with underscores: ``cmsPublish`` is ``cms_publish``."""
     return _SEPARATORS.sub("_", _CAMEL.sub("_", name)).casefold()
+
+
+def pattern_spellings(name: str) -> set[str]:
+    """Return the spellings of a name that globs and expressions are tested on.
+
+    `cms_*` is meant for `cmsPublish` and `cms-publish` too, as a whole name is.
+    """
+    return {name, snake_name(name)}
 
 
 def name_words(name: str) -> frozenset[str]:

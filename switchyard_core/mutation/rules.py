@@ -18,10 +18,17 @@ from switchyard_core.jsonio.path_steps import Location
 from switchyard_core.mutation.arguments import files_in, read_hint
 from switchyard_core.mutation.labels import LABELS, Reading, Verdict, strongest
 from switchyard_core.mutation.memory import Memo, brief
-from switchyard_core.mutation.names import NameFolding, fold_name
+from switchyard_core.mutation.names import NameFolding, fold_name, pattern_spellings
 from switchyard_core.mutation.paths import PathClasses
 from switchyard_core.mutation.readers import CallReader, Cost, read_whole
-from switchyard_core.mutation.rule import NO_RULE, CallView, CompiledRule, compile_rule
+from switchyard_core.mutation.rule import (
+    NO_RULE,
+    CallView,
+    CompiledRule,
+    NamePatterns,
+    compile_rule,
+    is_glob,
+)
 from switchyard_core.mutation.schema import RuleSetModel
 from switchyard_core.mutation.shell.session import TOO_MUCH, Budget
 from switchyard_core.mutation.tables import load_table
@@ -122,7 +129,9 @@ class MutationRules:
         self._hint = hint and unmatched != LABELS[0]
         self._by_fold: dict[str, list[int]] = {}
         self._by_case: dict[str, list[int]] = {}
-        self._patterned: list[CompiledRule] = []
+        patterned: list[tuple[str, CompiledRule]] = []
+        #: Rules on every name.
+        self._always: set[int] = set()
         self._custom = [rule for rule in self._rules if rule.path is not None]
         for rule in self._rules:
             if rule.path is not None:
@@ -130,8 +139,13 @@ class MutationRules:
             table = self._by_fold if rule.fold else self._by_case
             for literal in rule.literals:
                 table.setdefault(literal, []).append(rule.index)
-            if rule.patterns or not rule.literals:
-                self._patterned.append(rule)
+            patterned += [(entry, rule) for entry in rule.model.match if is_glob(entry)]
+            if not rule.patterns and not rule.literals:
+                self._always.add(rule.index)
+        self._patterns = {
+            fold: NamePatterns((e, r.index) for e, r in patterned if r.fold is fold)
+            for fold in (True, False)
+        }
         names = load_table("names")
         self._folding = NameFolding(
             servers=frozenset(names["servers"]), verbs=frozenset(names["verbs"])
@@ -252,19 +266,18 @@ class MutationRules:
         qualified = [f"{qualifier}__{name}"] if qualifier else []
         exact = [*qualified, name]
         folded = [*qualified, *dict.fromkeys(self._folding.candidates(name))]
-        indices: set[int] = set()
+        indices = set(self._always)
         for candidate in exact:
             indices.update(self._by_case.get(candidate.casefold(), ()))
+            indices.update(self._patterns[False].rules(candidate))
         for candidate in folded:
             # The fullest spelling that any rule knows is the tool: a rule on `todo_write`
             # must not lose to one on `write`.
             if hits := self._by_fold.get(fold_name(candidate)):
                 indices.update(hits)
                 break
-        for rule in self._patterned:
-            spellings = folded if rule.fold else exact
-            if any(rule.names(candidate) for candidate in spellings):
-                indices.add(rule.index)
+        for spelling in set().union(*map(pattern_spellings, folded)):
+            indices.update(self._patterns[True].rules(spelling))
         return tuple(sorted(indices))
 
     def _remembered(self, tool: _Tool, call: ToolCall) -> Verdict:
