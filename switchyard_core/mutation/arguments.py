@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 from urllib.parse import unquote
 
-from switchyard_core.mutation.labels import Reading, strongest
+from switchyard_core.mutation.labels import READ_ONLY, Reading, strongest
 from switchyard_core.mutation.names import fold_name, last_words, name_words
 from switchyard_core.mutation.tables import load_table
 
@@ -50,23 +50,25 @@ def _without_scheme(path: str) -> str:
 
 
 def read_hint(name: str, arguments: Any, label: Callable[[str], Reading]) -> Reading | None:
-    """Return what a call that no rule decides may do, judged by the keys of its arguments.
+    """Return what a call that no rule decides may do, by its name and the keys of its arguments.
 
-    A file and new content make it ``unknown``, and an edit of the file if the name of the tool has
-    a verb that edits and nothing that is not a file. ``None`` if one of them is absent.
+    A verb that edits and a file make it an edit of the file, unless the name says that it is about
+    something else. A file and new content make it ``unknown``. ``None`` if there is no hint.
     """
     found: dict[str, str] = {}
     _find(arguments, found, _DEPTH - 1)
-    if "file" not in found or "content" not in found:
+    if "file" not in found:
         return None
-    detail = f"no rule knows it; it has a file (`{found['file']}`) and content"
-    detail = f"{detail} (`{found['content']}`)"
-    if not _edits_files(name):
-        return Reading(label="unknown", detail=detail)
-    reading = strongest(map(label, files_in(arguments)))
-    if reading.label == "read_only":
-        return Reading(label="unknown", detail=detail)
-    return Reading(label=reading.label, word=reading.word, detail=detail)
+    verb = _edit_verb(name, with_content="content" in found)
+    if not verb and "content" not in found:
+        return None
+    seen = [f"a file (`{found['file']}`)"]
+    seen += [f"content (`{found['content']}`)"] if "content" in found else []
+    seen += [f"`{verb}` in its name"] if verb else []
+    detail = f"no rule knows it; it has {' and '.join(seen)}"
+    reading = strongest(map(label, files_in(arguments))) if verb else READ_ONLY
+    word = reading.word if reading.label != "read_only" else ""
+    return Reading(label=reading.label if word else "unknown", word=word, detail=detail)
 
 
 def _find(value: Any, found: dict[str, str], depth: int) -> None:
@@ -100,7 +102,10 @@ def _table() -> Mapping[str, tuple[str, ...]]:
     return kinds
 
 
-def _edits_files(name: str) -> bool:
-    table, last = load_table("names"), last_words(name)
-    edits = last[0] not in table["verbs"] and not set(last).isdisjoint(table["edit_words"])
-    return edits and name_words(name).isdisjoint(table["not_files"])
+def _edit_verb(name: str, *, with_content: bool) -> str:
+    """Return the word of a tool's name that says that it edits files, or nothing."""
+    table, words = load_table("names"), last_words(name)
+    if words[0] in table["verbs"] or not name_words(name).isdisjoint(table["not_files"]):
+        return ""
+    verbs = table["edit_words"] + (table["create_words"] if with_content else [])
+    return next((word for word in words if word in verbs), "")

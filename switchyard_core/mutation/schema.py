@@ -110,8 +110,8 @@ class RuleSetModel(_Table):
         extends: Names of rule sets that are tried after these rules, in order.
         fold: Whether names match with any prefix and separators.
         unmatched: Label of a call that no rule decides, default ``read_only``.
-        argument_hint: Whether such a call is at least ``unknown`` if its arguments hold a file and
-            new content, default true.
+        argument_hint: Whether the name of such a call's tool and the keys of its arguments may make
+            it ``unknown`` or an edit, default true.
         scratch_paths: Globs added to the default scratch paths.
         artifact_paths: Globs added to the default artefact paths.
         plan_paths: Globs added to the default plan documents.

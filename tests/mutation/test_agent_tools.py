@@ -371,3 +371,112 @@ def test_name_that_only_contains_an_edit_word_is_not_an_edit(rules: MutationRule
         for name in names
         if rules.label(_call(name, {"path": "src/app.py"})).label == "file_edit"
     ] == []
+
+
+#: Names of tools that no list has, as servers spell them: with a file or without, these edit …
+EDIT_NAMES = (
+    *(
+        "edit_text_file_contents",
+        "search_and_replace_file",
+        "edit_file_by_replace",
+        "write_code_file",
+    ),
+    *("createOrOverwriteFile", "FileWriteTool", "restore_file", "touch_file", "bulk_file_writer"),
+    *("update_code", "rewrite_code_block", "apply_code_edits", "fix_lint", "organize_imports"),
+    *("replace_lines", "insert_line_after", "delete_line_range", "replace_selected_text"),
+    *("insert_text_at_line", "replace_string_in_files", "append_to_file", "insert_content"),
+    *("str_replace_edit", "multi_apply_diff", "ast_grep_rewrite", "bulk_edit", "hashline_edit"),
+    *("rename_variable", "extract_method", "replace_function", "rename_refactoring"),
+    *(
+        "delete_cell",
+        "insertCell",
+        "notebook_bulk_add_cells",
+        "edit_notebook_cell",
+        "set_cell_source",
+    ),
+    *("nvim_edit", "undo_last_edit", "apply_workspace_edit", "NotebookEditTool"),
+)
+#: … and these do not.
+OTHER_NAMES = (
+    *("update_page", "createIssue", "edit_comment", "update_pull_request", "merge_pull_request"),
+    *("create_branch", "write_note", "delete_calendar_event", "update_record", "insert_row"),
+    *("apply_migration", "send_message", "create_frame", "set_text_content", "move_node"),
+    *("update_todo", "add_memory", "append_block_children", "update_block", "browser_fill_form"),
+    *("create_function", "update_function_code", "put_object", "update_secret", "create_document"),
+    *("update_order_lines", "edit_image", "create_snippet", "preview_edit", "suggest_edit"),
+    *("validate_edit", "review_code", "generate_code", "create_file_search_index", "move_card"),
+    *("update_file_permissions", "add_line", "delete_line_item", "insert_many", "apply_suggestion"),
+    *("edit_text", "rename_field", "editJiraIssue", "update_workflow", "patch_resource"),
+    *("apply_changes", "kubectl_patch", "add_comment_to_file", "rename_channel", "edit_profile"),
+    *("createConfluencePage", "text_to_speech", "format_code", "run_query", "replace_variable"),
+)
+
+
+def test_unlisted_names_are_told_by_verb_and_object(rules: MutationRules) -> None:
+    wrong = [
+        (prefix.format(name), expected)
+        for prefix in ("{}", *PREFIXES)
+        for names, expected in ((EDIT_NAMES, True), (OTHER_NAMES, False))
+        for name in names
+        if (rules.label(_call(prefix.format(name), {"id": "1"})).label == "file_edit") != expected
+    ]
+
+    assert wrong == []
+
+
+def test_documents_of_a_web_service_are_not_files(rules: MutationRules) -> None:
+    calls = [
+        ("update_cells", {"spreadsheet_id": "1", "data": []}),
+        ("insert_rows", {"spreadsheetId": "1"}),
+        ("replace_text", {"documentId": "1", "text": "x"}),
+        ("insert_text", {"document_id": "1", "text": "x"}),
+    ]
+
+    assert [c for c in calls if rules.label(_call(*c)).label != "read_only"] == []
+    assert rules.label(_call("merge_cells", {"filepath": "a.xlsx"})).label == "file_edit"
+    assert rules.label(_call("add_heading", {"filename": "a.docx"})).label == "file_edit"
+
+
+def test_target_of_every_kind_of_edit_tool_is_read(rules: MutationRules) -> None:
+    plan = ".claude/plans/a.md"
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("Edit", {"file_path": plan}),
+        ("StrReplaceFile", {"path": plan, "edit": {"old": "a", "new": "b"}}),
+        ("replace_text_in_file", {"pathInProject": plan, "projectPath": "/repo"}),
+        ("XcodeWrite", {"filePath": plan, "content": "x"}),
+        ("edit_text_file_contents", {"files": [{"path": plan, "patches": []}]}),
+        ("multi_replace_string_in_file", {"replacements": [{"filePath": plan}]}),
+        ("create_script", {"path": plan, "contents": "x"}),
+        ("apply_text_edits", {"uri": f"file:///repo/{plan}", "edits": []}),
+        ("lov-write", {"file_path": plan}),
+        ("file_str_replace", {"file": plan}),
+        ("str_replace_editor", {"command": "create", "path": plan}),
+        ("rewrite_code", {"targetFile": plan}),
+    ]
+
+    assert [c for c in calls if rules.label(_call(*c)).label != "file_write_other"] == []
+
+
+def test_subcommand_is_read_in_any_case(rules: MutationRules) -> None:
+    editors = ["str_replace_editor", "str_replace_based_edit_tool", "text_editor", "file_editor"]
+    commands = {
+        "view": "read_only",
+        "VIEW": "read_only",
+        " view\n": "read_only",
+        "Read": "read_only",
+        "create": "file_edit",
+        "STR_REPLACE": "file_edit",
+        "": "file_edit",
+        None: "file_edit",
+        5: "file_edit",
+    }
+    wrong = [
+        (editor, command)
+        for editor, (command, label) in product(editors, commands.items())
+        if rules.label(_call(editor, {"command": command, "path": "a.py"})).label != label
+    ]
+
+    assert wrong == []
+    assert {rules.label(_call(e, {"path": "a.py"})).label for e in editors} == {"file_edit"}
+    assert rules.label(_call("edit_file", {"path": "a.py", "dryRun": "True"})).label == "read_only"
+    assert rules.label(_call("write_stdin", {"chars": "\n"})).label == "unknown"

@@ -86,26 +86,34 @@ def test_file_or_content_alone_is_no_hint() -> None:
     assert [given for given in arguments if _label("frobnicate", given) != "read_only"] == []
 
 
-#: Tools that no rule knows, with a file and content: name and label.
+#: Tools that no rule knows: their label with a file and content, and with a file alone.
 NAMES = {
-    "hyper_edit": "file_edit",
-    "mcp__x__apply_llm_output": "file_edit",
-    "AcmeFileEditor2Write": "file_edit",
-    "preview_hyper_edit": "unknown",
-    "mcp__acme__suggest_edit": "unknown",
-    "acme_upload": "unknown",
-    "mcp__wiki__publish_page": "unknown",
-    "mcp__wiki__update_page": "unknown",
-    "create_gist": "unknown",
-    "mcp__basic__write_note": "unknown",
-    "editorial": "unknown",
+    "hyper_edit": ("file_edit", "file_edit"),
+    "mcp__x__rewriteJsonDocument": ("file_edit", "file_edit"),
+    "AcmeWrite": ("file_edit", "file_edit"),
+    "create_component": ("file_edit", "read_only"),
+    "mcp__x__apply_llm_output": ("file_edit", "read_only"),
+    "preview_hyper_edit": ("unknown", "read_only"),
+    "mcp__acme__suggest_edit": ("unknown", "read_only"),
+    "lsp_prepare_rewrite": ("unknown", "read_only"),
+    "acme_upload": ("unknown", "read_only"),
+    "mcp__wiki__update_page": ("unknown", "read_only"),
+    "create_gist": ("unknown", "read_only"),
+    "mcp__basic__write_note": ("unknown", "read_only"),
+    "delete_breakpoint": ("unknown", "read_only"),
+    "editorial": ("unknown", "read_only"),
+    "find_usages": ("unknown", "read_only"),
 }
 
 
 def test_verb_of_an_unknown_name_makes_the_hint_an_edit() -> None:
-    given = {"path": "src/a.py", "content": "x"}
+    file, both = {"path": "src/a.py"}, {"path": "src/a.py", "content": "x"}
 
-    assert {name: _label(name, given) for name in NAMES} == NAMES
+    assert {name: (_label(name, both), _label(name, file)) for name in NAMES} == NAMES
+
+
+def test_verb_alone_is_no_hint() -> None:
+    assert [n for n in NAMES if _label(n, {"id": "1", "content": "x"}) != "read_only"] == []
 
 
 def test_hinted_edit_of_a_plan_document_is_lowered() -> None:
