@@ -46,7 +46,11 @@ def _files(value: Any, depth: int) -> Iterator[str]:
 
 
 def _without_scheme(path: str) -> str:
-    return unquote(path[len(_FILE_URI) :]) if path.startswith(_FILE_URI) else path
+    if not path.startswith(_FILE_URI):
+        return path
+    path = unquote(path[len(_FILE_URI) :]).removeprefix("localhost")
+    # `file:///C:/x` is a path with a drive.
+    return path[1:] if path[2:3] == ":" else path
 
 
 def read_hint(name: str, arguments: Any, label: Callable[[str], Reading]) -> Reading | None:
