@@ -96,7 +96,7 @@ def compile_rules(
         classes=classes,
         text=compile_text_rules(order, available, classes),
         unmatched=unmatched or (declared[0] if declared else "read_only"),
-        hint=hints[0] if hints else True,
+        hint=bool(hints and hints[0]),
     )
 
 
@@ -118,7 +118,7 @@ class MutationRules:
         classes: PathClasses,
         text: TextRules,
         unmatched: str,
-        hint: bool = True,
+        hint: bool = False,
     ) -> None:
         self._rules = tuple(rules)
         self._text = text

@@ -111,7 +111,7 @@ class RuleSetModel(_Table):
         fold: Whether names match with any prefix and separators.
         unmatched: Label of a call that no rule decides, default ``read_only``.
         argument_hint: Whether the name of such a call's tool and the keys of its arguments may make
-            it ``unknown`` or an edit, default true.
+            it ``unknown`` or an edit, default false.
         scratch_paths: Globs added to the default scratch paths.
         artifact_paths: Globs added to the default artefact paths.
         plan_paths: Globs added to the default plan documents.
