@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 from urllib.parse import unquote
 
-from switchyard_core.mutation.labels import READ_ONLY, Reading, strongest
+from switchyard_core.mutation.labels import Reading, strongest
 from switchyard_core.mutation.names import fold_name, last_words, name_words
 from switchyard_core.mutation.tables import load_table
 
@@ -56,23 +56,23 @@ def _without_scheme(path: str) -> str:
 def read_hint(name: str, arguments: Any, label: Callable[[str], Reading]) -> Reading | None:
     """Return what a call that no rule decides may do, by its name and the keys of its arguments.
 
-    A verb that edits and a file make it an edit of the file, unless the name says that it is about
-    something else. A file and new content make it ``unknown``. ``None`` if there is no hint.
+    With a file, a verb that edits makes it an edit of that file, as one that creates does together
+    with new content. A file and one of the two make it ``unknown``. ``None`` without a hint.
     """
     found: dict[str, str] = {}
     _find(arguments, found, _DEPTH - 1)
-    if "file" not in found:
-        return None
-    verb = _edit_verb(name, with_content="content" in found)
-    if not verb and "content" not in found:
+    verb, edits = _edit_verb(name) if "file" in found else ("", False)
+    if "file" not in found or not (verb or "content" in found):
         return None
     seen = [f"a file (`{found['file']}`)"]
     seen += [f"content (`{found['content']}`)"] if "content" in found else []
     seen += [f"`{verb}` in its name"] if verb else []
     detail = f"no rule knows it; it has {' and '.join(seen)}"
-    reading = strongest(map(label, files_in(arguments))) if verb else READ_ONLY
-    word = reading.word if reading.label != "read_only" else ""
-    return Reading(label=reading.label if word else "unknown", word=word, detail=detail)
+    if verb and (edits or "content" in found):
+        reading = strongest(map(label, files_in(arguments)))
+        if reading.label != "read_only":
+            return Reading(label=reading.label, word=reading.word, detail=detail)
+    return Reading(label="unknown", detail=detail)
 
 
 def _find(value: Any, found: dict[str, str], depth: int) -> None:
@@ -106,10 +106,10 @@ def _table() -> Mapping[str, tuple[str, ...]]:
     return kinds
 
 
-def _edit_verb(name: str, *, with_content: bool) -> str:
-    """Return the word of a tool's name that says that it edits files, or nothing."""
+def _edit_verb(name: str) -> tuple[str, bool]:
+    """Return the word of a tool's name that edits or creates files, and whether it edits."""
     table, words = load_table("names"), last_words(name)
     if words[0] in table["verbs"] or not name_words(name).isdisjoint(table["not_files"]):
-        return ""
-    verbs = table["edit_words"] + (table["create_words"] if with_content else [])
-    return next((word for word in words if word in verbs), "")
+        return "", False
+    edits = next((word for word in words if word in table["edit_words"]), "")
+    return edits or next((word for word in words if word in table["create_words"]), ""), bool(edits)

@@ -460,6 +460,33 @@ def test_target_of_every_kind_of_edit_tool_is_read(rules: MutationRules) -> None
     assert [c for c in calls if rules.label(_call(*c)).label != "file_write_other"] == []
 
 
+def test_dry_run_of_any_edit_is_a_read(rules: MutationRules) -> None:
+    names = ["edit_file", "multi_edit_file", "ast_grep_replace", "renameSymbol", "delete_lines"]
+    values = {True: "read_only", "true": "read_only", False: "file_edit", None: "file_edit"}
+    wrong = [
+        (name, key, value)
+        for name, key, (value, label) in product(names, ("dryRun", "dry_run"), values.items())
+        if rules.label(_call(name, {"path": "a.py", key: value})).label != label
+    ]
+
+    assert wrong == []
+
+
+def test_folders_are_edits_where_files_in_them_change(rules: MutationRules) -> None:
+    given = {"path": "src/old"}
+    labels = {
+        "create_folder": "file_write_other",
+        "mcp__fs__createDirectory": "file_write_other",
+        "delete_directory": "file_edit",
+        "mcp__fs__delete_folder": "file_edit",
+        "rename_directory": "file_edit",
+        "list_folder": "read_only",
+    }
+
+    assert {name: rules.label(_call(name, given)).label for name in labels} == labels
+    assert rules.label(_call("delete_folder", {"folderId": "1"})).label == "read_only"
+
+
 def test_subcommand_is_read_in_any_case(rules: MutationRules) -> None:
     editors = ["str_replace_editor", "str_replace_based_edit_tool", "text_editor", "file_editor"]
     commands = {
