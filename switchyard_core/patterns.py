@@ -19,6 +19,7 @@ __all__ = [
     "id_glob",
     "linear",
     "name_glob",
+    "name_set",
     "path_classes",
     "path_glob",
     "pattern_set",
@@ -87,6 +88,21 @@ def name_glob(glob: str) -> _Search:
     pattern = _translated(glob, star=".*")
     match = _compile(pattern, ignore_case=True, dot_all=True).fullmatch
     return lambda text: match(_encoded(text)) is not None
+
+
+def name_set(entries: Iterable[str]) -> Callable[[str], Sequence[int]]:
+    """Compile globs on whole names and ``re:`` expressions to one search, ignoring case.
+
+    It gives the places of the entries that match a name.
+    """
+    patterns = [
+        entry[3:] if entry.startswith("re:") else rf"\A(?:{_translated(entry, star='.*')})\z"
+        for entry in entries
+    ]
+    if not patterns:
+        return lambda _name: ()
+    found = pattern_set(patterns, ignore_case=True, dot_all=True)
+    return lambda name: found(_encoded(name)) or ()
 
 
 def id_glob(glob: str) -> _Search:

@@ -6,7 +6,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-__all__ = ["NameFolding", "fold_name", "snake_name"]
+__all__ = [
+    "NameFolding",
+    "fold_name",
+    "last_words",
+    "name_words",
+    "pattern_spellings",
+    "snake_name",
+]
 
 _SEPARATORS = re.compile(r"[\s_\-.:/]+")
 _HARD = re.compile(r"__|--|[.:/]")
@@ -22,6 +29,24 @@ def fold_name(name: str) -> str:
 def snake_name(name: str) -> str:
     """Return a name in lower case with underscores: ``cmsPublish`` is ``cms_publish``."""
     return _SEPARATORS.sub("_", _CAMEL.sub("_", name)).casefold()
+
+
+def pattern_spellings(name: str) -> set[str]:
+    """Return the spellings of a name that globs and expressions are tested on.
+
+    `cms_*` is meant for `cmsPublish` and `cms-publish` too, as a whole name is.
+    """
+    return {name, snake_name(name)}
+
+
+def name_words(name: str) -> frozenset[str]:
+    """Return the words of a name with its prefixes."""
+    return frozenset(snake_name(name).split("_"))
+
+
+def last_words(name: str) -> list[str]:
+    """Return the words of a name in order, without what is before a double separator."""
+    return snake_name(_HARD.split(name)[-1]).split("_")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +74,9 @@ class NameFolding:
             for index in range(1, len(hard) - 1):
                 yield "_".join(hard[index:])
         yield from self._suffixes(name)
+        # Toolkits name a tool after its class: `NotebookEditTool`.
+        if (bare := name[:-4].rstrip("_-")) and name[-4:].casefold() == "tool":
+            yield from self.candidates(bare)
 
     def _suffixes(self, name: str) -> Iterator[str]:
         splits = list(_SINGLE.finditer(name))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,11 +11,19 @@ import msgspec
 from switchyard_core.conversation import ToolCall
 from switchyard_core.jsonio.path import Path, compile_path
 from switchyard_core.mutation.labels import Verdict
-from switchyard_core.mutation.names import fold_name, snake_name
+from switchyard_core.mutation.names import fold_name, pattern_spellings
 from switchyard_core.mutation.schema import DEFAULT_PATH, ConditionModel, RuleModel
-from switchyard_core.patterns import compile_pattern, name_glob
+from switchyard_core.patterns import compile_pattern, name_glob, name_set
 
-__all__ = ["NO_RULE", "CallView", "CompiledRule", "Condition", "compile_rule", "is_glob"]
+__all__ = [
+    "NO_RULE",
+    "CallView",
+    "CompiledRule",
+    "Condition",
+    "NamePatterns",
+    "compile_rule",
+    "is_glob",
+]
 
 #: The verdict on a call that no rule decides, without its label.
 NO_RULE = Verdict(
@@ -120,9 +128,21 @@ class CompiledRule:
             return True
         if self.key(name) in self.literals:
             return True
-        # `cms_*` is meant for `cmsPublish` and `cms-publish` too, as a whole name is.
-        spellings = {name, snake_name(name)} if self.fold else {name}
+        spellings = pattern_spellings(name) if self.fold else {name}
         return any(test(spelling) for test in self.patterns for spelling in spellings)
+
+
+class NamePatterns:
+    """The globs and expressions of many rules, tested on a name in one search."""
+
+    def __init__(self, entries: Iterable[tuple[str, int]]) -> None:
+        pairs = list(entries)
+        self._owners = [index for _, index in pairs]
+        self._found = name_set(entry for entry, _ in pairs)
+
+    def rules(self, name: str) -> set[int]:
+        """Return the index of each rule with an entry that matches."""
+        return {self._owners[place] for place in self._found(name)}
 
 
 def is_glob(entry: str) -> bool:
@@ -166,7 +186,8 @@ def compile_rule(
 def _needed(model: ConditionModel, condition: Condition) -> str | None:
     """Return the argument without which a condition never holds, if there is one."""
     head = condition.path.head
-    if model.not_ or model.exists is False or head is None or len(head) < 2:
+    lenient = model.not_ or model.exists is False or model.not_in is not None
+    if lenient or head is None or len(head) < 2:
         return None
     return head[1] if head[0] == "arguments" else None
 
@@ -186,23 +207,26 @@ def _condition(model: ConditionModel) -> Condition:
 def _condition_test(model: ConditionModel) -> Callable[[list[Any]], bool]:
     if model.exists is not None:
         wanted = model.exists
-        return lambda values: bool(values) is wanted
-    if model.in_ is not None:
-        options = model.in_
-        return lambda values: any(_among(value, options) for value in values)
-    if model.not_in is not None:
-        refused = model.not_in
-        return lambda values: bool(values) and not any(_among(v, refused) for v in values)
+        return lambda values: any(value is not None for value in values) is wanted
     if model.matches is not None:
         found = compile_pattern(model.matches, dot_all=True)
         return lambda values: any(isinstance(v, str) and found(v) for v in values)
-    return lambda values: any(_same(value, model.equals) for value in values)
+    if model.not_in is not None:
+        refused = list(map(_folded, model.not_in))
+        return lambda values: not any(_among(value, refused) for value in values)
+    options = list(map(_folded, [model.equals] if model.in_ is None else model.in_))
+    return lambda values: any(_among(value, options) for value in values)
 
 
 def _among(value: Any, options: list[Any]) -> bool:
-    return any(_same(value, option) for option in options)
-
-
-def _same(left: Any, right: Any) -> bool:
     """Compare as JSON: a boolean is never equal to a number."""
-    return bool(left == right) and isinstance(left, bool) is isinstance(right, bool)
+    value = _folded(value)
+    return any(
+        bool(value == option) and isinstance(value, bool) is isinstance(option, bool)
+        for option in options
+    )
+
+
+def _folded(value: Any) -> Any:
+    """Return text without case and blanks around it; models write ``VIEW`` and ``"view "``."""
+    return value.strip().casefold() if isinstance(value, str) else value

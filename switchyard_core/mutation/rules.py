@@ -14,13 +14,21 @@ import msgspec
 
 from switchyard_core.conversation import Conversation, Text, ToolCall
 from switchyard_core.jsonio.path_steps import Location
-from switchyard_core.mutation.labels import Reading, Verdict, strongest
+from switchyard_core.mutation.arguments import files_in, read_hint
+from switchyard_core.mutation.labels import LABELS, Reading, Verdict, strongest
 from switchyard_core.mutation.memory import Memo, brief
-from switchyard_core.mutation.names import NameFolding, fold_name
+from switchyard_core.mutation.names import NameFolding, fold_name, pattern_spellings
 from switchyard_core.mutation.paths import PathClasses
 from switchyard_core.mutation.readers import CallReader, Cost, read_whole
 from switchyard_core.mutation.roots import Root, RootFinder
-from switchyard_core.mutation.rule import NO_RULE, CallView, CompiledRule, compile_rule
+from switchyard_core.mutation.rule import (
+    NO_RULE,
+    CallView,
+    CompiledRule,
+    NamePatterns,
+    compile_rule,
+    is_glob,
+)
 from switchyard_core.mutation.schema import RuleSetModel
 from switchyard_core.mutation.shell.session import TOO_MUCH, Budget
 from switchyard_core.mutation.tables import load_table
@@ -75,6 +83,7 @@ def compile_rules(
             )
     sets = [available[name] for name in order]
     declared = [model.unmatched for model in sets if model.unmatched is not None]
+    hints = [model.argument_hint for model in sets if model.argument_hint is not None]
     classes = PathClasses(
         scratch=tuple(glob for model in sets for glob in model.scratch_paths),
         artifact=tuple(glob for model in sets for glob in model.artifact_paths),
@@ -86,6 +95,7 @@ def compile_rules(
         classes=classes,
         text=compile_text_rules(order, available),
         unmatched=unmatched or (declared[0] if declared else "read_only"),
+        hint=bool(hints and hints[0]),
     )
 
 
@@ -107,6 +117,7 @@ class MutationRules:
         classes: PathClasses,
         text: TextRules,
         unmatched: str,
+        hint: bool = False,
     ) -> None:
         self._rules = tuple(rules)
         self._text = text
@@ -114,9 +125,13 @@ class MutationRules:
         self.reads_text = bool(text)
         self._classes = classes
         self._unmatched = unmatched
+        #: Whether the arguments of a call that no rule decides may hint at an edit.
+        self._hint = hint and unmatched != LABELS[0]
         self._by_fold: dict[str, list[int]] = {}
         self._by_case: dict[str, list[int]] = {}
-        self._patterned: list[CompiledRule] = []
+        patterned: list[tuple[str, CompiledRule]] = []
+        #: Rules on every name.
+        self._always: set[int] = set()
         self._custom = [rule for rule in self._rules if rule.path is not None]
         for rule in self._rules:
             if rule.path is not None:
@@ -124,9 +139,14 @@ class MutationRules:
             table = self._by_fold if rule.fold else self._by_case
             for literal in rule.literals:
                 table.setdefault(literal, []).append(rule.index)
-            if rule.patterns or not rule.literals:
-                self._patterned.append(rule)
+            patterned += [(entry, rule) for entry in rule.model.match if is_glob(entry)]
+            if not rule.patterns and not rule.literals:
+                self._always.add(rule.index)
         self._directories = frozenset(load_table("arguments")["directory"])
+        self._patterns = {
+            fold: NamePatterns((e, r.index) for e, r in patterned if r.fold is fold)
+            for fold in (True, False)
+        }
         names = load_table("names")
         self._folding = NameFolding(
             servers=frozenset(names["servers"]), verbs=frozenset(names["verbs"])
@@ -270,7 +290,7 @@ class MutationRules:
 
     def _new_tool(self, call: ToolCall) -> _Tool:
         indices = self._rules_on(call.name, call.server or call.namespace or "")
-        fixed = not indices or self._rules[indices[0]].fixed
+        fixed = self._rules[indices[0]].fixed if indices else not self._hint
         return _Tool(
             indices=indices,
             verdict=self._decide(CallView(call), indices, self._classes) if fixed else None,
@@ -281,19 +301,18 @@ class MutationRules:
         qualified = [f"{qualifier}__{name}"] if qualifier else []
         exact = [*qualified, name]
         folded = [*qualified, *dict.fromkeys(self._folding.candidates(name))]
-        indices: set[int] = set()
+        indices = set(self._always)
         for candidate in exact:
             indices.update(self._by_case.get(candidate.casefold(), ()))
+            indices.update(self._patterns[False].rules(candidate))
         for candidate in folded:
             # The fullest spelling that any rule knows is the tool: a rule on `todo_write`
             # must not lose to one on `write`.
             if hits := self._by_fold.get(fold_name(candidate)):
                 indices.update(hits)
                 break
-        for rule in self._patterned:
-            spellings = folded if rule.fold else exact
-            if any(rule.names(candidate) for candidate in spellings):
-                indices.add(rule.index)
+        for spelling in set().union(*map(pattern_spellings, folded)):
+            indices.update(self._patterns[True].rules(spelling))
         return tuple(sorted(indices))
 
     def _label(self, call: ToolCall, classes: PathClasses) -> Verdict:
@@ -337,7 +356,11 @@ class MutationRules:
         if unreadable is not None:
             reading = Reading(label="unknown", detail="the arguments are not JSON")
             return _verdict(unreadable.verdict, reading)
-        return _verdict(NO_RULE, Reading(label=self._unmatched))
+        reading = Reading(label=self._unmatched)
+        if self._hint and not broken:
+            hint = read_hint(view.call.name, given, classes.target_label)
+            reading = strongest([reading, hint] if hint else [reading])
+        return _verdict(NO_RULE, reading)
 
     def _reading(
         self,
@@ -366,7 +389,7 @@ class MutationRules:
             if len(values) == 1:
                 return reader.read(rule.reader, values[0])
             return strongest(reader.read(rule.reader, value) for value in values or [None])
-        if rule.target is not None and (paths := _paths(view.values(rule.target))):
+        if rule.target is not None and (paths := list(files_in(view.values(rule.target)))):
             scratch, label = rule.model.scratch, classes.target_label
             return strongest([label(path, scratch=scratch) for path in paths])
         detail = "names no file" if rule.target is not None else ""
@@ -420,19 +443,6 @@ def _placed(verdict: Verdict, call: ToolCall) -> Verdict:
     return msgspec.structs.replace(
         verdict, tool=call.name, call_path=call.path, message=call.message
     )
-
-
-def _paths(value: Any) -> list[str]:
-    """Return the paths in the value of a target."""
-    found: list[str] = []
-    waiting = [value]
-    while waiting:
-        item = waiting.pop()
-        if isinstance(item, list):
-            waiting += reversed(item)
-        elif isinstance(item, str) and item.strip():
-            found.append(item)
-    return found
 
 
 def _places(conversation: Conversation) -> Mapping[Location, int]:

@@ -32,10 +32,13 @@ class ConditionModel(_Table):
         path: JSONPath relative to the tool call, such as ``$.arguments.command``.
         equals: The value is this one.
         in_: The value is one of these (key ``in``).
-        not_in: The value exists and is not one of these.
+        not_in: The value is not one of these.
         matches: The value is text in which this regular expression is found.
-        exists: Whether the path finds anything.
+        exists: Whether there is a value other than null.
         not_: Negates the test (key ``not``).
+
+    ``equals``, ``in`` and ``not_in`` compare texts without case and without blanks around them.
+    An absent value is judged like null: it is none of the values that a condition can name.
     """
 
     path: str
@@ -56,7 +59,8 @@ class RuleModel(_Table):
         path: JSONPath to the tool-name nodes.
         match: Whole names, globs, or ``re:`` patterns.
         where: Conditions that must all hold.
-        target: JSONPath, relative to the call, to the files that it writes.
+        target: JSONPath, relative to the call, to the files that it writes, or to an object that
+            has them under the usual keys.
         reader: ``shell``, ``recurse``, ``code`` or ``patch``.
         command: JSONPath, relative to the call, to what the reader reads.
         dialect: ``bash``, ``powershell``, ``cmd`` or ``auto``, for ``reader = "shell"``.
@@ -106,6 +110,8 @@ class RuleSetModel(_Table):
         extends: Names of rule sets that are tried after these rules, in order.
         fold: Whether names match with any prefix and separators.
         unmatched: Label of a call that no rule decides, default ``read_only``.
+        argument_hint: Whether the name of such a call's tool and the keys of its arguments may make
+            it ``unknown`` or an edit, default false.
         scratch_paths: Globs added to the default scratch paths.
         artifact_paths: Globs added to the default artefact paths.
         plan_paths: Globs added to the default plan documents.
@@ -119,6 +125,7 @@ class RuleSetModel(_Table):
     extends: list[str] = Field(default_factory=list)
     fold: bool = True
     unmatched: str | None = None
+    argument_hint: bool | None = None
     scratch_paths: list[str] = Field(default_factory=list)
     artifact_paths: list[str] = Field(default_factory=list)
     plan_paths: list[str] = Field(default_factory=list)

@@ -83,7 +83,7 @@ def test_explain_of_an_array_latches_as_it_goes_and_ends_with_a_timeline(explain
         "   1  no_mutation; no file was edited yet\n"
         "executing on executor, requests 2-3\n"
         "   2  mutation_in_history; Edit at $.input[1]: file_edit by "
-        "coding_agents/write-by-file_path, word `a.py`; latch set\n"
+        "coding_agents/edit-tools, word `a.py`; latch set\n"
         "   3  latched; the session was handed to the efficient target; latch held\n"
     )
 

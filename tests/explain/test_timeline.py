@@ -78,7 +78,7 @@ async def test_timeline_of_a_session_shows_phases_and_the_latch():
         "   1  no_mutation; no file was edited yet\n"
         "executing on executor, requests 2-4\n"
         "   2  mutation_in_history; Edit at $.messages[1].tool_calls[0]: file_edit by "
-        "coding_agents/write-by-file_path, word `a.py`; latch set\n"
+        "coding_agents/edit-tools, word `a.py`; latch set\n"
         "   3  latched; the session was handed to the efficient target; latch held\n"
         "   4  latched; the session was handed to the efficient target; latch freed\n"
     )
@@ -89,7 +89,7 @@ async def test_timeline_of_a_session_shows_phases_and_the_latch():
         (True, True),
         (True, False),
     ]
-    assert (entries[1]["rule"], entries[1]["session"]) == ("write-by-file_path", "a")
+    assert (entries[1]["rule"], entries[1]["session"]) == ("edit-tools", "a")
 
 
 async def test_timeline_of_two_sessions_names_them_and_shows_a_refusal():
