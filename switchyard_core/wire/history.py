@@ -18,6 +18,7 @@ import tomli
 
 from switchyard_core.conversation import Conversation, Image, Message, Part, Role, UserMessage
 from switchyard_core.jsonio.tree import ArrayText, JsonTextError, ObjectText, encode, loads
+from switchyard_core.wire.shapes import JsonType, Shape, untouched
 
 __all__ = [
     "FOREIGN",
@@ -37,7 +38,6 @@ __all__ = [
     "decode_one",
     "fixed_text",
     "instruction_text",
-    "join_text",
     "lacks_history",
     "only_results",
     "role_at",
@@ -241,6 +241,9 @@ STRIPPED = "stripped"
 class ReasoningPart(ABC):
     """Reasoning of one turn, or a piece of it that can be removed alone."""
 
+    #: Whether it is of no use when another piece of its item became text.
+    needs_others: ClassVar[bool] = False
+
     item: int
     name: str  # for reports, with its place
     text: str  # its readable part
@@ -347,9 +350,13 @@ class BodyView(ABC):
 
     #: The body's key that holds the history.
     key: ClassVar[str]
+    #: The types of what rewrites look into.
+    shape: ClassVar[Shape] = Shape(("object",))
 
-    def __init__(self, body: ObjectText) -> None:
+    def __init__(self, body: ObjectText, untouched: list[str] | None = None) -> None:
         self.body = body
+        #: A line for each value that cannot be looked into because of its type.
+        self.untouched = [] if untouched is None else untouched
 
     @property
     def items(self) -> ArrayText | None:
@@ -404,6 +411,40 @@ class BodyView(ABC):
     def add_instruction(self, text: str, *, append: bool) -> str:
         """Add an instruction before or after the caller's; return the change, or ``""``."""
 
+    def leave(self, key: str, *wanted: JsonType) -> None:
+        """Tell that a member of the body goes on untouched, as it has none of some types."""
+        raw = self.body.raw(key)
+        if raw is not None:
+            self.untouched.append(untouched(key, raw, *wanted))
+
+    def leave_history(self) -> None:
+        """Tell the same of the history."""
+        shape = self.shape.members.get(self.key)
+        self.leave(self.key, *(("array",) if shape is None else shape.types))
+
+    def join_text(self, key: str, before: str, text: str, *, append: bool) -> str:
+        """Add a text to a string member, or make it in front of ``before``; return the change.
+
+        The caller's string keeps its bytes; a blank line separates the two.
+        """
+        body, raw = self.body, self.body.raw(key)
+        if raw is None:
+            body.insert(body.index(before), key, encode(text))
+            return f"set {key}"
+        if raw in (b"null", b'""'):
+            body.set(key, encode(text))
+            return f"set {key}"
+        if raw[:1] != b'"':
+            self.leave(key, "string", "array")
+            return ""
+        ours, gap, theirs = encode(text)[1:-1], encode("\n\n")[1:-1], raw[1:-1]
+        # Another prompt of ours may be outside of this one: look for it as a separate piece.
+        if gap + ours + gap in gap + theirs + gap:
+            return ""
+        pieces = (theirs, gap, ours) if append else (ours, gap, theirs)
+        body.set(key, b'"' + b"".join(pieces) + b'"')
+        return f"put the text {'after' if append else 'before'} {key}"
+
     def cache_marks(self) -> Iterator[tuple[str, ObjectText]]:
         """Yield the places for a cache mark, in the order in which a prompt is cached."""
         return iter(())
@@ -440,26 +481,3 @@ def same_text(items: ArrayText, index: int, text: str) -> bool:
     if pieces is not None:
         return len(pieces) == 1 and any(piece.text("text") == text for _, piece in pieces.objects())
     return message.text("content") == text
-
-
-def join_text(body: ObjectText, key: str, before: str, text: str, *, append: bool) -> str:
-    """Add a text to a string member, or make it before ``before``; return the change, or ``""``.
-
-    The caller's string keeps its bytes; a blank line separates the two.
-    """
-    raw = body.raw(key)
-    if raw is None:
-        body.insert(body.index(before), key, encode(text))
-        return f"set {key}"
-    if raw in (b"null", b'""'):
-        body.set(key, encode(text))
-        return f"set {key}"
-    if raw[:1] != b'"':
-        return ""  # The provider will refuse it.
-    ours, gap, theirs = encode(text)[1:-1], encode("\n\n")[1:-1], raw[1:-1]
-    # Another prompt of ours may be outside of this one: look for it as a separate piece.
-    if gap + ours + gap in gap + theirs + gap:
-        return ""
-    pieces = (theirs, gap, ours) if append else (ours, gap, theirs)
-    body.set(key, b'"' + b"".join(pieces) + b'"')
-    return f"put the text {'after' if append else 'before'} {key}"

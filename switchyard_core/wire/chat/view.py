@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from switchyard_core.jsonio.tree import ArrayText, ObjectText, encode
 from switchyard_core.wire.chat.origin import origin_bound
@@ -20,6 +21,7 @@ from switchyard_core.wire.history import (
     role_at,
     same_text,
 )
+from switchyard_core.wire.shapes import STRING, Shape, list_of, text_or_list_of
 
 __all__ = ["ChatView", "leading_instructions"]
 
@@ -91,6 +93,19 @@ class ChatView(BodyView):
     """A Chat Completions body, to be patched."""
 
     key = "messages"
+    shape: ClassVar[Shape] = Shape(
+        ("object",),
+        {
+            "messages": list_of(
+                role=STRING,
+                content=text_or_list_of(type=STRING, text=STRING),
+                tool_call_id=STRING,
+                tool_calls=list_of(id=STRING),
+                function_call=Shape(("object",)),
+                reasoning_content=STRING,
+            )
+        },
+    )
 
     def reasoning(self) -> list[ReasoningPart]:
         """Return the reasoning keys of assistant messages, one part a message."""
@@ -163,6 +178,7 @@ class ChatView(BodyView):
         """Add a user message at the end."""
         messages = self.items
         if messages is None:
+            self.leave_history()
             return ""
         end = len(messages) if end is None else end
         if _ends_with(messages, text, end):
@@ -174,6 +190,7 @@ class ChatView(BodyView):
         """Add a message before or after the leading instructions, in the role of the first."""
         messages = self.items
         if messages is None:
+            self.leave_history()
             return ""
         count, role = leading_instructions(messages, self.body.raw("messages") or b"")
         if any(same_text(messages, index, text) for index in range(count)):

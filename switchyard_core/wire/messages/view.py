@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import ClassVar
 
 from switchyard_core.jsonio.tree import ArrayText, ObjectText, encode
 from switchyard_core.wire.history import (
@@ -18,18 +19,28 @@ from switchyard_core.wire.history import (
     ToolTurn,
     blank,
     fixed_text,
-    join_text,
     role_at,
 )
 from switchyard_core.wire.messages.origin import origin_bound
+from switchyard_core.wire.shapes import STRING, Shape, list_of, text_or_list_of, untouched
 
 __all__ = ["MessagesView", "open_loop_lacks_thinking", "without_thinking"]
 
 _THINKING = ("thinking", "redacted_thinking")
+#: Contents of a message, and of a result within it.
+_BLOCKS = text_or_list_of(
+    type=STRING,
+    text=STRING,
+    id=STRING,
+    tool_use_id=STRING,
+    content=Shape(("string", "array", "object")),
+)
 
 
 @dataclass(slots=True, eq=False)
 class _Thinking(ReasoningPart):
+    needs_others: ClassVar[bool] = True
+
     messages: ArrayText
     content: ArrayText
     number: int
@@ -95,6 +106,14 @@ class MessagesView(BodyView):
     """A Messages body, to be patched."""
 
     key = "messages"
+    shape: ClassVar[Shape] = Shape(
+        ("object",),
+        {
+            "system": text_or_list_of(type=STRING, text=STRING),
+            "tools": list_of(),
+            "messages": list_of(role=STRING, content=_BLOCKS),
+        },
+    )
 
     def reasoning(self) -> list[ReasoningPart]:
         """Return the thinking blocks of assistant messages."""
@@ -200,6 +219,7 @@ class MessagesView(BodyView):
         """Add a text block behind the last user message's results, or a new user message."""
         messages = self.items
         if messages is None:
+            self.leave_history()
             return ""
         end = len(messages) if end is None else end
         place = end - 1
@@ -223,6 +243,8 @@ class MessagesView(BodyView):
                 return ""
             blocks.append(block)
         else:
+            where = f"{self.key}[{place}].content"
+            self.untouched.append(untouched(where, raw, "string", "array"))
             return ""
         return f"added a text block to messages[{place}]"
 
@@ -230,7 +252,7 @@ class MessagesView(BodyView):
         """Add the text to a ``system`` string, or as a block to ``system`` blocks."""
         blocks = self.body.array("system")
         if blocks is None:
-            return join_text(self.body, "system", "messages", text, append=append)
+            return self.join_text("system", "messages", text, append=append)
         if any(block.text("text") == text for _, block in blocks.objects()):
             return ""
         place = len(blocks) if append else 0
@@ -296,10 +318,16 @@ def _merge(messages: ArrayText) -> list[str]:
             continue
         if first.keys() != second.keys() or set(first.keys()) != {"role", "content"}:
             continue
+        if not (_is_content(first) and _is_content(second)):
+            continue
         first.set("content", _as_blocks(first, second))
         messages.delete(index)
         changes.append(f"merged messages[{index}] into messages[{index - 1}]")
     return changes
+
+
+def _is_content(message: ObjectText) -> bool:
+    return (message.raw("content") or b"")[:1] in (b'"', b"[")
 
 
 def _as_blocks(*messages: ObjectText) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any
+from typing import Any, ClassVar
 
 from switchyard_core.conversation import CallKind
 from switchyard_core.jsonio.tree import ArrayText, ObjectText, encode
@@ -20,10 +20,10 @@ from switchyard_core.wire.history import (
     ReasoningPart,
     ToolTurn,
     blank,
-    join_text,
     same_text,
 )
 from switchyard_core.wire.responses.origin import origin_bound
+from switchyard_core.wire.shapes import STRING, Shape, list_of, text_or_list_of
 
 __all__ = [
     "CALL_TYPES",
@@ -129,6 +129,19 @@ class ResponsesView(BodyView):
     """A Responses body, to be patched."""
 
     key = "input"
+    shape: ClassVar[Shape] = Shape(
+        ("object",),
+        {
+            "input": text_or_list_of(
+                type=STRING,
+                role=STRING,
+                content=text_or_list_of(type=STRING, text=STRING),
+                summary=list_of(text=STRING),
+                id=STRING,
+                call_id=STRING,
+            )
+        },
+    )
 
     def reasoning(self) -> list[ReasoningPart]:
         """Return the reasoning items."""
@@ -143,7 +156,7 @@ class ResponsesView(BodyView):
 
     def origin_bound(self) -> list[OriginPart]:
         """Return seals, references, files, and what ran at the provider."""
-        return origin_bound(self.items)
+        return origin_bound(self.items, self.untouched)
 
     def drop_companions(self) -> list[str]:
         """Remove the ids of items that followed a dropped reasoning item.
@@ -217,8 +230,11 @@ class ResponsesView(BodyView):
             self.body.set("input", theirs + ours + b"]")
             return "added a user message as input[1]"
         items = self.items
-        place = len(items) if items is not None and end is None else end or 0
-        if items is None or _ends_with(items, text, place):
+        if items is None:
+            self.leave_history()
+            return ""
+        place = len(items) if end is None else end
+        if _ends_with(items, text, place):
             return ""
         while place and (item := items.object(place - 1)) and item.text("type") == "reasoning":
             place -= 1
@@ -238,7 +254,7 @@ class ResponsesView(BodyView):
             return f"added instructions[{place}]"
         items = self.items if append and raw in (None, b"null", b'""') else None
         if items is None:
-            return join_text(self.body, "instructions", "input", text, append=append)
+            return self.join_text("instructions", "input", text, append=append)
         place, _ = leading_instructions(items, b"")
         if any(same_text(items, index, text) for index in range(place)):
             return ""
