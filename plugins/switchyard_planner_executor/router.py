@@ -27,7 +27,7 @@ from switchyard_planner_executor.caller import (
 )
 from switchyard_planner_executor.events import ApprovalRequired
 from switchyard_planner_executor.options import PlannerExecutorOptions
-from switchyard_planner_executor.plan import PlanError, read_plan_value
+from switchyard_planner_executor.plan import PlanError, UnusablePlanError, read_plan_value
 from switchyard_planner_executor.rendering import Narrator
 from switchyard_planner_executor.run import PlanRun
 from switchyard_planner_executor.wording import planner_instructions
@@ -272,4 +272,9 @@ def _unusable(code: str, *, status: int) -> Iterator[None]:
         yield
     except PlanError as error:
         details = {"reason": error.reason, "raw_text": error.raw_text[:RAW_TEXT_CHARS]}
-        raise refusal(f"{error}; no step ran", code, status=status, details=details) from error
+        headers = {"x-should-retry": "false"}
+        told = UnusablePlanError(
+            f"{error}; no step ran", code, status, headers=headers, details=details
+        )
+        told.raw_text = error.raw_text
+        raise told from error
