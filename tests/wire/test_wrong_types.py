@@ -79,7 +79,8 @@ def only_named(before: bytes, after: bytes, names: set[Place], where: str = "") 
             if was is not None and now is not None:
                 only_named(was, now, inner, f"{where}.{key}")
         return
-    if before[:1] == b'"' and after[:1] == b"[" and before in after:
+    if before[:1] == b'"' and after[:1] == b"[":
+        assert before in after or not json.loads(before).strip()
         return  # A text became the first of some items.
     assert before[:1] == after[:1] == b"[", f"{where} got another type, and no report names it"
     ours, theirs = ArrayText(before), ArrayText(after)

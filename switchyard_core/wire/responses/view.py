@@ -20,6 +20,7 @@ from switchyard_core.wire.history import (
     ReasoningPart,
     ToolTurn,
     blank,
+    blank_parts,
     same_text,
 )
 from switchyard_core.wire.responses.origin import origin_bound
@@ -74,6 +75,7 @@ _ANSWERABLE = frozenset(CALL_TYPES) - {"mcp_call"}
 _MADE = frozenset(CALL_TYPES) | HOSTED_TYPES
 #: Item types of which the id is optional.
 _NEED_NO_ID = (None, "function_call", "custom_tool_call", "shell_call", "apply_patch_call")
+_MESSAGE = ("", "message")
 _TEXT_OUTPUTS = ("function_call_output", "custom_tool_call_output", "local_shell_call_output")
 
 
@@ -202,19 +204,25 @@ class ResponsesView(BodyView):
         return [_History(items, calls, results, elsewhere=elsewhere)]
 
     def blanks(self, index: int) -> list[BlankPart]:
-        """Return the text of an output, if blank."""
+        """Return the text of an output, if blank; else the blank texts of an item."""
         item = self.items.object(index) if self.items is not None else None
-        if item is None or (item.text("type") or "") not in _TEXT_OUTPUTS:
+        if item is None:
             return []
-        return [BlankPart(f"input[{index}]", item, "output")] if blank(item, "output") else []
+        place, kind = f"input[{index}]", item.text("type") or ""
+        if kind in _TEXT_OUTPUTS:
+            if blank(item, "output"):
+                return [BlankPart(place, item, "output")]
+            return blank_parts(item.array("output"), f"{place}.output")
+        said = kind in _MESSAGE and not blank(item, "content")
+        return blank_parts(item.array("content"), f"{place}.content") if said else []
 
     def is_empty(self, index: int) -> bool:
-        """Return whether an assistant message has no text."""
+        """Return whether a message has no text."""
         item = self.items.object(index) if self.items is not None else None
         return (
             item is not None
-            and item.text("role") == "assistant"
-            and (item.text("type") or "") in ("", "message")
+            and item.text("role") is not None
+            and (item.text("type") or "") in _MESSAGE
             and blank(item, "content")
         )
 
@@ -226,9 +234,10 @@ class ResponsesView(BodyView):
         """Add a user message at the end, never between a reasoning item and its follower."""
         ours, raw = self.user_item(text), self.body.raw("input")
         if raw is not None and raw[:1] == b'"':
-            theirs = b'[{"type":"message","role":"user","content":' + raw + b"},"
-            self.body.set("input", theirs + ours + b"]")
-            return "added a user message as input[1]"
+            said = (self.body.text("input") or "").strip()
+            theirs = b'{"type":"message","role":"user","content":' + raw + b"}," if said else b""
+            self.body.set("input", b"[" + theirs + ours + b"]")
+            return f"added a user message as input[{int(bool(said))}]"
         items = self.items
         if items is None:
             self.leave_history()

@@ -24,6 +24,7 @@ from switchyard_core.wire.history import (
     BodyView,
     ReasoningPart,
     fixed_text,
+    says_nothing,
 )
 from switchyard_core.wire.shapes import odd_values
 
@@ -319,7 +320,7 @@ def limit_cache_marks(
     for place, block in history_view(body, scope).cache_marks():
         if not _is_marked(block):
             continue
-        if block.text("type") == "text" and not (block.text("text") or "").strip():
+        if says_nothing(block):
             block.delete("cache_control")
             changes.append(f"removed the cache mark of the empty {place}")
         else:
