@@ -18,6 +18,7 @@ Place = tuple[str | int, ...]
 
 _MARK = {"type": "ephemeral"}
 _SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
+_PATCH = "*** Begin Patch\n*** Add File: b.py\n+x\n*** End Patch"
 _PNG = "data:image/png;base64,iVBORw0KGgo="
 
 _CHAT: dict[str, Any] = {
@@ -56,7 +57,7 @@ _CHAT: dict[str, Any] = {
                     "function": {"name": "read", "arguments": '{"path": "a.py"}'},
                     "extra_content": {"google": {"thought_signature": "sig"}},
                 },
-                {"id": "c2", "type": "custom", "custom": {"name": "apply_patch", "input": "x"}},
+                {"id": "c2", "type": "custom", "custom": {"name": "apply_patch", "input": _PATCH}},
             ],
         },
         {"role": "tool", "tool_call_id": "call_" + "x" * 40, "content": "print(1)"},
@@ -120,7 +121,13 @@ _RESPONSES: dict[str, Any] = {
             "arguments": '{"path": "a.py"}',
         },
         {"type": "function_call_output", "call_id": "call_" + "x" * 64, "output": "print(1)"},
-        {"type": "custom_tool_call", "id": "ct", "call_id": "c2", "name": "patch", "input": "x"},
+        {
+            "type": "custom_tool_call",
+            "id": "ct",
+            "call_id": "c2",
+            "name": "apply_patch",
+            "input": _PATCH,
+        },
         {"type": "custom_tool_call_output", "call_id": "c2", "output": ""},
         {"type": "mcp_call", "id": "mcp_1", "name": "m", "arguments": "{}", "output": "o"},
         {"type": "local_shell_call", "id": "ls", "call_id": "c3", "action": {"command": ["ls"]}},
@@ -170,7 +177,7 @@ _MESSAGES: dict[str, Any] = {
                 {"type": "server_tool_use", "id": "srvtoolu_1", "name": "s", "input": {}},
                 {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []},
                 {"type": "tool_use", "id": "call.1", "name": "read", "input": {"path": "a.py"}},
-                {"type": "tool_use", "id": "t2", "name": "read", "input": {"path": "b.py"}},
+                {"type": "tool_use", "id": "t2", "name": "Write", "input": {"file_path": "b.py"}},
             ],
         },
         {

@@ -25,7 +25,7 @@ TYPES = {rewrite.name: rewrite for rewrite in CORE_REWRITES}
 EXAMPLES = 500 * int(os.environ.get("SWITCHYARD_STRESS_TIMES", "1"))
 ENTRIES = [entry for declared in core_profiles() for entry in read_profiles(declared)]
 MODELS = (
-    *("claude-haiku-4-5", "claude-opus-5", "gpt-6-sol", "gpt-4o", "deepseek-reasoner"),
+    *("claude-haiku-4-5", "claude-opus-5", "gpt-6-sol", "gpt-4o", "deepseek-v4-pro"),
     *("kimi-k2.5", "gemini-3-pro", "mistral-large", "qwen3-max", "glm-5", "grok-4"),
 )
 PLACE = re.compile(r"\b([a-z_]+(?:\[\d*\]|\.[a-z_]+)*(?:\[\d*\])(?:\.[a-z_]+)*)")
