@@ -68,7 +68,7 @@ class RewriteReport:
         changes: One line per change; empty when nothing had to change.
         skipped: Why it did not run, ``""`` when it did.
         untouched: One line per value that it would have looked into, or added to, and that has
-            another type than the wire format says: what, where, and that it went on untouched.
+            another type than the wire format says: what, where, and that it was sent untouched.
     """
 
     name: str

@@ -344,7 +344,7 @@ class BodyView(ABC):
         """Add an instruction before or after the caller's; return the change, or ``""``."""
 
     def leave(self, key: str, *wanted: JsonType) -> None:
-        """Tell that a member of the body goes on untouched, as it has none of some types."""
+        """Tell that a member of the body is sent untouched, as it has none of some types."""
         raw = self.body.raw(key)
         if raw is not None:
             self.untouched.append(untouched(key, raw, *wanted))

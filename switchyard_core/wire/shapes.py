@@ -1,6 +1,6 @@
 """Which JSON types the values of a body have, and what is said of one that has another.
 
-A value of a wrong type goes on as it came: the provider decides about it. What looks into a value
+A value of a wrong type is sent as it came: the provider decides about it. What looks into a value
 looks at its type first, and tells when it is another one.
 """
 
@@ -51,7 +51,7 @@ def text_or_list_of(**members: Shape) -> Shape:
 def untouched(place: str, raw: bytes, *wanted: JsonType) -> str:
     """Return what a report says of a value that has none of the wanted types."""
     types = " or ".join(map(_named, wanted))
-    return f"{place} is {_named(_type_of(raw))}, not {types}: it went on untouched"
+    return f"{place} is {_named(_type_of(raw))}, not {types}: it was sent untouched"
 
 
 def odd_values(body: ObjectText, shape: Shape) -> list[str]:
