@@ -28,6 +28,9 @@ _CHAT: dict[str, Any] = {
     "reasoning_effort": "high",
     "stream": False,
     "stream_options": {"include_usage": True},
+    "metadata": {"session_id": "s", "user_id": {"session_id": "s"}},
+    "prompt_cache_key": "key",
+    "user": "u",
     "response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": _SCHEMA}},
     "tools": [
         {"type": "function", "function": {"name": "read", "parameters": _SCHEMA, "strict": True}},
@@ -77,6 +80,9 @@ _RESPONSES: dict[str, Any] = {
     "max_output_tokens": 64000,
     "reasoning": {"effort": "high", "summary": "auto"},
     "include": ["reasoning.encrypted_content"],
+    "metadata": {"session_id": "s"},
+    "client_metadata": {"session_id": "s", "turn": {"kind": "compact"}},
+    "prompt_cache_key": "key",
     "text": {"format": {"type": "json_schema", "name": "x", "schema": _SCHEMA}},
     "previous_response_id": "resp_1",
     "tools": [
@@ -150,6 +156,7 @@ _MESSAGES: dict[str, Any] = {
     "output_config": {"effort": "high"},
     "context_management": {"edits": [{"type": "clear_thinking_20251015"}]},
     "container": "ctr_1",
+    "metadata": {"user_id": '{"session_id": "s", "device_id": "d"}'},
     "system": [
         {"type": "text", "text": "You are an agent.", "cache_control": _MARK},
         {"type": "text", "text": "Be brief.", "cache_control": _MARK},
