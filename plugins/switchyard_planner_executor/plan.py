@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from math import isinf
-from typing import Annotated, Any, Literal, NoReturn
+from typing import Annotated, Any, Literal, NoReturn, Self
 
 from pydantic import (
     AfterValidator,
@@ -26,6 +26,7 @@ from switchyard_core import DecisionWarning, RequestError, SwitchyardError
 from switchyard_core.answering import ModelReply
 
 __all__ = [
+    "RAW_TEXT_CHARS",
     "NotJsonError",
     "Plan",
     "PlanError",
@@ -64,6 +65,8 @@ _EXPECTED = {
 #: The line that opens a code fence, whatever its depth; it may say the language.
 _FENCE = re.compile(r"\s*(?P<mark>`{3,}|~{3,})[^\S\n]*[\w+.-]*\s*")
 _SHOWN_CHARS = 200
+#: How much of an unusable plan a caller is shown, in characters.
+RAW_TEXT_CHARS = 4000
 
 
 # --- the model -----------------------------------------------------------------------------------
@@ -194,6 +197,19 @@ class UnusablePlanError(RequestError):
     """What should be a plan is none; ``raw_text`` is all of it, ``details`` has its beginning."""
 
     raw_text: str = ""
+
+    @classmethod
+    def of(cls, fault: PlanError, code: str, status: int) -> Self:
+        """Return the error of a request whose plan has a fault."""
+        made = cls(
+            f"{fault}; no step ran",
+            code,
+            status,
+            headers={"x-should-retry": "false"},
+            details={"reason": fault.reason, "raw_text": fault.raw_text[:RAW_TEXT_CHARS]},
+        )
+        made.raw_text = fault.raw_text
+        return made
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

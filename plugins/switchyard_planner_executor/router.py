@@ -34,9 +34,6 @@ from switchyard_planner_executor.wording import planner_instructions
 
 __all__ = ["PlannerExecutorRouter"]
 
-#: How much of an unusable plan a caller is shown, in characters.
-RAW_TEXT_CHARS = 4000
-
 
 class PlannerExecutorRouter:
     """Plans with one target, then runs the plan step by step on another."""
@@ -271,10 +268,4 @@ def _unusable(code: str, *, status: int) -> Iterator[None]:
     try:
         yield
     except PlanError as error:
-        details = {"reason": error.reason, "raw_text": error.raw_text[:RAW_TEXT_CHARS]}
-        headers = {"x-should-retry": "false"}
-        told = UnusablePlanError(
-            f"{error}; no step ran", code, status, headers=headers, details=details
-        )
-        told.raw_text = error.raw_text
-        raise told from error
+        raise UnusablePlanError.of(error, code, status) from error
