@@ -51,11 +51,13 @@ class RewriteScope:
             such as ``dropped_reasoning``.
         headers: The headers that are sent with the body, by lower-case name, to be changed in
             place. They hold no credential.
+        untouched: A rewrite adds a line for what it cannot look into because of its type.
     """
 
     wire_format: WireFormat
     facts: dict[str, Any] = field(default_factory=dict)
     headers: dict[str, str] = field(default_factory=dict)
+    untouched: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,11 +67,14 @@ class RewriteReport:
     Args:
         changes: One line per change; empty when nothing had to change.
         skipped: Why it did not run, ``""`` when it did.
+        untouched: One line per value that it would have looked into, or added to, and that has
+            another type than the wire format says: what, where, and that it was sent untouched.
     """
 
     name: str
     changes: tuple[str, ...] = ()
     skipped: str = ""
+    untouched: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,13 @@ from switchyard_planner_executor.options import (
     UnknownModeError,
     get_mode,
 )
-from switchyard_planner_executor.plan import Plan, PlanError, PlanStep, read_plan_value
+from switchyard_planner_executor.plan import (
+    Plan,
+    PlanError,
+    PlanStep,
+    UnusablePlanError,
+    read_plan_value,
+)
 from switchyard_planner_executor.router import PlannerExecutorRouter
 from switchyard_planner_executor.run import PlanRun
 
@@ -30,6 +36,7 @@ __all__ = [
     "PlanStep",
     "PlannerExecutorOptions",
     "UnknownModeError",
+    "UnusablePlanError",
     "get_mode",
     "read_plan_value",
     "switchyard_lint_rules",

@@ -30,7 +30,13 @@ from switchyard_core import (
 from switchyard_core.answering import AnswerEvent, Extension, Finished, Progress
 from switchyard_core.cli import replay_options, unused_note
 from switchyard_core.errors import ReplayError
-from switchyard_planner_executor.plan import NotJsonError, RepeatedKeyError, strict_json
+from switchyard_planner_executor.plan import (
+    RAW_TEXT_CHARS,
+    NotJsonError,
+    RepeatedKeyError,
+    UnusablePlanError,
+    strict_json,
+)
 from switchyard_planner_executor.rendering import PRINTERS, Printer, plain_lines
 
 __all__ = ["command"]
@@ -119,7 +125,9 @@ def command(  # noqa: PLR0913, PLR0917  # one per option
         code, message = _FAILED, error.message
     except RequestError as error:
         code = _UNUSABLE if error.code in _PLAN_FILE | _NO_KEY else _FAILED
-        message = f"{source}: " * (error.code in _PLAN_FILE) + _told(error)
+        message = f"{source}: " * (error.code in _PLAN_FILE) + _told(
+            error, whole=bool(ctx.params.get("verbose"))
+        )
     except OSError as error:
         # The output went to a full disk, or to a reader that is gone.
         code, message = _UNUSABLE, f"cannot write the output: {error.strerror or error}"
@@ -259,10 +267,14 @@ def _read_plan(source: Path | None) -> Mapping[str, Any] | None:
     return found
 
 
-def _told(error: RequestError) -> str:
+def _told(error: RequestError, *, whole: bool = False) -> str:
+    """Return an error with what the planner said: its beginning, or all of it."""
     lines = [f"{error.message} ({error.code})"]
-    raw = error.details.get("raw_text")
-    if raw is not None:
-        whose = "the planner said:" if error.code == "plan_unusable" else "the plan was:"
-        lines += [whose, *(f"  | {line}" for line in plain_lines(str(raw)).splitlines())]
+    if isinstance(error, UnusablePlanError):
+        text = error.raw_text
+        shown = text if whole else text[:RAW_TEXT_CHARS]
+        lines.append("the planner said:" if error.code == "plan_unusable" else "the plan was:")
+        lines += [f"  | {line}" for line in plain_lines(shown).splitlines()]
+        if len(shown) < len(text):
+            lines.append(f"  … of {len(text)} characters; --verbose shows all")
     return "\n".join(lines)

@@ -91,7 +91,7 @@ class PlannerExecutorOptions(Options):
         executor_prompt: Replaces the built-in instruction of the executor.
         mode: ``replan`` plans the rest again after a step that failed or is blocked.
         planner_sees: Whether the planner gets earlier text of the conversation too.
-        planner_output: ``lenient`` removes one code fence around a plan.
+        planner_output: ``lenient`` takes the plan out of the answer's only code fence.
         planner_retries: How often an unusable plan is sent back, 0 to 2.
         planner_max_tokens: Limit of the planner's answer in tokens.
         executor_max_tokens: Limit of each of the executor's answers in tokens.

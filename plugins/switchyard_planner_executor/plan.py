@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from math import isinf
-from typing import Annotated, Any, Literal, NoReturn
+from typing import Annotated, Any, Literal, NoReturn, Self
 
 from pydantic import (
     AfterValidator,
@@ -21,10 +22,11 @@ from pydantic import (
     ValidationError,
 )
 
-from switchyard_core import DecisionWarning, SwitchyardError
+from switchyard_core import DecisionWarning, RequestError, SwitchyardError
 from switchyard_core.answering import ModelReply
 
 __all__ = [
+    "RAW_TEXT_CHARS",
     "NotJsonError",
     "Plan",
     "PlanError",
@@ -32,6 +34,7 @@ __all__ = [
     "PlanStep",
     "ReadPlan",
     "RepeatedKeyError",
+    "UnusablePlanError",
     "is_blank",
     "is_hidden",
     "plan_schema",
@@ -59,8 +62,11 @@ _EXPECTED = {
     "missing": "is missing",
     "extra_forbidden": "is not a key of a plan",
 }
-_FENCE = "```"
+#: The line that opens a code fence, whatever its depth; it may say the language.
+_FENCE = re.compile(r"\s*(?P<mark>`{3,}|~{3,})[^\S\n]*[\w+.-]*\s*")
 _SHOWN_CHARS = 200
+#: How much of an unusable plan a caller is shown, in characters.
+RAW_TEXT_CHARS = 4000
 
 
 # --- the model -----------------------------------------------------------------------------------
@@ -119,11 +125,11 @@ class PlanStep(BaseModel):
 
 
 class Plan(BaseModel):
-    """A whole plan, made before any step of it runs; ``steps`` may be empty."""
+    """A whole plan, made before any step of it runs; ``steps`` may be empty, ``goal`` not blank."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    goal: _Text = Field(
+    goal: Annotated[_Text, AfterValidator(_is_visible)] = Field(
         description="What the request is meant to achieve, restated in one sentence."
     )
     steps: tuple[PlanStep, ...] = Field(
@@ -187,6 +193,25 @@ class PlanError(SwitchyardError):
         super().__init__(f"the plan cannot be used ({reason}): {detail}{shown}")
 
 
+class UnusablePlanError(RequestError):
+    """What should be a plan is none; ``raw_text`` is all of it, ``details`` has its beginning."""
+
+    raw_text: str = ""
+
+    @classmethod
+    def of(cls, fault: PlanError, code: str, status: int) -> Self:
+        """Return the error of a request whose plan has a fault."""
+        made = cls(
+            f"{fault}; no step ran",
+            code,
+            status,
+            headers={"x-should-retry": "false"},
+            details={"reason": fault.reason, "raw_text": fault.raw_text[:RAW_TEXT_CHARS]},
+        )
+        made.raw_text = fault.raw_text
+        return made
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadPlan:
     """A plan with its steps in order, and ``plan_reordered`` in ``warnings`` if they were not."""
@@ -205,8 +230,8 @@ def read_plan(
 ) -> ReadPlan:
     """Read the plan that a model answered with; ``first`` is the number of its first step.
 
-    Nothing is guessed, cut or repaired, except the order of steps whose numbers are complete, and
-    with ``lenient`` one code fence that encloses the whole answer.
+    Nothing is guessed, cut or repaired, except the order of steps whose numbers are complete. With
+    ``lenient`` the plan may be in a code fence, the only one of the answer, with words around it.
     """
     text = reply.text
     if reply.refusal or reply.stop in _FILTERED:
@@ -221,7 +246,7 @@ def read_plan(
         raise PlanError("schema", text, str(error)) from None
     except NotJsonError as error:
         detail = f"not JSON: {error}"
-        if text.strip().startswith(_FENCE) and not lenient:
+        if not lenient and _unfenced(text) != text:
             detail = 'the answer is in a code fence; `planner_output = "lenient"` removes one'
         raise PlanError("not_json", text, detail) from None
     return _checked(value, text, max_steps, first, searchable=searchable)
@@ -241,12 +266,21 @@ def read_plan_value(
 
 
 def _unfenced(text: str) -> str:
-    lines = text.strip().splitlines()
-    word = lines[0].removeprefix(_FENCE)
-    opened = lines[0].startswith(_FENCE) and (not word or word.isalnum())
-    if opened and len(lines) > 1 and lines[-1] == _FENCE:
-        return "\n".join(lines[1:-1])
-    return text
+    """Return what the only code fence of a text holds, all of the text where there is not one."""
+    blocks: list[list[str]] = []
+    opened = ""
+    # Other line ends, such as U+2028, may stand inside of a JSON string.
+    for line in text.replace("\r\n", "\n").split("\n"):
+        if opened:
+            mark = line.strip()
+            if len(mark) >= len(opened) and not mark.strip(opened[0]):
+                opened = ""
+            else:
+                blocks[-1].append(line)
+        elif found := _FENCE.fullmatch(line):
+            opened = found["mark"]
+            blocks.append([])
+    return "\n".join(blocks[0]) if len(blocks) == 1 and not opened else text
 
 
 def _checked(value: Any, text: str, max_steps: int, first: int, *, searchable: bool) -> ReadPlan:

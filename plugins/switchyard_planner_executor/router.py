@@ -27,15 +27,12 @@ from switchyard_planner_executor.caller import (
 )
 from switchyard_planner_executor.events import ApprovalRequired
 from switchyard_planner_executor.options import PlannerExecutorOptions
-from switchyard_planner_executor.plan import PlanError, read_plan_value
+from switchyard_planner_executor.plan import PlanError, UnusablePlanError, read_plan_value
 from switchyard_planner_executor.rendering import Narrator
 from switchyard_planner_executor.run import PlanRun
 from switchyard_planner_executor.wording import planner_instructions
 
 __all__ = ["PlannerExecutorRouter"]
-
-#: How much of an unusable plan a caller is shown, in characters.
-RAW_TEXT_CHARS = 4000
 
 
 class PlannerExecutorRouter:
@@ -271,5 +268,4 @@ def _unusable(code: str, *, status: int) -> Iterator[None]:
     try:
         yield
     except PlanError as error:
-        details = {"reason": error.reason, "raw_text": error.raw_text[:RAW_TEXT_CHARS]}
-        raise refusal(f"{error}; no step ran", code, status=status, details=details) from error
+        raise UnusablePlanError.of(error, code, status) from error

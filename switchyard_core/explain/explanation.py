@@ -88,6 +88,7 @@ class Explanation:
                     "parameters": dict(parameters),
                     "changes": list(report.changes),
                     "skipped": report.skipped,
+                    "untouched": list(report.untouched),
                 }
                 for report, parameters in zip(self.reports, self.parameters, strict=True)
             ],
@@ -151,8 +152,8 @@ class Explanation:
         for report in self.reports:
             idle = "" if report.changes else f": {report.skipped or 'nothing to change'}"
             yield f"rewrite   {report.name}{idle}"
-            for change in report.changes:
-                yield f"          {change}"
+            for line in (*report.changes, *report.untouched):
+                yield f"          {line}"
         yield f"sent to   POST {self.url}"
 
 

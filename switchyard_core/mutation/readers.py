@@ -149,7 +149,7 @@ class CallReader(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         session.word = "code"
         with suppress(Decided):
             # Notebook cells run shell lines behind `!`.
-            for line in text.splitlines():
+            for line in re.split(r"\r\n?|\n", text):
                 if line.startswith("!"):
                     session.read(line[1:], "bash")
             if match := re.match(r"\s*%%(?:bash|sh|script bash)[^\n]*\n", text):

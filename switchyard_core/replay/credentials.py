@@ -78,7 +78,8 @@ def credential_in_stream(body: bytes) -> str | None:
     """Return where a stream seems to hold a credential, in one event or in their joined texts."""
     pieces: dict[tuple[str, ...], list[str]] = {}
     number = 0
-    for line in body.decode("utf-8", "replace").splitlines():
+    # Of bytes only line feeds and carriage returns end a line, as in a stream.
+    for line in [part.decode("utf-8", "replace") for part in body.splitlines()]:
         name, _, data = line.partition(":")
         tree = object_of(data.strip().encode("utf-8")) if name == "data" else None
         if tree is None:

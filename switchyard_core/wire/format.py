@@ -17,12 +17,11 @@ from switchyard_core.declarations import Endpoint, WireFormat
 from switchyard_core.errors import BodyError, RequestError
 from switchyard_core.jsonio.tree import JsonTextError, ObjectText, encode, loads
 from switchyard_core.wire.answers import Event, Frame, PartWriter
+from switchyard_core.wire.callers import instruction_text, said_by_user
 from switchyard_core.wire.history import (
     BodyView,
     fixed_text,
-    instruction_text,
     lacks_history,
-    said_by_user,
 )
 from switchyard_core.wire.replies import ShapeError, an_array, refuse_error
 

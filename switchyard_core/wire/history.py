@@ -7,24 +7,27 @@ bytes. Each wire format has one view; each rewrite is written once, on it.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from typing import Any, ClassVar, TypeVar
 
 import msgspec
 import tomli
 
-from switchyard_core.conversation import Conversation, Image, Message, Part, Role, UserMessage
+from switchyard_core.conversation import Conversation, Message, Part, Role
 from switchyard_core.jsonio.tree import ArrayText, JsonTextError, ObjectText, encode, loads
+from switchyard_core.wire.shapes import JsonType, Shape, untouched
 
 __all__ = [
     "FOREIGN",
+    "INSTRUCTIONS",
     "NULL",
     "ORPHAN",
     "PLANNER",
     "STRIPPED",
+    "TEXT_TYPES",
     "BlankPart",
     "BodyView",
     "MadeCall",
@@ -33,16 +36,14 @@ __all__ = [
     "ToolTurn",
     "Turns",
     "blank",
+    "blank_parts",
     "decode_items",
     "decode_one",
     "fixed_text",
-    "instruction_text",
-    "join_text",
     "lacks_history",
-    "only_results",
     "role_at",
-    "said_by_user",
     "same_text",
+    "says_nothing",
     "word",
 ]
 
@@ -50,9 +51,7 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 NULL = msgspec.Raw(b"null")
 #: Types of a part with text, in the three wire formats.
-_TEXT = frozenset({"text", "input_text", "output_text"})
-#: A part of a Messages user message that is not a word of the user.
-_RESULT = "tool_result"
+TEXT_TYPES = frozenset({"text", "input_text", "output_text"})
 
 
 class Turns:
@@ -138,83 +137,6 @@ def word(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-# --- messages of the caller --------------------------------------------------------------
-
-
-def said_by_user(content: bytes | msgspec.Raw) -> UserMessage:
-    """Return a user message, from the JSON of its content in any wire format."""
-    texts: list[str] = []
-    images: list[Image] = []
-    left_out: list[str] = []
-    for part in _parts(content):
-        kind = word(part.get("type"))
-        if kind in _TEXT:
-            texts.append(word(part.get("text")))
-        elif kind != _RESULT:
-            image = _image(part)
-            if image is None:
-                left_out.append(kind)
-            else:
-                images.append(image)
-    return UserMessage(text=_joined(texts), images=tuple(images), left_out=tuple(left_out))
-
-
-def only_results(content: bytes | msgspec.Raw) -> bool:
-    """Return whether the content of a message is tool results and nothing else."""
-    parts = _parts(content)
-    return bool(parts) and all(part.get("type") == _RESULT for part in parts)
-
-
-def instruction_text(contents: Iterable[bytes | msgspec.Raw]) -> str:
-    """Return the texts of some instructions, joined by a blank line."""
-    return _joined(
-        word(part.get("text"))
-        for content in contents
-        for part in _parts(content)
-        if word(part.get("type")) in _TEXT
-    )
-
-
-def _parts(content: bytes | msgspec.Raw) -> list[Mapping[str, Any]]:
-    raw = bytes(content)
-    if raw[:1] not in (b'"', b"["):
-        return []
-    try:
-        tree = loads(raw)
-    except JsonTextError:
-        return []
-    if isinstance(tree, str):
-        return [{"type": "text", "text": tree}]
-    return [part if isinstance(part, dict) else {} for part in tree]
-
-
-def _image(part: Mapping[str, Any]) -> Image | None:
-    """Return the image of a part, ``None`` when it has none that can be passed on."""
-    kind = part.get("type")
-    if kind == "image":
-        source = part.get("source")
-        url = _source_url(source) if isinstance(source, dict) else ""
-        return Image(url=url) if url else None
-    if kind not in ("image_url", "input_image"):
-        return None
-    place = part.get("image_url")
-    # Chat has address and detail in an object of their own.
-    holder = place if isinstance(place, dict) else {**part, "url": place}
-    url, detail = word(holder.get("url")), word(holder.get("detail"))
-    return Image(url=url, detail="" if detail == "auto" else detail) if url else None
-
-
-def _source_url(source: Mapping[str, Any]) -> str:
-    if source.get("type") == "base64":
-        media, data = word(source.get("media_type")), word(source.get("data"))
-        return f"data:{media};base64,{data}" if media and data else ""
-    return word(source.get("url")) if source.get("type") == "url" else ""
-
-
-def _joined(texts: Iterable[str]) -> str:
-    return "\n\n".join(text for text in texts if text)
-
-
 def fixed_text(name: str) -> str:
     """Return one of the texts in ``texts.toml`` that are put into bodies."""
     return _texts()[name]
@@ -227,6 +149,8 @@ def _texts() -> dict[str, str]:
 
 # --- patching ----------------------------------------------------------------------------
 
+#: Roles of instructions.
+INSTRUCTIONS = ("system", "developer")
 #: Tag of an item that the planner made.
 PLANNER = "planner"
 #: Tag of an item that another provider made, or that was sent to it.
@@ -240,6 +164,9 @@ STRIPPED = "stripped"
 @dataclass(slots=True, eq=False)
 class ReasoningPart(ABC):
     """Reasoning of one turn, or a piece of it that can be removed alone."""
+
+    #: Whether it is of no use when another piece of its item became text.
+    needs_others: ClassVar[bool] = False
 
     item: int
     name: str  # for reports, with its place
@@ -347,9 +274,13 @@ class BodyView(ABC):
 
     #: The body's key that holds the history.
     key: ClassVar[str]
+    #: The types of what rewrites look into.
+    shape: ClassVar[Shape] = Shape(("object",))
 
-    def __init__(self, body: ObjectText) -> None:
+    def __init__(self, body: ObjectText, untouched: list[str] | None = None) -> None:
         self.body = body
+        #: A line for each value that cannot be looked into because of its type.
+        self.untouched = [] if untouched is None else untouched
 
     @property
     def items(self) -> ArrayText | None:
@@ -385,9 +316,17 @@ class BodyView(ABC):
         """Return whether an item is empty, so that a provider refuses it."""
 
     def close_up(self, *, changed: bool) -> list[str]:
-        """Repair the neighbours of removed items; return a line per change."""
-        del changed
-        return []
+        """Repair what is around removed items; return a line per change.
+
+        A history of nothing but instructions is refused, too: something stands for what went.
+        """
+        items = self.items
+        if not changed or items is None:
+            return []
+        if any(role_at(items, n) not in INSTRUCTIONS for n in range(len(items))):
+            return []
+        items.append(self.user_item(fixed_text("lost_beginning")))
+        return [f"added a user message as {self.key}[{len(items) - 1}]"]
 
     @abstractmethod
     def append_user_text(self, text: str, end: int | None = None) -> str:
@@ -403,6 +342,40 @@ class BodyView(ABC):
     @abstractmethod
     def add_instruction(self, text: str, *, append: bool) -> str:
         """Add an instruction before or after the caller's; return the change, or ``""``."""
+
+    def leave(self, key: str, *wanted: JsonType) -> None:
+        """Tell that a member of the body is sent untouched, as it has none of some types."""
+        raw = self.body.raw(key)
+        if raw is not None:
+            self.untouched.append(untouched(key, raw, *wanted))
+
+    def leave_history(self) -> None:
+        """Tell the same of the history."""
+        shape = self.shape.members.get(self.key)
+        self.leave(self.key, *(("array",) if shape is None else shape.types))
+
+    def join_text(self, key: str, before: str, text: str, *, append: bool) -> str:
+        """Add a text to a string member, or make it in front of ``before``; return the change.
+
+        The caller's string keeps its bytes; a blank line separates the two.
+        """
+        body, raw = self.body, self.body.raw(key)
+        if raw is None:
+            body.insert(body.index(before), key, encode(text))
+            return f"set {key}"
+        if raw in (b"null", b'""'):
+            body.set(key, encode(text))
+            return f"set {key}"
+        if raw[:1] != b'"':
+            self.leave(key, "string", "array")
+            return ""
+        ours, gap, theirs = encode(text)[1:-1], encode("\n\n")[1:-1], raw[1:-1]
+        # Another prompt of ours may be outside of this one: look for it as a separate piece.
+        if gap + ours + gap in gap + theirs + gap:
+            return ""
+        pieces = (theirs, gap, ours) if append else (ours, gap, theirs)
+        body.set(key, b'"' + b"".join(pieces) + b'"')
+        return f"put the text {'after' if append else 'before'} {key}"
 
     def cache_marks(self) -> Iterator[tuple[str, ObjectText]]:
         """Yield the places for a cache mark, in the order in which a prompt is cached."""
@@ -426,9 +399,24 @@ def blank(holder: ObjectText, key: str) -> bool:
     if pieces is None:
         return False
     found = [piece for _, piece in pieces.objects()]
-    return len(found) == len(pieces) and all(
-        piece.text("type") in _TEXT and not (piece.text("text") or "").strip() for piece in found
-    )
+    return len(found) == len(pieces) and all(map(says_nothing, found))
+
+
+def says_nothing(part: ObjectText) -> bool:
+    """Return whether a part is a text, and blank; one of a wrong type is not."""
+    if part.text("type") not in TEXT_TYPES:
+        return False
+    text = part.text("text")
+    return (part.raw("text") or b"null") == b"null" if text is None else not text.strip()
+
+
+def blank_parts(parts: ArrayText | None, place: str) -> list[BlankPart]:
+    """Return the blank texts among the parts of a value; they can go."""
+    return [
+        BlankPart(f"{place}[{number}]", part, "text", partial(parts.delete, number))
+        for number, part in (parts.objects() if parts is not None else ())
+        if parts is not None and says_nothing(part)
+    ]
 
 
 def same_text(items: ArrayText, index: int, text: str) -> bool:
@@ -440,26 +428,3 @@ def same_text(items: ArrayText, index: int, text: str) -> bool:
     if pieces is not None:
         return len(pieces) == 1 and any(piece.text("text") == text for _, piece in pieces.objects())
     return message.text("content") == text
-
-
-def join_text(body: ObjectText, key: str, before: str, text: str, *, append: bool) -> str:
-    """Add a text to a string member, or make it before ``before``; return the change, or ``""``.
-
-    The caller's string keeps its bytes; a blank line separates the two.
-    """
-    raw = body.raw(key)
-    if raw is None:
-        body.insert(body.index(before), key, encode(text))
-        return f"set {key}"
-    if raw in (b"null", b'""'):
-        body.set(key, encode(text))
-        return f"set {key}"
-    if raw[:1] != b'"':
-        return ""  # The provider will refuse it.
-    ours, gap, theirs = encode(text)[1:-1], encode("\n\n")[1:-1], raw[1:-1]
-    # Another prompt of ours may be outside of this one: look for it as a separate piece.
-    if gap + ours + gap in gap + theirs + gap:
-        return ""
-    pieces = (theirs, gap, ours) if append else (ours, gap, theirs)
-    body.set(key, b'"' + b"".join(pieces) + b'"')
-    return f"put the text {'after' if append else 'before'} {key}"

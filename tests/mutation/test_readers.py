@@ -82,6 +82,8 @@ def test_tool_calls_of_a_script_are_labelled() -> None:
         ("fs.mkdirSync('src/new')", "file_write_other"),
         ("console.log(fs.readFileSync('a'))", "unknown"),
         ("import os\nos.remove('src/a.py')", "file_edit"),
+        ("import os\nx = 'a\u2028b\x0c'\nos.remove('src/a.py')", "file_edit"),
+        ("x = '''a\u2028!rm src/a.py'''", "unknown"),
         ("x = 1\n!rm src/a.py", "file_edit"),
         ("%%bash\nrm src/a.py", "file_edit"),
         ("%%bash\nls", "unknown"),

@@ -148,6 +148,13 @@ def test_unusable_plan_shows_what_the_planner_said(shop):
     assert "Plan:" not in run.stdout
 
 
+def test_long_unusable_plan_is_shown_cut_and_says_how_to_see_all(shop):
+    run = plan(shop(plan="no plan\n" * 1000), "x")
+
+    assert run.stderr.count("  | no plan") == 500
+    assert "… of 8000 characters; --verbose shows all" in run.stderr
+
+
 def test_empty_plan_is_shown_and_is_not_a_failure(shop):
     run = plan(shop(plan={"goal": "g", "steps": []}), "x")
 

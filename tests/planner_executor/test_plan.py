@@ -48,7 +48,7 @@ words = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(
 )
 plans = st.builds(
     Plan,
-    goal=st.text(st.characters(exclude_categories=["Cs"])),
+    goal=words,
     steps=st.lists(
         st.builds(PlanStep, step=st.integers(), action=words, query=st.none() | words), max_size=8
     ),
@@ -201,6 +201,8 @@ SHAPES = (
     ("null", "must be an object"),
     ('{"steps": []}', "`goal` is missing"),
     (text_of(goal=3), "`goal` must be a string"),
+    (text_of(goal=""), "`goal` must not be blank"),
+    (text_of(goal=" \n\u200b"), "`goal` must not be blank"),
     (text_of(steps={}), "`steps` must be an array"),
     (text_of(steps=None), "`steps` must be an array"),
     (text_of(FIRST, 3), "`steps[1]` must be an object"),
@@ -316,17 +318,46 @@ def test_fenced_plan_is_an_error_that_names_the_setting() -> None:
 
 
 def test_lenient_reader_removes_one_fence_and_no_more() -> None:
-    for text in (FENCED, f"\n{FENCED}\n", FENCED.replace("json", "", 1), TEXT):
-        assert read_plan(ModelReply(text=text), max_steps=12, lenient=True).plan == PLAN
+    body = json.dumps(GOOD, indent=2)
     for text in (
-        f"```\n{FENCED}\n```",
+        *(FENCED, f"\n{FENCED}\n", FENCED.replace("json", "", 1), TEXT),
+        *(f"```{word}\n{body}\n```" for word in (" json", "JSON", "  JSON  ", "json5 ", "\tjson")),
+        *(f"{mark}json\n{body}\n{mark}" for mark in ("````", "``````", "~~~", "~~~~~")),
+        f"```json\n{body}\n`````",
+        "\n".join(f"    {line}" for line in FENCED.split("\n")),
+        FENCED.replace("\n", "\r\n"),
+        f"```json\n{body}\n```  ",
         f"Here it is:\n{FENCED}",
         f"{FENCED}\nDone.",
+        f"Here it is:\n\n  ```json\n{body}\n  ```\n\nSay `yes` if that suits you.",
+    ):
+        assert read_plan(ModelReply(text=text), max_steps=12, lenient=True).plan == PLAN, text
+    for text in (
+        f"```\n{FENCED}\n```",
+        f"{FENCED}\nOr this:\n{FENCED}",
+        f"````json\n{body}\n```",
+        f"~~~json\n{body}\n```",
+        f"``json\n{body}\n``",
+        f"```a plan\n{body}\n```",
         FENCED.removesuffix("```"),
         "```",
         "```\n```",
     ):
         assert fault(text, lenient=True).reason == "not_json", text
+
+
+#: What other readers take for the end of a line.
+LINE_ENDS = "\u2028\u2029\x85\x0b\x0c\x1c\x1e"
+
+
+def test_fence_of_a_plan_with_odd_line_ends_in_its_strings_is_removed() -> None:
+    for char in LINE_ENDS:
+        value = {"goal": f"a{char}gift", "steps": [{**FIRST, "query": f"b{char}c"}]}
+        body = json.dumps(value, ensure_ascii=char < " ")
+        read = read_plan(ModelReply(text=f"```json\n{body}\n```"), max_steps=12, lenient=True)
+
+        assert read.plan.goal == f"a{char}gift", hex(ord(char))
+        assert read.plan.steps[0].query == f"b{char}c", hex(ord(char))
 
 
 def outcome(read: Callable[[], ReadPlan]) -> ReadPlan | PlanError:

@@ -12,6 +12,7 @@ from switchyard_core import Switchyard, UpstreamError
 from switchyard_core.testing import FakeReply, FakeUpstream, registry_of
 from switchyard_core.wire import WIRE_FORMATS
 from switchyard_core.world import World
+from switchyard_planner_executor import UnusablePlanError
 from tests.planner_executor.shop import (
     GOAL,
     LOOK,
@@ -94,6 +95,18 @@ async def test_raw_text_is_its_first_4000_characters():
 
     assert answer.error["raw_text"] == text[:4000]
     assert len(answer.message) < 600
+
+
+async def test_error_of_an_unusable_plan_has_all_of_its_text():
+    text = "no plan " * 5000
+    shop = Shop(planner=[text])
+
+    with pytest.raises(UnusablePlanError) as caught:
+        async for _ in shop.harness.engine.answer(shop.request()):
+            pass
+
+    assert caught.value.raw_text == text
+    assert caught.value.code == "plan_unusable"
 
 
 @every_target

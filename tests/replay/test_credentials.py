@@ -147,6 +147,13 @@ def test_a_credential_in_a_stream_is_found_in_one_event_and_in_pieces(events):
     assert OPENAI not in found
 
 
+def test_a_credential_behind_an_odd_line_end_within_an_event_is_found():
+    for char in "\u2028\u2029\x85":
+        data = f'data: {{"delta": {{"content": "a{char}{OPENAI}"}}}}\n\n'.encode()
+
+        assert credential_in_stream(data) is not None, hex(ord(char))
+
+
 def test_a_stream_without_one_passes():
     stream = b"".join(
         event({"index": n % 2, "delta": {"content": "a basic sk-", "signature": BLOB}})

@@ -344,7 +344,7 @@ def test_chat_empty_assistant_goes_and_empty_result_gets_text(rewrite):
 
     out, _ = rewrite("openai_chat", body, EMPTY)
 
-    assert [m["role"] for m in out["messages"]] == ["assistant", "tool", "user"]
+    assert [m["role"] for m in out["messages"]] == ["assistant", "tool"]
     assert out["messages"][1]["content"] == "[the tool returned nothing]"
 
 
@@ -361,6 +361,82 @@ def test_responses_empty_assistant_goes_and_empty_output_gets_text(rewrite):
 
     assert [item["type"] for item in out["input"]] == ["function_call", "function_call_output"]
     assert out["input"][1]["output"] == "[the tool returned nothing]"
+
+
+INPUT = "input_text"
+SAID = {"role": "user", "content": "go"}
+BEGINNING = "[an earlier part of this conversation is missing]"
+IMAGE = {"type": "image_url", "image_url": {"url": "x"}}
+DIRECTIVE = {"role": "system", "content": [], "output_config": {"effort": "low"}}
+ASKS = {"role": "assistant", "content": "what?"}
+
+
+def message(*texts: str, role: str = "user", kind: str = "text", **more):
+    return {"role": role, "content": [{"type": kind, "text": text} for text in texts], **more}
+
+
+@pytest.mark.parametrize(
+    ("wire_format", "before", "after"),
+    [
+        ("openai_chat", [{"role": "user", "content": ""}, ASKS, SAID], [ASKS, SAID]),
+        ("openai_chat", [SAID, ASKS, {"role": "user", "content": " \n"}], [SAID, ASKS]),
+        ("openai_chat", [{"role": "system", "content": " "}, SAID], [SAID]),
+        ("openai_chat", [message("", " ", role="developer"), SAID], [SAID]),
+        ("openai_chat", [message("", "a"), SAID], [message("a"), SAID]),
+        (
+            "openai_chat",
+            [{"role": "user", "content": [{"type": "text", "text": ""}, IMAGE]}],
+            [{"role": "user", "content": [IMAGE]}],
+        ),
+        (
+            "openai_chat",
+            [{"role": "system", "content": "be"}, message("")],
+            [{"role": "system", "content": "be"}, {"role": "user", "content": BEGINNING}],
+        ),
+        ("openai_responses", [message("", kind=INPUT), SAID], [SAID]),
+        (
+            "openai_responses",
+            [message("", "a", kind=INPUT)],
+            [message("a", kind=INPUT)],
+        ),
+        ("openai_responses", [{"type": "message", **SAID, "content": ""}, SAID], [SAID]),
+        (
+            "openai_responses",
+            [message(" ", kind=INPUT)],
+            [{"type": "message", "role": "user", "content": BEGINNING}],
+        ),
+        ("anthropic_messages", [SAID, DIRECTIVE, ASKS], [SAID, DIRECTIVE, ASKS]),
+        (
+            "anthropic_messages",
+            [SAID, {**DIRECTIVE, "content": [{"type": "text", "text": " "}]}, ASKS],
+            [SAID, DIRECTIVE, ASKS],
+        ),
+        ("anthropic_messages", [SAID, {**DIRECTIVE, "output_config": {}}, ASKS], [SAID, ASKS]),
+    ],
+)
+def test_blank_words_go_and_what_says_something_stays(rewrite, wire_format, before, after):
+    key = "input" if wire_format == "openai_responses" else "messages"
+
+    out, (report,) = rewrite(wire_format, {key: before}, EMPTY)
+
+    assert out[key] == after
+    assert bool(report.changes) is (before != after)
+
+
+KEPT = [
+    ("openai_chat", {"role": "assistant", "content": None, "refusal": "no"}),
+    ("openai_chat", {"role": "assistant", "content": "", "audio": {"id": "a"}}),
+    ("openai_chat", {"role": "assistant", "content": "", "tool_calls": {"id": "c"}}),
+    ("openai_chat", {"role": "user", "content": [{"type": "text", "text": 5}]}),
+    ("anthropic_messages", {"role": "user", "content": [{"type": "text", "text": []}]}),
+    ("anthropic_messages", {"role": "system", "output_config": {"effort": "low"}}),
+]
+
+
+def test_what_is_not_empty_or_of_a_wrong_type_is_kept(rewrite):
+    for wire_format, kept in KEPT:
+        body = {"messages": [SAID, ASKS, kept]}
+        assert rewrite(wire_format, body, EMPTY)[0] == body, kept
 
 
 @pytest.mark.parametrize(

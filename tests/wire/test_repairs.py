@@ -190,6 +190,20 @@ def test_instruction_between_a_call_and_its_result_moves_behind_the_result() -> 
     assert found["messages"] == [first, made, result, {"role": "user", "content": "note"}]
 
 
+def test_directive_does_not_become_an_empty_message_of_the_user() -> None:
+    said, more = {"role": "user", "content": "a"}, {"output_config": {"effort": "low"}}
+    text, change = {"type": "text", "text": "b"}, {"type": "tool_removal", "tool": {"name": "x"}}
+    rows: list[Any] = [
+        {"role": "system", "content": [], **more},
+        {"role": "system", "content": [change]},
+        {"role": "system", "content": [text, change], "clear_at": "never", **more},
+    ]
+
+    found = repaired("system_row_to_user", {"messages": [said, *rows]}, None, MESSAGES)
+
+    assert found["messages"] == [said, {"role": "user", "content": [text]}]
+
+
 def test_leading_instructions_of_chat_stay_and_later_ones_become_the_users() -> None:
     tool = {"role": "tool", "tool_call_id": "c", "content": "x"}
     rows = [("system", "a"), ("developer", "b"), ("user", "c"), ("system", "d")]

@@ -21,7 +21,6 @@ from switchyard_core.wire.history import (
     ToolTurn,
     Turns,
     blank,
-    join_text,
 )
 from switchyard_core.wire.replies import count
 
@@ -95,7 +94,7 @@ class ToyView(BodyView):
         return "added a turn"
 
     def add_instruction(self, text: str, *, append: bool) -> str:
-        return join_text(self.body, "setup", "talk", text, append=append)
+        return self.join_text("setup", "talk", text, append=append)
 
 
 class ToyWriter(PartWriter):

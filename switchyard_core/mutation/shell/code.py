@@ -26,6 +26,7 @@ _MAX_PARTS = 200
 _MAX_NESTING = 20
 #: Words and signs, and the steps to parse and read one.
 _TOKEN = re.compile(r"\w+|[^\w\s]")
+_LINE_END = re.compile(r"\r\n?|\n")
 _STEPS = 3
 #: Steps for the shortest piece of code, and for a match of a pattern.
 _CODE = 15
@@ -141,7 +142,8 @@ def scan_python(text: str, session: Session) -> bool:
     if tokens * _STEPS > session.budget.left:
         return False
     session.spend(tokens * _STEPS)
-    lines = [line for line in text.splitlines() if not line.lstrip().startswith(("%", "!"))]
+    # A line of Python ends in one of these only; `splitlines` would cut strings.
+    lines = [line for line in _LINE_END.split(text) if not line.lstrip().startswith(("%", "!"))]
     try:
         with warnings.catch_warnings():
             # Invalid escapes in the code do not matter here.

@@ -32,6 +32,13 @@ def _unanswered_calls(sent: Sent, _reading: object) -> Facts:
             yield {"place": ("messages", index), "ids": ", ".join(missing)}
 
 
+def _empty_messages(sent: Sent, _reading: object) -> Facts:
+    for index, message in enumerate(sent.listed("messages")):
+        said = any(message.get(key) for key in ("content", "tool_calls", "function_call"))
+        if message.get("role") == "assistant" and not said:
+            yield {"place": ("messages", index), "index": index}
+
+
 def _unexpected_results(sent: Sent, _reading: object) -> Facts:
     messages = sent.listed("messages")
     for index, message in enumerate(messages):
@@ -66,6 +73,7 @@ def _unsigned_calls(sent: Sent, _reading: object) -> Facts:
 
 #: Each check by the name that a rule gives.
 CHECKS = {
+    "chat.empty_messages": _empty_messages,
     "chat.speaks_after_tool": _speaks_after_tool,
     "chat.unanswered_calls": _unanswered_calls,
     "chat.unexpected_results": _unexpected_results,

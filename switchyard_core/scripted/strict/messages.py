@@ -39,7 +39,8 @@ def _empty_messages(sent: Sent, _reading: Reading) -> Facts:
     messages = sent.listed("messages")
     for index, message in enumerate(messages):
         last = index == len(messages) - 1 and message.get("role") == "assistant"
-        if message.get("content") in ("", []) and not last:
+        directs = message.get("role") == "system" and message.get("output_config")
+        if message.get("content") in ("", []) and not last and not directs:
             yield {"place": ("messages", index)}
 
 

@@ -22,15 +22,13 @@ from switchyard_core.conversation import (
 )
 from switchyard_core.declarations import Endpoint, WireFormat
 from switchyard_core.jsonio.tree import ObjectText
-from switchyard_core.wire.chat.view import ChatView
+from switchyard_core.wire.chat.view import INSTEAD, ChatView
 from switchyard_core.wire.format import Format
 from switchyard_core.wire.history import NULL, Turns, decode_items, decode_one, word
 
 __all__ = ["ChatRequests"]
 
 _NO_THOUGHT = (NULL, NULL, NULL)
-#: A message without content has one of these.
-_INSTEAD = ("tool_calls", "function_call", "refusal", "audio")
 
 
 class _Message(msgspec.Struct):
@@ -196,7 +194,7 @@ class ChatRequests(Format):
 
     def refuses_item(self, item: Mapping[str, Any]) -> bool:
         """Return whether a message has neither content nor what may be in its place."""
-        return not item.get("content") and not any(item.get(key) for key in _INSTEAD)
+        return not item.get("content") and not any(item.get(key) for key in INSTEAD)
 
 
 def _add_reasoning(parts: list[Part], message: _Message) -> None:

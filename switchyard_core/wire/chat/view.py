@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from switchyard_core.jsonio.tree import ArrayText, ObjectText, encode
 from switchyard_core.wire.chat.origin import origin_bound
 from switchyard_core.wire.history import (
+    INSTRUCTIONS,
     PLANNER,
     BlankPart,
     BodyView,
@@ -17,16 +19,21 @@ from switchyard_core.wire.history import (
     ReasoningPart,
     ToolTurn,
     blank,
+    blank_parts,
     role_at,
     same_text,
 )
+from switchyard_core.wire.shapes import STRING, Shape, list_of, text_or_list_of
 
-__all__ = ["ChatView", "leading_instructions"]
+__all__ = ["INSTEAD", "ChatView", "leading_instructions"]
 
 #: Keys under which providers return reasoning on an assistant message.
 _REASONING_KEYS = ("reasoning_content", "reasoning", "reasoning_details")
-_INSTRUCTIONS = ("system", "developer")
 _RESULTS = ("tool", "function")
+_SPEAKERS = (*INSTRUCTIONS, "user", "assistant")
+#: A message without content has one of these.
+INSTEAD = ("tool_calls", "function_call", "refusal", "audio")
+_NOTHING = (b"null", b"[]", b'""')
 #: What the role of an instruction looks like in JSON, unless its letters are escaped.
 _ROLE = re.compile(rb'"(?:system|developer)"')
 _ESCAPE = b"\\u00"
@@ -91,6 +98,19 @@ class ChatView(BodyView):
     """A Chat Completions body, to be patched."""
 
     key = "messages"
+    shape: ClassVar[Shape] = Shape(
+        ("object",),
+        {
+            "messages": list_of(
+                role=STRING,
+                content=text_or_list_of(type=STRING, text=STRING),
+                tool_call_id=STRING,
+                tool_calls=list_of(id=STRING),
+                function_call=Shape(("object",)),
+                reasoning_content=STRING,
+            )
+        },
+    )
 
     def reasoning(self) -> list[ReasoningPart]:
         """Return the reasoning keys of assistant messages, one part a message."""
@@ -141,28 +161,31 @@ class ChatView(BodyView):
         return turns
 
     def blanks(self, index: int) -> list[BlankPart]:
-        """Return the content of a result, if blank."""
+        """Return the content of a result, if blank; else the blank texts of a message."""
         message = self.items.object(index) if self.items is not None else None
-        if message is None or message.text("role") not in _RESULTS:
+        if message is None:
             return []
         place = f"messages[{index}]"
-        return [BlankPart(place, message, "content")] if blank(message, "content") else []
+        if not blank(message, "content"):
+            return blank_parts(message.array("content"), f"{place}.content")
+        is_result = message.text("role") in _RESULTS
+        return [BlankPart(place, message, "content")] if is_result else []
 
     def is_empty(self, index: int) -> bool:
-        """Return whether an assistant message has neither text nor calls."""
+        """Return whether a message has neither text nor what may be in its place."""
         message = self.items.object(index) if self.items is not None else None
         return (
             message is not None
-            and message.text("role") == "assistant"
+            and message.text("role") in _SPEAKERS
             and blank(message, "content")
-            and not message.array("tool_calls")
-            and message.object("function_call") is None
+            and not any((message.raw(key) or b"null") not in _NOTHING for key in INSTEAD)
         )
 
     def append_user_text(self, text: str, end: int | None = None) -> str:
         """Add a user message at the end."""
         messages = self.items
         if messages is None:
+            self.leave_history()
             return ""
         end = len(messages) if end is None else end
         if _ends_with(messages, text, end):
@@ -174,6 +197,7 @@ class ChatView(BodyView):
         """Add a message before or after the leading instructions, in the role of the first."""
         messages = self.items
         if messages is None:
+            self.leave_history()
             return ""
         count, role = leading_instructions(messages, self.body.raw("messages") or b"")
         if any(same_text(messages, index, text) for index in range(count)):
@@ -191,7 +215,7 @@ def leading_instructions(messages: ArrayText, raw: bytes) -> tuple[int, str]:
     count, role = 0, ""
     for index, message in messages.objects():
         found = message.text("role") or ""
-        if found in _INSTRUCTIONS:
+        if found in INSTRUCTIONS:
             role = role or found
             count += index == count
         if index >= count and (role or not (_ROLE.search(raw) or _ESCAPE in raw)):

@@ -23,8 +23,9 @@ from switchyard_core.conversation import (
 )
 from switchyard_core.declarations import Endpoint, WireFormat
 from switchyard_core.jsonio.tree import ObjectText
+from switchyard_core.wire.callers import only_results
 from switchyard_core.wire.format import Format
-from switchyard_core.wire.history import NULL, Turns, decode_items, only_results, word
+from switchyard_core.wire.history import NULL, Turns, decode_items, word
 from switchyard_core.wire.messages.origin import COMPACTION
 from switchyard_core.wire.messages.view import MessagesView
 

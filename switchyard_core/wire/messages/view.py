@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import ClassVar
 
 from switchyard_core.jsonio.tree import ArrayText, ObjectText, encode
 from switchyard_core.wire.history import (
@@ -17,19 +18,41 @@ from switchyard_core.wire.history import (
     ReasoningPart,
     ToolTurn,
     blank,
+    blank_parts,
     fixed_text,
-    join_text,
     role_at,
+    says_nothing,
 )
 from switchyard_core.wire.messages.origin import origin_bound
+from switchyard_core.wire.shapes import STRING, Shape, list_of, text_or_list_of, untouched
 
-__all__ = ["MessagesView", "open_loop_lacks_thinking", "without_thinking"]
+__all__ = [
+    "MessagesView",
+    "is_directive",
+    "open_loop_lacks_thinking",
+    "without_directives",
+    "without_thinking",
+]
 
 _THINKING = ("thinking", "redacted_thinking")
+#: What a message of the system may have in place of a content, and what else only it may have.
+_DIRECTIVE = "output_config"
+_DIRECTIVES = (_DIRECTIVE, "clear_at")
+_TOOL_CHANGES = ("tool_addition", "tool_removal")
+#: Contents of a message, and of a result within it.
+_BLOCKS = text_or_list_of(
+    type=STRING,
+    text=STRING,
+    id=STRING,
+    tool_use_id=STRING,
+    content=Shape(("string", "array", "object")),
+)
 
 
 @dataclass(slots=True, eq=False)
 class _Thinking(ReasoningPart):
+    needs_others: ClassVar[bool] = True
+
     messages: ArrayText
     content: ArrayText
     number: int
@@ -95,6 +118,14 @@ class MessagesView(BodyView):
     """A Messages body, to be patched."""
 
     key = "messages"
+    shape: ClassVar[Shape] = Shape(
+        ("object",),
+        {
+            "system": text_or_list_of(type=STRING, text=STRING),
+            "tools": list_of(),
+            "messages": list_of(role=STRING, content=_BLOCKS),
+        },
+    )
 
     def reasoning(self) -> list[ReasoningPart]:
         """Return the thinking blocks of assistant messages."""
@@ -172,24 +203,27 @@ class MessagesView(BodyView):
         found: list[BlankPart] = []
         for number, block in content.objects() if content is not None else ():
             place = f"messages[{index}].content[{number}]"
-            if block.text("type") == "text" and blank(block, "text"):
-                remove = partial(content.delete, number) if content is not None else None
+            if content is not None and says_nothing(block):
+                remove = partial(content.delete, number)
                 found.append(BlankPart(place, block, "text", remove))
             elif block.text("type") == "tool_result" and blank(block, "content"):
                 found.append(BlankPart(place, block, "content"))
+            elif block.text("type") == "tool_result":
+                found += blank_parts(block.array("content"), f"{place}.content")
         return found
 
     def is_empty(self, index: int) -> bool:
-        """Return whether a message has no content."""
+        """Return whether a message has no content, and gives no directive in place of one."""
         message = self.items.object(index) if self.items is not None else None
-        return message is not None and blank(message, "content")
+        return message is not None and blank(message, "content") and not is_directive(message)
 
     def close_up(self, *, changed: bool) -> list[str]:
         """Merge neighbours of one role; begin with a user where the beginning went."""
         messages = self.items
         if messages is None:
             return []
-        changes = []
+        system = blank_parts(self.body.array("system"), "system")
+        changes = [part.repair("") for part in reversed(system)]
         first = messages.object(0) if len(messages) else None
         if changed and (first is None or first.text("role") == "assistant"):
             messages.insert(0, self.user_item(fixed_text("lost_beginning")))
@@ -200,6 +234,7 @@ class MessagesView(BodyView):
         """Add a text block behind the last user message's results, or a new user message."""
         messages = self.items
         if messages is None:
+            self.leave_history()
             return ""
         end = len(messages) if end is None else end
         place = end - 1
@@ -223,6 +258,8 @@ class MessagesView(BodyView):
                 return ""
             blocks.append(block)
         else:
+            where = f"{self.key}[{place}].content"
+            self.untouched.append(untouched(where, raw, "string", "array"))
             return ""
         return f"added a text block to messages[{place}]"
 
@@ -230,7 +267,7 @@ class MessagesView(BodyView):
         """Add the text to a ``system`` string, or as a block to ``system`` blocks."""
         blocks = self.body.array("system")
         if blocks is None:
-            return join_text(self.body, "system", "messages", text, append=append)
+            return self.join_text("system", "messages", text, append=append)
         if any(block.text("text") == text for _, block in blocks.objects()):
             return ""
         place = len(blocks) if append else 0
@@ -258,6 +295,23 @@ class MessagesView(BodyView):
 def _content(messages: ArrayText, index: int) -> ArrayText | None:
     message = messages.object(index)
     return message.array("content") if message is not None else None
+
+
+def is_directive(message: ObjectText) -> bool:
+    """Return whether a message of the system sets something for what follows it."""
+    return message.text("role") == "system" and bool(message.object(_DIRECTIVE))
+
+
+def without_directives(message: ObjectText, place: str) -> list[str]:
+    """Remove what only a message of the system may have; return a line per change."""
+    gone = [f"removed {key} of {place}" for key in _DIRECTIVES if message.delete(key)]
+    content = message.array("content")
+    for number, block in reversed(list(content.objects() if content is not None else ())):
+        kind = block.text("type") or ""
+        if content is not None and kind in _TOOL_CHANGES:
+            content.delete(number)
+            gone.append(f"removed the {kind} {place}.content[{number}]")
+    return gone
 
 
 def _text_block(raw: bytes) -> bytes:
@@ -296,10 +350,16 @@ def _merge(messages: ArrayText) -> list[str]:
             continue
         if first.keys() != second.keys() or set(first.keys()) != {"role", "content"}:
             continue
+        if not (_is_content(first) and _is_content(second)):
+            continue
         first.set("content", _as_blocks(first, second))
         messages.delete(index)
         changes.append(f"merged messages[{index}] into messages[{index - 1}]")
     return changes
+
+
+def _is_content(message: ObjectText) -> bool:
+    return (message.raw("content") or b"")[:1] in (b'"', b"[")
 
 
 def _as_blocks(*messages: ObjectText) -> bytes:

@@ -15,6 +15,7 @@ from switchyard_core.wire.origin import (
     loose_entries,
     whole_item,
 )
+from switchyard_core.wire.shapes import untouched
 
 __all__ = ["hidden_history", "origin_bound"]
 
@@ -30,6 +31,8 @@ _SEALED = frozenset(
         "mcp_list_tools",
     }
 )
+#: Keys of an MCP call that its function call needs, too.
+_CALL_TEXTS = ("id", "name", "arguments", "output")
 _BOUND_KEYS = ("container_id", "file_id")
 #: What the bytes of a history have in them if a part of it hides.
 _HIDING = (b'"compaction', b'"context_compaction"', b'"item_reference"')
@@ -39,15 +42,18 @@ class _Kind(msgspec.Struct):
     type: Any = None
 
 
-def origin_bound(items: ArrayText | None) -> list[OriginPart]:
-    """Return the parts of items with the tag ``FOREIGN``, oldest first."""
+def origin_bound(items: ArrayText | None, left: list[str]) -> list[OriginPart]:
+    """Return the parts of items with the tag ``FOREIGN``, oldest first.
+
+    ``left`` gets a line for what stays, because it has a wrong type.
+    """
     if items is None:
         return []
     return [
         part
         for index, item in items.objects()
         if items.tagged(index, FOREIGN)
-        for part in _of_item(items, index, item)
+        for part in _of_item(items, index, item, left)
     ]
 
 
@@ -66,7 +72,9 @@ def hidden_history(fields: ObjectText) -> tuple[str, ...]:
     return tuple(places)
 
 
-def _of_item(items: ArrayText, index: int, item: ObjectText) -> Iterator[OriginPart]:
+def _of_item(
+    items: ArrayText, index: int, item: ObjectText, left: list[str]
+) -> Iterator[OriginPart]:
     kind, place = item.text("type") or "", f"input[{index}]"
     if kind in _COMPACTIONS:
         lost = encode({"type": "message", "role": "user", "content": fixed_text("lost_beginning")})
@@ -74,6 +82,10 @@ def _of_item(items: ArrayText, index: int, item: ObjectText) -> Iterator[OriginP
     elif kind == _REFERENCE or item.keys() == ("id",):
         yield whole_item(items, index, f"{kind or _REFERENCE} {place}", context=True)
     elif kind == "mcp_call":
+        odd = [key for key in _CALL_TEXTS if is_set(item, key) and item.text(key) is None]
+        left += [untouched(f"{place}.{key}", item.raw(key) or b"", "string") for key in odd]
+        if odd:
+            return
         pair = _as_function(item)
         yield OriginPart(
             f"{kind} {place}",

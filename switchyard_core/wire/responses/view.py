@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any
+from typing import Any, ClassVar
 
 from switchyard_core.conversation import CallKind
 from switchyard_core.jsonio.tree import ArrayText, ObjectText, encode
@@ -20,10 +20,11 @@ from switchyard_core.wire.history import (
     ReasoningPart,
     ToolTurn,
     blank,
-    join_text,
+    blank_parts,
     same_text,
 )
 from switchyard_core.wire.responses.origin import origin_bound
+from switchyard_core.wire.shapes import STRING, Shape, list_of, text_or_list_of
 
 __all__ = [
     "CALL_TYPES",
@@ -74,6 +75,7 @@ _ANSWERABLE = frozenset(CALL_TYPES) - {"mcp_call"}
 _MADE = frozenset(CALL_TYPES) | HOSTED_TYPES
 #: Item types of which the id is optional.
 _NEED_NO_ID = (None, "function_call", "custom_tool_call", "shell_call", "apply_patch_call")
+_MESSAGE = ("", "message")
 _TEXT_OUTPUTS = ("function_call_output", "custom_tool_call_output", "local_shell_call_output")
 
 
@@ -129,6 +131,19 @@ class ResponsesView(BodyView):
     """A Responses body, to be patched."""
 
     key = "input"
+    shape: ClassVar[Shape] = Shape(
+        ("object",),
+        {
+            "input": text_or_list_of(
+                type=STRING,
+                role=STRING,
+                content=text_or_list_of(type=STRING, text=STRING),
+                summary=list_of(text=STRING),
+                id=STRING,
+                call_id=STRING,
+            )
+        },
+    )
 
     def reasoning(self) -> list[ReasoningPart]:
         """Return the reasoning items."""
@@ -143,7 +158,7 @@ class ResponsesView(BodyView):
 
     def origin_bound(self) -> list[OriginPart]:
         """Return seals, references, files, and what ran at the provider."""
-        return origin_bound(self.items)
+        return origin_bound(self.items, self.untouched)
 
     def drop_companions(self) -> list[str]:
         """Remove the ids of items that followed a dropped reasoning item.
@@ -189,19 +204,25 @@ class ResponsesView(BodyView):
         return [_History(items, calls, results, elsewhere=elsewhere)]
 
     def blanks(self, index: int) -> list[BlankPart]:
-        """Return the text of an output, if blank."""
+        """Return the text of an output, if blank; else the blank texts of an item."""
         item = self.items.object(index) if self.items is not None else None
-        if item is None or (item.text("type") or "") not in _TEXT_OUTPUTS:
+        if item is None:
             return []
-        return [BlankPart(f"input[{index}]", item, "output")] if blank(item, "output") else []
+        place, kind = f"input[{index}]", item.text("type") or ""
+        if kind in _TEXT_OUTPUTS:
+            if blank(item, "output"):
+                return [BlankPart(place, item, "output")]
+            return blank_parts(item.array("output"), f"{place}.output")
+        said = kind in _MESSAGE and not blank(item, "content")
+        return blank_parts(item.array("content"), f"{place}.content") if said else []
 
     def is_empty(self, index: int) -> bool:
-        """Return whether an assistant message has no text."""
+        """Return whether a message has no text."""
         item = self.items.object(index) if self.items is not None else None
         return (
             item is not None
-            and item.text("role") == "assistant"
-            and (item.text("type") or "") in ("", "message")
+            and item.text("role") is not None
+            and (item.text("type") or "") in _MESSAGE
             and blank(item, "content")
         )
 
@@ -213,12 +234,16 @@ class ResponsesView(BodyView):
         """Add a user message at the end, never between a reasoning item and its follower."""
         ours, raw = self.user_item(text), self.body.raw("input")
         if raw is not None and raw[:1] == b'"':
-            theirs = b'[{"type":"message","role":"user","content":' + raw + b"},"
-            self.body.set("input", theirs + ours + b"]")
-            return "added a user message as input[1]"
+            said = (self.body.text("input") or "").strip()
+            theirs = b'{"type":"message","role":"user","content":' + raw + b"}," if said else b""
+            self.body.set("input", b"[" + theirs + ours + b"]")
+            return f"added a user message as input[{int(bool(said))}]"
         items = self.items
-        place = len(items) if items is not None and end is None else end or 0
-        if items is None or _ends_with(items, text, place):
+        if items is None:
+            self.leave_history()
+            return ""
+        place = len(items) if end is None else end
+        if _ends_with(items, text, place):
             return ""
         while place and (item := items.object(place - 1)) and item.text("type") == "reasoning":
             place -= 1
@@ -238,7 +263,7 @@ class ResponsesView(BodyView):
             return f"added instructions[{place}]"
         items = self.items if append and raw in (None, b"null", b'""') else None
         if items is None:
-            return join_text(self.body, "instructions", "input", text, append=append)
+            return self.join_text("instructions", "input", text, append=append)
         place, _ = leading_instructions(items, b"")
         if any(same_text(items, index, text) for index in range(place)):
             return ""

@@ -19,6 +19,7 @@ from switchyard_core.wire import FORMATS
 from switchyard_core.wire.history import fixed_text
 from switchyard_core.wire.rewrites import history
 from switchyard_core.wire.rewrites.fit import FitParameters, fit_model
+from switchyard_core.wire.shapes import untouched
 
 __all__ = ["CORE_REWRITES", "apply_rewrites", "order_rewrites"]
 
@@ -80,7 +81,8 @@ def apply_rewrites(
             raise
         except Exception as error:
             raise fault(rewrite.name, f"failed: {type(error).__name__}: {error}") from error
-        reports.append(RewriteReport(name=rewrite.name, changes=changes))
+        left, scope.untouched = tuple(dict.fromkeys(scope.untouched)), []
+        reports.append(RewriteReport(name=rewrite.name, changes=changes, untouched=left))
     return body.dump(), tuple(reports)
 
 
@@ -128,32 +130,36 @@ def append_user_text(
     body: ObjectText, parameters: UserTextParameters, scope: RewriteScope
 ) -> Sequence[str]:
     """Add a user's words behind the results of a call or at the end, unless a call is open."""
-    conversation, end = FORMATS[scope.wire_format].read(body), None
+    view, end = history.view_of(body, scope), None
+    conversation = history.read_history(view, scope)
+    if conversation is None:
+        return ()
     if parameters.behind_call is not None:
         end = conversation.end_behind(parameters.behind_call)
         if end is None:
             return ()
     elif conversation.ends_with_open_call:
         return ()
-    return _told(FORMATS[scope.wire_format].view(body).append_user_text(parameters.text, end))
+    return _told(view.append_user_text(parameters.text, end))
 
 
 def insert_prompt(
     body: ObjectText, parameters: PromptParameters, scope: RewriteScope
 ) -> Sequence[str]:
     """Add an instruction before or after the caller's own."""
-    view = FORMATS[scope.wire_format].view(body)
-    return _told(view.add_instruction(parameters.text, append=parameters.position == "append"))
+    append = parameters.position == "append"
+    return _told(history.view_of(body, scope).add_instruction(parameters.text, append=append))
 
 
 def end_with_user_turn(body: ObjectText, parameters: None, scope: RewriteScope) -> Sequence[str]:
     """Add a short user turn when the history ends with assistant text; an open call stays."""
     del parameters
-    view = FORMATS[scope.wire_format].view(body)
-    conversation = FORMATS[scope.wire_format].read(body)
+    view = history.view_of(body, scope)
+    conversation = history.read_history(view, scope)
+    if conversation is None or view.items is None:
+        return ()
     ends = conversation.messages[-1:]
-    open_end = not ends or ends[0].role != "assistant" or conversation.ends_with_open_call
-    if view.items is None or open_end:
+    if not ends or ends[0].role != "assistant" or conversation.ends_with_open_call:
         return ()
     view.items.append(view.user_item(fixed_text("go_on")))
     return (f"added a user message as {view.key}[{len(view.items) - 1}]",)
@@ -176,14 +182,18 @@ def reasoning_effort(
     body: ObjectText, parameters: EffortParameters, scope: RewriteScope
 ) -> Sequence[str]:
     """Set the reasoning effort where the wire format keeps it; its neighbours stay."""
-    keys = FORMATS[scope.wire_format].effort
-    holder: ObjectText | None = body
-    for key in keys[:-1]:
-        if holder is not None and (holder.raw(key) or b"null") == b"null":
+    keys, holder = FORMATS[scope.wire_format].effort, body
+    for number, key in enumerate(keys[:-1], 1):
+        raw = holder.raw(key) or b"null"
+        if raw == b"null":
             holder.set(key, b"{}")
-        holder = None if holder is None else holder.object(key)
+        inner = holder.object(key)
+        if inner is None:
+            scope.untouched.append(untouched(".".join(keys[:number]), raw, "object"))
+            return ()
+        holder = inner
     value = encode(parameters.effort)
-    if holder is None or holder.raw(keys[-1]) == value:
+    if holder.raw(keys[-1]) == value:
         return ()
     holder.set(keys[-1], value)
     return (f"set {'.'.join(keys)} to {parameters.effort}",)

@@ -15,16 +15,18 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from switchyard_core.conversation import Conversation
 from switchyard_core.decision import RewriteScope
+from switchyard_core.errors import BodyError
 from switchyard_core.jsonio.tree import ObjectText, encode
 from switchyard_core.wire import FORMATS
 from switchyard_core.wire.history import (
     FOREIGN,
     PLANNER,
-    STRIPPED,
     BodyView,
     ReasoningPart,
     fixed_text,
+    says_nothing,
 )
+from switchyard_core.wire.shapes import odd_values
 
 __all__ = [
     "CompanionParameters",
@@ -39,9 +41,11 @@ __all__ = [
     "drop_reasoning_companions",
     "foreign_context",
     "limit_cache_marks",
+    "read_history",
     "reasoning_as_text",
     "remap_tool_ids",
     "repair_tool_pairs",
+    "view_of",
 ]
 
 #: Most cache marks that a request may have.
@@ -75,7 +79,9 @@ class DropParameters(BaseModel):
         if items is None or scope.facts.get("planner_marked"):
             return
         scope.facts["planner_marked"] = True
-        conversation = FORMATS[scope.wire_format].read(view.body)
+        conversation = read_history(view, scope)
+        if conversation is None:
+            return
         last, behind = self._ends(conversation)
         for number, message in enumerate(conversation.messages):
             spanned = any(first <= number <= end for first, end in self.spans)
@@ -145,25 +151,49 @@ class RemapParameters(WhenParameters):
     style: Literal["format", "alphanumeric_9"] = "format"
 
 
+def view_of(body: ObjectText, scope: RewriteScope) -> BodyView:
+    """Return a body to be patched; what it cannot look into is told in the report."""
+    return FORMATS[scope.wire_format].view(body, scope.untouched)
+
+
+def history_view(body: ObjectText, scope: RewriteScope) -> BodyView:
+    """Return the same for a rewrite of the whole history: all wrong types are told, once."""
+    view = view_of(body, scope)
+    if not scope.facts.get("types_told"):
+        scope.facts["types_told"] = True
+        scope.untouched += odd_values(body, view.shape)
+    return view
+
+
+def read_history(view: BodyView, scope: RewriteScope) -> Conversation | None:
+    """Return the neutral view of a history, ``None`` when it has a wrong type."""
+    try:
+        return FORMATS[scope.wire_format].read(view.body)
+    except BodyError:
+        view.leave_history()
+        return None
+
+
 def reasoning_as_text(
     body: ObjectText, parameters: TextParameters, scope: RewriteScope
 ) -> Sequence[str]:
     """Put the planner's visible reasoning into assistant text, at its place."""
-    view = FORMATS[scope.wire_format].view(body)
-    found = [part for part in _planners(view, parameters, scope) if part.text.strip()]
+    view = history_view(body, scope)
+    parts = _planners(view, parameters, scope)
+    found = [part for part in parts if part.text.strip()]
     texts, cut = _newest([part.text for part in found], parameters.max_chars)
+    kept, turned = dict(zip(map(id, found), texts, strict=True)), {part.item for part in found}
     changes = [f"left out the oldest {cut} characters of reasoning"] if cut else []
-    for part, text in reversed(list(zip(found, texts, strict=True))):
-        scope.facts["converted_reasoning"] = True
+    scope.facts["converted_reasoning"] = bool(found) or scope.facts.get("converted_reasoning")
+    for part in reversed(parts):
+        text = kept.get(id(part))
         if text:
             part.become(text)
             changes.append(f"turned {part.name} into text")
-        else:
+        elif text is not None:
             part.remove()
             changes.append(f"removed {part.name}, its text is over the cap")
-    # Of a message that lost some of its thinking the rest is useless behind text.
-    for part in reversed(view.reasoning()):
-        if view.items is not None and view.items.tagged(part.item, STRIPPED):
+        elif part.needs_others and part.item in turned:
             changes += [f"removed {name}" for name in part.remove()]
     return changes
 
@@ -172,7 +202,7 @@ def drop_opaque_reasoning(
     body: ObjectText, parameters: DropParameters, scope: RewriteScope
 ) -> Sequence[str]:
     """Remove the planner's reasoning."""
-    view = FORMATS[scope.wire_format].view(body)
+    view = history_view(body, scope)
     gone: list[str] = []
     for part in reversed(_planners(view, parameters, scope)):
         gone[:0] = part.remove()
@@ -185,7 +215,7 @@ def drop_origin_bound(
     body: ObjectText, parameters: OriginParameters, scope: RewriteScope
 ) -> Sequence[str]:
     """Remove what only the planner's provider can read, except reasoning."""
-    view = FORMATS[scope.wire_format].view(body)
+    view = history_view(body, scope)
     parameters.mark(view, scope)
     gone: list[str] = []
     for part in reversed(view.origin_bound()):
@@ -199,7 +229,7 @@ def foreign_context(
     body: ObjectText, parameters: DropParameters, scope: RewriteScope
 ) -> tuple[str, ...]:
     """Return the names of the planner's parts whose loss would lose context; tags the items."""
-    view = FORMATS[scope.wire_format].view(body)
+    view = history_view(body, scope)
     parameters.mark(view, scope)
     return tuple(part.name for part in view.origin_bound() if part.context)
 
@@ -210,7 +240,7 @@ def drop_reasoning_companions(
     """Remove what refers to reasoning that is gone, and continuations that lead nowhere."""
     changes: list[str] = []
     if parameters.applies(scope):
-        changes += FORMATS[scope.wire_format].view(body).drop_companions()
+        changes += history_view(body, scope).drop_companions()
     if parameters.drop_continuation:
         keys = FORMATS[scope.wire_format].continuation(body)
         changes += [f"removed {key}" for key in keys if body.delete(key)]
@@ -226,7 +256,7 @@ def remap_tool_ids(
     wire_format = FORMATS[scope.wire_format]
     legal = wire_format.legal_id if parameters.style == "format" else _NINE
     renamed = set()
-    for holder, key in wire_format.view(body).id_fields():
+    for holder, key in history_view(body, scope).id_fields():
         old = holder.text(key)
         if old is not None and not legal.fullmatch(old):
             renamed.add(old)
@@ -245,7 +275,7 @@ def repair_tool_pairs(
     if not parameters.applies(scope):
         return ()
     changes: list[str] = []
-    for turn in reversed(FORMATS[scope.wire_format].view(body).tool_turns()):
+    for turn in reversed(history_view(body, scope).tool_turns()):
         strays, missing = turn.faults()
         turn.repair(strays, missing, fixed_text("lost_result"))
         changes[:0] = [
@@ -259,9 +289,11 @@ def drop_empty_content(
     body: ObjectText, parameters: WhenParameters, scope: RewriteScope
 ) -> Sequence[str]:
     """Remove empty texts and messages; give empty results a text."""
-    view = FORMATS[scope.wire_format].view(body)
+    if not parameters.applies(scope):
+        return ()
+    view = history_view(body, scope)
     items = view.items
-    if items is None or not parameters.applies(scope):
+    if items is None:
         return ()
     changes: list[str] = []
     for index in range(len(items) - 1, -1, -1):
@@ -285,10 +317,10 @@ def limit_cache_marks(
     marked: list[tuple[str, ObjectText]] = []
     # A mark on the request itself takes a place too.
     room = MAX_MARKS - _is_marked(body)
-    for place, block in FORMATS[scope.wire_format].view(body).cache_marks():
+    for place, block in history_view(body, scope).cache_marks():
         if not _is_marked(block):
             continue
-        if block.text("type") == "text" and not (block.text("text") or "").strip():
+        if says_nothing(block):
             block.delete("cache_control")
             changes.append(f"removed the cache mark of the empty {place}")
         else:

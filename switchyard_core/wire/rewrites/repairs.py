@@ -14,8 +14,12 @@ from switchyard_core.decision import RewriteScope
 from switchyard_core.declarations import WireFormat
 from switchyard_core.jsonio.tree import ArrayText, ObjectText, encode
 from switchyard_core.wire import FORMATS
-from switchyard_core.wire.history import fixed_text, role_at
-from switchyard_core.wire.messages.view import open_loop_lacks_thinking, without_thinking
+from switchyard_core.wire.history import blank, fixed_text, role_at
+from switchyard_core.wire.messages.view import (
+    open_loop_lacks_thinking,
+    without_directives,
+    without_thinking,
+)
 
 __all__ = ["REPAIRS", "Repair", "thinking_switch"]
 
@@ -202,9 +206,14 @@ def _system_row_to_user(body: ObjectText, value: Any, scope: RewriteScope) -> Se
     del value
     messages = body.array(FORMATS[scope.wire_format].history_key)
     rows = [] if messages is None else _system_rows(messages, scope.wire_format)
+    lost: list[str] = []
     for index in reversed(rows):
         message = messages.object(index) if messages is not None else None
         if messages is None or message is None:
+            continue
+        lost[:0] = without_directives(message, f"messages[{index}]")
+        if lost and blank(message, "content"):
+            messages.delete(index)
             continue
         message.set("role", encode("user"))
         raw, place = message.dump(), index + 1
@@ -214,7 +223,8 @@ def _system_row_to_user(body: ObjectText, value: Any, scope: RewriteScope) -> Se
         if place > index + 1:
             messages.insert(place, raw)
             messages.delete(index)
-    return [f"turned system messages of the history into the user's: {len(rows)}"] if rows else ()
+    told = f"turned system messages of the history into the user's: {len(rows)}"
+    return [told, *lost] if rows else ()
 
 
 def _system_rows(messages: ArrayText, wire_format: WireFormat) -> list[int]:

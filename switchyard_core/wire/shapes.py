@@ -1,0 +1,108 @@
+"""Which JSON types the values of a body have, and what is said of one that has another.
+
+A value of a wrong type is sent as it came: the provider decides about it. What looks into a value
+looks at its type first, and tells when it is another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from switchyard_core.jsonio.tree import ArrayText, ObjectText
+
+__all__ = ["STRING", "JsonType", "Shape", "list_of", "odd_values", "text_or_list_of", "untouched"]
+
+JsonType: TypeAlias = Literal["object", "array", "string", "number", "boolean", "null"]
+
+_TYPES: Mapping[bytes, JsonType] = {
+    b"{": "object",
+    b"[": "array",
+    b'"': "string",
+    b"t": "boolean",
+    b"f": "boolean",
+    b"n": "null",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The types that a value may have, and the shapes of its members or its items."""
+
+    types: tuple[JsonType, ...]
+    members: Mapping[str, Shape] = field(default_factory=dict)
+    items: Shape | None = None
+
+
+STRING = Shape(("string",))
+
+
+def list_of(**members: Shape) -> Shape:
+    """Return the shape of an array of objects, with those of some members."""
+    return Shape(("array",), items=Shape(("object",), members))
+
+
+def text_or_list_of(**members: Shape) -> Shape:
+    """Return the shape of a text, or of an array of objects."""
+    return Shape(("string", "array"), items=Shape(("object",), members))
+
+
+def untouched(place: str, raw: bytes, *wanted: JsonType) -> str:
+    """Return what a report says of a value that has none of the wanted types."""
+    types = " or ".join(map(_named, wanted))
+    return f"{place} is {_named(_type_of(raw))}, not {types}: it was sent untouched"
+
+
+def odd_values(body: ObjectText, shape: Shape) -> list[str]:
+    """Return a line for every value of a body that has another type than its shape says."""
+    # Nearly every body is right, and then no place has to be named.
+    return [] if _fits(body, shape) else list(_odd(body, shape, ""))
+
+
+def _type_of(raw: bytes) -> JsonType:
+    return _TYPES.get(raw[:1], "number")
+
+
+def _named(kind: JsonType) -> str:
+    if kind == "null":
+        return kind
+    return f"an {kind}" if kind in ("object", "array") else f"a {kind}"
+
+
+def _fits(holder: ObjectText, shape: Shape) -> bool:
+    for key, inner in shape.members.items():
+        raw = holder.raw(key)
+        if raw is None or raw == b"null":
+            continue
+        kind = _type_of(raw)
+        if kind not in inner.types:
+            return False
+        if kind == "array" and inner.items is not None:
+            array = holder.array(key)
+            for index in range(len(array) if array is not None else 0):
+                item = array.object(index) if array is not None else None
+                if item is None or not _fits(item, inner.items):
+                    return False
+    return True
+
+
+def _odd(holder: ObjectText, shape: Shape, place: str) -> Iterator[str]:
+    for key, inner in shape.members.items():
+        raw, where = holder.raw(key), f"{place}{key}"
+        if raw is None or raw == b"null":
+            continue
+        if _type_of(raw) not in inner.types:
+            yield untouched(where, raw, *inner.types)
+        array = holder.array(key)
+        if array is not None and inner.items is not None:
+            yield from _odd_items(array, inner.items, where)
+
+
+def _odd_items(array: ArrayText, shape: Shape, place: str) -> Iterator[str]:
+    for index in range(len(array)):
+        item, where = array.object(index), f"{place}[{index}]"
+        if item is None:
+            yield untouched(where, array.raw(index), *shape.types)
+        else:
+            yield from _odd(item, shape, f"{where}.")
