@@ -142,7 +142,7 @@ def test_check_for_github_writes_annotations(folder: Path) -> None:
         "routes.r.type%0Ainstalled route types: open%0Afix: did you mean `open`?"
     )
     assert lines[2].startswith("::warning file=warned.toml,line=2,col=14,title=SY221::")
-    assert lines[3].startswith("::error file=a%2Cb%25.toml,line=1,col=2,title=SY103::")
+    assert lines[3].startswith("::error file=a%2Cb%25.toml,line=1,col=1,title=SY103::")
     assert lines[4].startswith("::error file=none.toml,title=SY100::")
 
 
