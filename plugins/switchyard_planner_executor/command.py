@@ -28,7 +28,7 @@ from switchyard_core import (
     UpstreamError,
 )
 from switchyard_core.answering import AnswerEvent, Extension, Finished, Progress
-from switchyard_core.cli import replay_options, unused_note
+from switchyard_core.cli import policy_argument, replay_options, unused_note
 from switchyard_core.errors import ReplayError
 from switchyard_planner_executor.plan import NotJsonError, RepeatedKeyError, strict_json
 from switchyard_planner_executor.rendering import PRINTERS, Printer, plain_lines
@@ -49,7 +49,7 @@ class _CannotRun(Exception):  # noqa: N818  # ends the command with a message
 
 
 @click.command(name="plan")
-@click.argument("policy", type=_FILE)
+@policy_argument(then="request", path=_FILE)
 @click.argument("request", required=False, default="")
 @click.option("--route", "route_id", metavar="ID", help="Route id; needed when there are several.")
 @click.option("--plan-only", is_flag=True, help="Show the plan and run nothing.")
