@@ -15,6 +15,7 @@ import click
 
 from switchyard_core.cli.policies import DEFAULT_POLICY, default_policy, policy_argument
 from switchyard_core.cli.replaying import replay_options, unused_note
+from switchyard_core.cli.thinking import thinking
 from switchyard_core.hookspecs import VERSION
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ __all__ = [
     "main",
     "policy_argument",
     "replay_options",
+    "thinking",
     "unused_note",
 ]
 

@@ -103,3 +103,139 @@ def test_check_of_an_unreadable_file_exits_2_and_still_checks_the_others(
     assert result.exit_code == 2
     assert f"{name}: SY100 cannot read the file" in result.output
     assert "SY301" in result.output
+
+
+def test_check_as_json_holds_the_same_findings(folder: Path) -> None:
+    result = run("bad.toml", "good.toml", "--output", "json")
+    assert result.exit_code == 1
+    report = json.loads(result.output)
+    assert report["version"] == 1
+    assert [(file["file"], file["ok"]) for file in report["files"]] == [
+        ("bad.toml", False),
+        ("good.toml", True),
+    ]
+    assert report["files"][0]["findings"][1] == {
+        "code": "SY301",
+        "severity": "error",
+        "message": "unknown route type `opne`",
+        "line": 9,
+        "column": 8,
+        "path": "routes.r.type",
+        "notes": ["installed route types: open"],
+        "fix": "did you mean `open`?",
+    }
+
+
+def test_check_for_github_writes_annotations(folder: Path) -> None:
+    (folder / "a,b%.toml").write_text("x")
+    result = run("bad.toml", "warned.toml", "a,b%.toml", "none.toml", "--output", "github")
+    assert result.exit_code == 2
+    lines = result.output.splitlines()
+    assert lines[1] == (
+        "::error file=bad.toml,line=9,col=8,title=SY301::unknown route type `opne` at "
+        "routes.r.type%0Ainstalled route types: open%0Afix: did you mean `open`?"
+    )
+    assert lines[2].startswith("::warning file=warned.toml,line=2,col=14,title=SY221::")
+    assert lines[3].startswith("::error file=a%2Cb%25.toml,line=1,col=1,title=SY103::")
+    assert lines[4].startswith("::error file=none.toml,title=SY100::")
+
+
+def test_check_colours_codes_only_where_asked(folder: Path) -> None:
+    registry = PluginRegistry([("test", Plugin())])
+
+    def coloured(**env: str) -> str:
+        runner = CliRunner(env=env)
+        return runner.invoke(cli, ["check", "bad.toml"], obj=registry, color=True).output
+
+    assert "\x1b[31m\x1b[1mSY301\x1b[0m" in coloured()
+    assert "\x1b[" not in coloured(NO_COLOR="1")
+    assert "\x1b[" not in run("bad.toml").output
+
+
+def test_check_reports_the_problems_of_a_script_with_its_own_place(tmp_path):
+    script = tmp_path / "s.json"
+    script.write_text('{"version": 1, "scripts": [{"turn": []}]}')
+    policy = tmp_path / "p.toml"
+    policy.write_text(
+        'schema_version = 1\n[llm_clients.c]\nformat = "scripted"\nspeaks = "openai_chat"\n'
+        'script = "s.json"\n[targets.t]\nid = "m"\nllm_client = "c"\n[routes.r]\nid = "r"\n'
+        'type = "noop"\ntarget = "t"\n'
+    )
+
+    run = CliRunner().invoke(cli, ["check", str(policy)])
+
+    assert run.exit_code == 1
+    assert "s.json:1:" in run.output
+    assert "SY241" in run.output
+
+
+def test_check_reports_an_unknown_strict_provider_with_the_nearest(tmp_path):
+    (tmp_path / "s.json").write_text('{"version": 1, "scripts": [{"turns": [{"text": "hi"}]}]}')
+    policy = tmp_path / "p.toml"
+    policy.write_text(
+        'schema_version = 1\n[llm_clients.c]\nformat = "scripted"\nspeaks = "openai_chat"\n'
+        'script = "s.json"\nstrict = "opena"\n[targets.t]\nid = "m"\nllm_client = "c"\n'
+        '[routes.r]\nid = "r"\ntype = "open"\n'
+    )
+
+    result = run(str(policy))
+
+    assert result.exit_code == 1
+    assert f"{policy}:6:10: SY243 unknown strict provider `opena`" in result.output
+    assert "fix: did you mean `openai`?" in result.output
+
+
+TWO = """\
+schema_version = 1
+[llm_clients.c]
+format = "anthropic_messages"
+base_url = "https://api.anthropic.com"
+[targets.known]
+id = "claude-haiku-4-5"
+llm_client = "c"
+[[targets.known.fit]]
+path = "metadata"
+do = "drop"
+[targets.unknown]
+id = "own"
+llm_client = "c"
+[targets.off]
+id = "claude-haiku-4-5"
+llm_client = "c"
+profile = false
+[routes]
+"""
+
+
+def explained(folder: Path, *options: str) -> str:
+    (folder / "two.toml").write_text(TWO)
+    registry = registry_of()
+    arguments = ["check", "two.toml", "--offline", "--explain-targets", *options]
+    return CliRunner().invoke(cli, arguments, obj=registry).output
+
+
+def test_explained_targets_name_facts_rules_source_and_day(folder: Path) -> None:
+    lines = explained(folder).splitlines()
+
+    start = lines.index("two.toml: target known: claude-haiku-4-5 (anthropic_messages)")
+    end = lines.index("two.toml: target unknown: own (anthropic_messages)")
+    known = lines[start:end]
+    assert "  requests go to https://api.anthropic.com/v1/messages" in known
+    assert "  context_window = 200000" in known
+    (profile,) = [line for line in known if line.startswith("  profile claude-haiku-4-5: ")]
+    assert re.search(r"docs/en/api/errors.*, read \d{4}-\d\d-\d\d \(doc\)$", profile)
+    assert "    drop output_config.effort (claude-haiku-4-5)" in known
+    assert known[-1] == "    drop metadata (fit)"
+    assert "  no profile" in lines[end:]
+    assert "  no profile: switched off" in lines[end:]
+
+
+def test_explained_targets_are_in_the_json(folder: Path) -> None:
+    (file,) = json.loads(explained(folder, "--output", "json"))["files"]
+
+    known = file["targets"]["known"]
+    assert (known["id"], known["facts"]["max_output"]) == ("claude-haiku-4-5", 64000)
+    assert known["url"] == "https://api.anthropic.com/v1/messages"
+    assert {"id", "source", "as_of", "sure"} == set(known["profiles"][0])
+    assert known["rules"][-1] == {"by": "fit", "rule": "drop metadata"}
+    assert file["targets"]["unknown"]["profiles"] == []
