@@ -11,7 +11,7 @@ import json
 import signal
 import sys
 from collections.abc import AsyncGenerator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ from switchyard_core import (
     UpstreamError,
 )
 from switchyard_core.answering import AnswerEvent, Extension, Finished, Progress
-from switchyard_core.cli import replay_options, unused_note
+from switchyard_core.cli import policy_argument, replay_options, thinking, unused_note
 from switchyard_core.errors import ReplayError
 from switchyard_planner_executor.plan import (
     RAW_TEXT_CHARS,
@@ -55,7 +55,7 @@ class _CannotRun(Exception):  # noqa: N818  # ends the command with a message
 
 
 @click.command(name="plan")
-@click.argument("policy", type=_FILE)
+@policy_argument(then="request", path=_FILE)
 @click.argument("request", required=False, default="")
 @click.option("--route", "route_id", metavar="ID", help="Route id; needed when there are several.")
 @click.option("--plan-only", is_flag=True, help="Show the plan and run nothing.")
@@ -67,6 +67,7 @@ class _CannotRun(Exception):  # noqa: N818  # ends the command with a message
     metavar="FILE",
     help="Run this plan (JSON) instead of asking for one.",
 )
+@click.option("--verbose", is_flag=True, help="Show how the estimate is counted.")
 @click.option("--save", type=_FILE, metavar="FILE", help="Write the plan to this file, for --from.")
 @click.option(
     "--output",
@@ -85,6 +86,7 @@ def command(  # noqa: PLR0913, PLR0917  # one per option
     plan_only: bool,  # noqa: FBT001  # click passes it by name
     yes: bool,  # noqa: FBT001  # click passes it by name
     source: Path | None,
+    verbose: bool,  # noqa: FBT001  # click passes it by name
     save: Path | None,
     output: str,
     replay: Replay | None,
@@ -98,13 +100,15 @@ def command(  # noqa: PLR0913, PLR0917  # one per option
 
     Example: switchyard plan policies/planner_executor.toml "plan a picnic" --replay recordings
     """
-    printer = PRINTERS[output](sys.stdout)
+    printer = PRINTERS[output](sys.stdout, verbose=verbose)
     message = ""
     try:
         registry = ctx.find_root().obj
         shared = registry if isinstance(registry, PluginRegistry) else None
         yard = Switchyard.from_policy(policy, registry=shared, replay=replay)
         plan = _read_plan(source)
+        if plan is not None:
+            yard = _with_plans(yard, replay)
         session = _Session(
             yard=yard,
             printer=printer,
@@ -153,7 +157,7 @@ class _Session:
         """Return the exit code."""
         asks = not yes and not plan_only and sys.stdin.isatty() and sys.stdout.isatty()
         wish: dict[str, Any] = {} if self.plan is None else {"plan": dict(self.plan)}
-        if asks or plan_only:
+        if asks or plan_only or (self.plan is not None and self.route.options.approval == "always"):
             wish["approval"] = "always"
         self.printer.request(self.text)
         try:
@@ -161,7 +165,7 @@ class _Session:
             # More than once where a new plan for the rest waits for approval as well.
             while result["status"] == "planned" and not plan_only:
                 if not (yes or (asks and _agreed())):
-                    self.printer.waits(result, self._advice())
+                    self.printer.waits(result, self._advice(asked=asks))
                     return _NOT_APPROVED
                 named = {key: result[key] for key in ("plan_id", "plan_digest")}
                 result = await self._send({"approve": named})
@@ -170,12 +174,11 @@ class _Session:
         self.printer.finished(result)
         return _FAILED if result["status"] == "failed" else _DONE
 
-    def _advice(self) -> str:
+    def _advice(self, *, asked: bool) -> str:
         """Return how to continue with a plan that waits; it is gone when the command ends."""
         advice = "Run the command again with --yes: a plan is made and run without a question."
-        options: Any = self.route.options
-        if options.approval == "always" and not options.allow_caller_plans:
-            return advice
+        if not asked:
+            advice = f"There is no terminal to ask you at. {advice}"
         if self.save is None:
             return f"{advice} To look at a plan first, add --plan-only --save FILE."
         return f"{advice} To run this very plan: --from {self.save} --yes."
@@ -193,14 +196,20 @@ class _Session:
             Request(wire_format="openai_chat", body=body)
         )
         async with contextlib.aclosing(events):
-            async for event in events:
-                if isinstance(event, Progress):
-                    self._keep(event.data)
-                    self.printer.event(event.data)
-                elif isinstance(event, Extension):
-                    result = dict(event.data)
-                elif isinstance(event, Finished):
-                    result["status"] = event.status
+            with thinking() as sign:
+                if not wish.keys() & {"plan", "approve"}:
+                    sign.show("planning")
+                async for event in events:
+                    if isinstance(event, Progress):
+                        sign.stop()
+                        self._keep(event.data)
+                        self.printer.event(event.data)
+                        if event.data["event"] == "step_started":
+                            sign.show(f"step {event.data['step']}")
+                    elif isinstance(event, Extension):
+                        result = dict(event.data)
+                    elif isinstance(event, Finished):
+                        result["status"] = event.status
         return result
 
     def _keep(self, event: Mapping[str, Any]) -> None:
@@ -246,6 +255,22 @@ def _route(yard: Switchyard, name: str | None) -> Any:
         if name in (None, route.id, route.name, *route.aliases):
             return route
     raise _CannotRun(f"no route of type `{_TYPE}` is called `{name}` (there are {ids})")
+
+
+def _with_plans(yard: Switchyard, replay: Replay | None) -> Switchyard:
+    """Return a switchyard that takes a plan from a file also where plans wait for approval.
+
+    The route's ``allow_caller_plans`` is about callers; here the owner of the policy approves.
+    """
+    routes = {
+        name: route.model_copy(
+            update={"options": route.options.model_copy(update={"allow_caller_plans": True})}
+        )
+        if route.type.name == _TYPE
+        else route
+        for name, route in yard.policy.routes.items()
+    }
+    return Switchyard.from_loaded(replace(yard.policy, routes=routes), yard.registry, replay=replay)
 
 
 def _read_plan(source: Path | None) -> Mapping[str, Any] | None:

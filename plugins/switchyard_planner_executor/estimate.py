@@ -76,6 +76,15 @@ class Estimate:
             f"{self.output_tokens.as_text()} output tokens; {cost}."
         )
 
+    def as_summary(self) -> str:
+        """Return the estimate as one short sentence."""
+        expected, high = self.calls.expected, self.calls.high
+        usual, most = f"{expected:,.0f} model call{'s' * (expected != 1)}", f"{high:,.0f} calls"
+        if self.cost_usd is not None:
+            usual += f" and {_dollars(self.cost_usd.expected)}"
+            most += f" and {_dollars(self.cost_usd.high)}"
+        return f"Running it takes about {usual}; if every step needs long, about {most}."
+
     def as_text(self) -> str:
         """Return the estimate as a few lines for people, without a line break at the end."""
         price, costs = self.price, [f"cost: no price for the target `{self.target}`"]
@@ -86,12 +95,12 @@ class Estimate:
             )
             costs = [f"cost: {self.cost_usd.as_text(_dollars)}", dated]
         lines = [
-            "Estimate (expected, in brackets the lowest and the highest):",
-            f"- calls: {self.calls.as_text()}",
-            f"- input tokens: {self.input_tokens.as_text()}",
-            f"- output tokens: {self.output_tokens.as_text()}",
+            "What the steps may take (in brackets the least and the most):",
+            f"- calls to the model: {self.calls.as_text()}",
+            f"- tokens sent: {self.input_tokens.as_text()}",
+            f"- tokens received: {self.output_tokens.as_text()}",
             *(f"- {cost}" for cost in costs),
-            "Assumed:",
+            "How this is counted:",
             *(f"- {assumption}" for assumption in self.assumptions),
         ]
         return "\n".join(lines)
@@ -187,23 +196,20 @@ def _assumptions(
     cases: tuple[_Case, _Case, _Case], options: PlannerExecutorOptions, *, offers_tools: bool
 ) -> Iterator[str]:
     low, expected, high = cases
-    yield f"a token is {CHARS_PER_TOKEN} characters; no tokenizer was asked"
-    yield (
-        f"an answer has {expected.answer} tokens, {low.answer} in the lowest case and "
-        f"{high.answer} in the highest"
-    )
-    yield "each call sends again all that was said before it"
+    yield f"{CHARS_PER_TOKEN} characters count as one token"
+    yield (f"an answer has {expected.answer} tokens; at least {low.answer}, at most {high.answer}")
+    yield "each call sends the whole conversation so far again"
     if not offers_tools:
-        yield "no tools are offered"
+        yield "there are no tools to call"
         return
-    yield "lowest: no tool is called"
+    yield "at least: no step calls a tool"
     yield (
-        f"expected: a step with a query calls one tool once, in {expected.call} tokens, and is "
-        f"told {expected.result}, one part in {EXPECTED_SHARE} of what a tool may return"
+        f"expected: a step with a search calls a tool once; the call has {expected.call} tokens "
+        f"and the result {expected.result}"
     )
     yield (
-        f"highest: every step calls tools {options.max_tool_rounds} times, one at a time, in "
-        f"{high.call} tokens, and is told {high.result} each time"
+        f"at most: every step calls tools {options.max_tool_rounds} times; each call has "
+        f"{high.call} tokens and each result {high.result}"
     )
 
 

@@ -158,7 +158,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Plan):
         return value.model_dump(mode="json")
     if isinstance(value, Estimate):
-        return {**value.as_json(), "text": value.as_text()}
+        return {**value.as_json(), "text": value.as_text(), "summary": value.as_summary()}
     if isinstance(value, ModelUsage):
         return asdict(value)
     return list(value) if isinstance(value, tuple) else value

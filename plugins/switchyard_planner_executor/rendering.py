@@ -8,8 +8,9 @@ character can clear a terminal or reverse the direction of reading.
 from __future__ import annotations
 
 import json
+import sys
 import textwrap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any, TextIO
 
@@ -275,8 +276,9 @@ def _how_to_continue(event: ApprovalRequired, *, begun: bool) -> str:
 class Printer:
     """Prints a run for people as it happens, flushed, so that the plan is seen before it runs."""
 
-    def __init__(self, out: TextIO) -> None:
+    def __init__(self, out: TextIO, *, verbose: bool = False) -> None:
         self._out = out
+        self._estimate = "text" if verbose else "summary"
         self._steps: list[Mapping[str, Any]] | None = None
         self._states: dict[int, str] = {}
 
@@ -295,7 +297,7 @@ class Printer:
         if name == "replanned" or (name == "plan_created" and not shown):
             goal, *steps = _plan_lines(event["plan"], gap="  ")
             self._say("\n".join(["", goal, *(f"  {step}" for step in steps)]))
-            self._say("\n" + event["estimate"]["text"])
+            self._say("\n" + event["estimate"][self._estimate])
         elif name == "step_started":
             self._say(f"\nStep {event['step']}: {one_line(event['action'])}")
         elif name == "tool_returned":
@@ -353,7 +355,7 @@ class Printer:
         calls = f"{actual['calls']} executor call{'s' * (actual['calls'] != 1)}"
         self._say(
             f"\n{result['status']}: {calls} (expected {expected}), "
-            f"{actual['input_tokens']} input and {actual['output_tokens']} output tokens; "
+            f"{actual['input_tokens']} tokens sent and {actual['output_tokens']} received; "
             f"planner {planner['input_tokens']} and {planner['output_tokens']}"
         )
 
@@ -371,8 +373,8 @@ class _JsonPrinter(Printer):
         self._note(event)
 
     def waits(self, result: Mapping[str, Any], advice: str) -> None:
-        del advice
         self.finished(result)
+        sys.stderr.write(f"The plan waits for approval. {advice}\n")
 
     def finished(self, result: Mapping[str, Any]) -> None:
         self._say(json.dumps(result, indent=2, ensure_ascii=False))
@@ -399,7 +401,7 @@ class _JsonLinesPrinter(_JsonPrinter):
 
 
 #: How to print, by the value of ``--output``.
-PRINTERS: Mapping[str, Callable[[TextIO], Printer]] = {
+PRINTERS: Mapping[str, type[Printer]] = {
     "text": Printer,
     "json": _JsonPrinter,
     "jsonl": _JsonLinesPrinter,

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
+from switchyard_core.cli.policies import DEFAULT_POLICY, default_policy, policy_argument
 from switchyard_core.cli.replaying import replay_options, unused_note
+from switchyard_core.cli.thinking import thinking
 from switchyard_core.hookspecs import VERSION
 
 if TYPE_CHECKING:
@@ -21,13 +23,17 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COMMANDS",
+    "DEFAULT_POLICY",
     "CommandGroup",
     "cannot_run",
     "cli",
+    "default_policy",
     "faults",
     "installed_registry",
     "main",
+    "policy_argument",
     "replay_options",
+    "thinking",
     "unused_note",
 ]
 
@@ -93,6 +99,21 @@ class CommandGroup(click.Group):
             command = import_module(f"switchyard_core.cli.{module}").command
             return command if isinstance(command, click.Command) else None
         return _plugin_commands(ctx).get(cmd_name)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command of a line; an unknown one ends the run with the nearest name."""
+        name = args[0]
+        if name.startswith("-") or ctx.resilient_parsing or self.get_command(ctx, name):
+            return super().resolve_command(ctx, args)
+        from switchyard_core.policy.wording import suggestion  # noqa: PLC0415  # fast --help
+
+        otherwise = "`switchyard --help` lists the commands"
+        if name.endswith(".toml"):
+            otherwise = f"say what to do with it, such as `switchyard check {name}`"
+        fix = suggestion(name, self.list_commands(ctx), otherwise)
+        raise click.UsageError(f"no command `{name}`: {fix}", ctx)
 
 
 def _plugin_commands(context: click.Context) -> dict[str, click.Command]:

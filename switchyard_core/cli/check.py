@@ -11,7 +11,7 @@ from typing import Literal
 import click
 
 from switchyard_core.cases import SUFFIX, check_cases
-from switchyard_core.cli import installed_registry
+from switchyard_core.cli import default_policy, installed_registry
 from switchyard_core.cli.rule import code_pages
 from switchyard_core.cli.sarif import sarif_log
 from switchyard_core.engine.calling import request_url, script_findings
@@ -29,7 +29,7 @@ _KEYS = ("code", "severity", "message", "line", "column", "path", "notes", "fix"
 
 
 @click.command(name="check")
-@click.argument("files", nargs=-1, required=True, type=click.Path())
+@click.argument("files", nargs=-1, type=click.Path())
 @click.option(
     "--output",
     type=click.Choice(["text", "json", "github", "sarif"]),
@@ -55,7 +55,7 @@ def command(
 ) -> None:
     """Check policies and report every problem with file, line and column.
 
-    FILES are policies, test files and folders of recordings.
+    FILES are policies, test files and folders of recordings; without any, switchyard.toml.
 
     Exits 0 without errors, 1 with errors (with --strict also with warnings), and 2 when a file
     cannot be read. `switchyard rule CODE` explains a finding.
@@ -64,7 +64,7 @@ def command(
     """
     registry = installed_registry(ctx)
     environ = None if offline else os.environ
-    results = [(name, _check(name, registry, environ)) for name in files]
+    results = [(name, _check(name, registry, environ)) for name in files or (default_policy(),)]
     if output == "json":
         click.echo(json.dumps(_as_json(results, explain_targets=explain_targets), indent=2))
     elif output == "sarif":

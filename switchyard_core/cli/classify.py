@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from switchyard_core.cli import faults, installed_registry
+from switchyard_core.cli import DEFAULT_POLICY, default_policy, faults, installed_registry
 
 if TYPE_CHECKING:
     from switchyard_core.conversation import ToolCall
@@ -23,11 +24,11 @@ _KEYS = ("label", "rule_set", "rule", "word", "detail")
 
 @click.command(name="classify")
 @click.argument("text", metavar="[COMMAND]", default="-")
-@click.option("--policy", type=click.Path(), help="Take the rules of a policy's route.")
-@click.option("--route", help="Which route; needed when its routes have different rules.")
 @click.option(
-    "--pack", help="Without a policy: the rules of an installed pack.  [default: coding_agents]"
+    "--policy", type=click.Path(), help="Rules of a policy's route; default: switchyard.toml."
 )
+@click.option("--route", help="Which route; needed when its routes have different rules.")
+@click.option("--pack", help="Rules of an installed pack; default without a policy: coding_agents.")
 @click.option("--tool", default="bash", show_default=True, help="Name of the tool that is called.")
 @click.option(
     "--workspace",
@@ -68,10 +69,12 @@ def command(  # noqa: PLR0913  # one per option
     Example: switchyard classify "sed -i s/a/b/ app.py"
     """
     registry = installed_registry(ctx)
-    if policy is None and route is not None:
-        raise click.UsageError("--route needs --policy")
     if policy is not None and pack is not None:
         raise click.UsageError("--pack and --policy exclude each other")
+    if policy is None and pack is None and Path(DEFAULT_POLICY).is_file():
+        policy = default_policy()
+    if policy is None and route is not None:
+        raise click.UsageError("--route needs --policy")
     with faults(ctx):
         if policy is None:
             rules = _pack_rules(registry, pack or ("text_edits" if as_text else "coding_agents"))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from switchyard_core.cli import cannot_run, faults, installed_registry
+from switchyard_core.cli import cannot_run, faults, installed_registry, policy_argument
 from switchyard_core.declarations import WIRE_FORMATS, WireFormat
 
 if TYPE_CHECKING:
@@ -21,10 +21,12 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
+_FILE = click.Path(path_type=Path)
+
 
 @click.command(name="explain")
-@click.argument("policy", type=click.Path())
-@click.argument("request_file", metavar="REQUEST", type=click.Path(path_type=Path))
+@policy_argument(then="request_file")
+@click.argument("request_file", metavar="REQUEST", required=False, type=_FILE)
 @click.option(
     "--header",
     "headers",
@@ -60,7 +62,7 @@ def command(  # noqa: PLR0913 - click passes options by name
     ctx: click.Context,
     *,
     policy: str,
-    request_file: Path,
+    request_file: Path | None,
     headers: tuple[str, ...],
     wire_format: WireFormat | None,
     replies: tuple[str, ...],
@@ -68,7 +70,7 @@ def command(  # noqa: PLR0913 - click passes options by name
     turns: bool,
     brief: bool,
 ) -> None:
-    """Explain what POLICY does with REQUEST, without network or changes.
+    """Explain what POLICY (default: switchyard.toml) does with REQUEST, without network.
 
     REQUEST is a file (`-`: standard input) with a body, a recorded request (an object with
     `request.body`), or several, one per line or in an array. They are played in order, each with
@@ -80,6 +82,8 @@ def command(  # noqa: PLR0913 - click passes options by name
     from switchyard_core.explain import Rehearsal, read_requests, turns_of  # noqa: PLC0415  # fast --help
     from switchyard_core.switchyard import Switchyard  # noqa: PLC0415  # fast --help
 
+    if request_file is None:
+        raise click.UsageError("name a file with a REQUEST, or `-` for standard input")
     pairs = [_pair(text) for text in headers]
     registry = installed_registry(ctx)
     try:

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import click
 
-from switchyard_core.cli import cannot_run
+from switchyard_core.cli import DEFAULT_POLICY, cannot_run
 from switchyard_core.cli.scaffold import CLIENTS, write_starter
 
 __all__ = ["command"]
 
 
 @click.command(name="init")
-@click.argument("file", type=click.Path(path_type=Path), default="switchyard.toml")
+@click.argument("file", type=click.Path(path_type=Path), default=DEFAULT_POLICY)
 @click.option(
     "--client",
     type=click.Choice(CLIENTS),
@@ -26,9 +26,9 @@ __all__ = ["command"]
 def command(ctx: click.Context, *, file: Path, client: str) -> None:
     """Write a starter policy and its test file; nothing is overwritten.
 
-    FILE is the policy (default: switchyard.toml); its tests are beside it. The policy plans on
-    one model and executes on another; insert your models. Exits 2 when a file already exists or
-    cannot be written.
+    FILE is the policy; its tests are beside it. Commands that are given no policy use the
+    default, switchyard.toml. The policy plans on one model and executes on another; insert your
+    models. Exits 2 when a file already exists or cannot be written.
 
     Example: switchyard init --client codex policies/codex.toml
     """
@@ -41,6 +41,8 @@ def command(ctx: click.Context, *, file: Path, client: str) -> None:
     except OSError as error:
         cannot_run(ctx, f"cannot write {error.filename}: {error.strerror}")
     shown, shown_tests = shlex.quote(str(policy)), shlex.quote(str(tests))
-    click.echo(f"wrote {policy} and {tests}")
-    click.echo(f"next:\n  switchyard check --offline {shown}\n  switchyard test {shown_tests}")
-    click.echo(f"  switchyard serve --config {shown}")
+    click.echo(f"wrote {policy} and {tests}\nnext:")
+    for words in ("check --offline", "test", "serve"):
+        # The default needs no name.
+        name = "" if shown == DEFAULT_POLICY else f" {shown_tests if words == 'test' else shown}"
+        click.echo(f"  switchyard {words}{name}")

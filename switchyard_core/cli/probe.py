@@ -5,30 +5,32 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Sequence
-from difflib import get_close_matches
 from pathlib import Path
 
 import click
 
-from switchyard_core.cli import cannot_run, faults, installed_registry
+from switchyard_core.cli import cannot_run, faults, installed_registry, policy_argument
 from switchyard_core.engine.calling import Upstreams
 from switchyard_core.engine.probing import Found, probe_target, probes_for
 from switchyard_core.errors import RequestError
 from switchyard_core.jsonio.printing import pretty
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.policy import Policy, Target, load_policy
+from switchyard_core.policy.wording import suggestion
 from switchyard_core.world import World
 
 __all__ = ["command"]
 
 
 @click.command(name="probe")
-@click.argument("policy", type=click.Path(path_type=Path))
-@click.argument("target")
+@policy_argument(then="target", path=click.Path(path_type=Path))
+@click.argument("target", required=False, default="", metavar="TARGET")
 @click.option("--dry-run", is_flag=True, help="Print the requests and send nothing.")
 @click.pass_context
 def command(ctx: click.Context, policy: Path, target: str, dry_run: bool) -> None:  # noqa: FBT001
     """Ask the model of a TARGET of a POLICY what it refuses, and print the rules to paste.
+
+    POLICY is switchyard.toml unless you name another.
 
     Sends about a dozen short requests with your own key; they cost what such requests cost.
     Nothing is changed and nothing is remembered.
@@ -60,10 +62,11 @@ def command(ctx: click.Context, policy: Path, target: str, dry_run: bool) -> Non
 def _target(ctx: click.Context, policy: Policy, name: str) -> Target:
     if name in policy.targets:
         return policy.targets[name]
-    near = get_close_matches(name, list(policy.targets), n=1)
-    hint = f"; did you mean `{near[0]}`?" if near else ""
     declared = ", ".join(sorted(policy.targets)) or "none"
-    return cannot_run(ctx, f"unknown target `{name}`{hint} (declared targets: {declared})")
+    if not name:
+        raise click.UsageError(f"name a TARGET of the policy: {declared}")
+    fix = suggestion(name, policy.targets, "name one of these")
+    return cannot_run(ctx, f"unknown target `{name}`: {fix} (declared targets: {declared})")
 
 
 async def _probe(target: Target, policy: Policy, registry: PluginRegistry) -> list[Found]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from switchyard_core.cli import cannot_run, faults, installed_registry
+from switchyard_core.cli import cannot_run, default_policy, faults, installed_registry
 from switchyard_core.cli.replaying import replay_options, unused_note
 
 if TYPE_CHECKING:
@@ -31,7 +31,8 @@ _Given = TypeVar("_Given")
 
 
 @click.command(name="serve")
-@click.option("--config", required=True, type=click.Path(), metavar="POLICY", help="The policy.")
+@click.argument("policy", required=False, type=click.Path())
+@click.option("--config", type=click.Path(), hidden=True, help="The same as POLICY.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
     "--port",
@@ -85,7 +86,8 @@ _Given = TypeVar("_Given")
 def command(  # noqa: PLR0913 - click passes options by name
     ctx: click.Context,
     *,
-    config: str,
+    policy: str | None,
+    config: str | None,
     host: str,
     port: int,
     workers: int,
@@ -102,14 +104,18 @@ def command(  # noqa: PLR0913 - click passes options by name
 ) -> None:
     """Serve a policy over HTTP until SIGTERM or Ctrl-C; SIGHUP reloads it.
 
+    POLICY is switchyard.toml unless you name another.
     Exits 0 after a signal, 1 when the policy has errors, 2 when it cannot run.
-    Example: switchyard serve --config policies/plan_execute.toml
+    Example: switchyard serve policies/plan_execute.toml
     """
     from switchyard_core.hookspecs import VERSION  # noqa: PLC0415  # fast --help
     from switchyard_core.server.access import Limits, host_name, origin_name  # noqa: PLC0415  # fast --help
     from switchyard_core.server.run import bind, run, url_of  # noqa: PLC0415  # fast --help
     from switchyard_core.server.workers import run_workers  # noqa: PLC0415  # fast --help
 
+    if policy is not None and config is not None:
+        raise click.UsageError("name one policy: --config is another way to write POLICY")
+    policy = policy or config or default_policy()
     key = _server_key(host, api_key_env, insecure=insecure)
     limits = _given("--limit", lambda: Limits.from_words(limit))
     _given("--allowed-host", lambda: [*map(host_name, allowed_host)])
@@ -120,9 +126,9 @@ def command(  # noqa: PLR0913 - click passes options by name
     # Recorded calls need no key; a missing one is an error only when it is needed.
     keyless = dry_run or replay is not None
     registry = installed_registry(ctx)
-    policy = _checked(ctx, config, registry, workers, keyless=keyless)
+    checked = _checked(ctx, policy, registry, workers, keyless=keyless)
     options = _Options(
-        config=config,
+        policy=policy,
         max_body=max_body,
         limits=limits,
         server_key=key,
@@ -137,14 +143,14 @@ def command(  # noqa: PLR0913 - click passes options by name
     )
     try:
         with faults(ctx):
-            app = _made(options, policy, registry, replay)
+            app = _made(options, checked, registry, replay)
     except OSError as error:
         cannot_run(ctx, f"cannot write to {log_bodies}: {error.strerror}")
     try:
         listener = bind(host, port)
     except OSError as error:
         cannot_run(ctx, f"cannot listen on {host}:{port}: {error.strerror}")
-    routes = ", ".join(route.id for route in policy.routes.values())
+    routes = ", ".join(route.id for route in checked.routes.values())
 
     def ready() -> None:
         url = url_of(listener)
@@ -162,7 +168,7 @@ def command(  # noqa: PLR0913 - click passes options by name
 class _Options:
     """Settings of an application, in this process or in a worker."""
 
-    config: str
+    policy: str
     max_body: int | None
     limits: Limits
     server_key: str | None
@@ -181,7 +187,7 @@ def _build(options: _Options) -> tuple[SwitchyardApp, Reloader]:
     from switchyard_core.policy import load_policy  # noqa: PLC0415  # fast --help
 
     registry = PluginRegistry.from_entry_points()
-    app = _made(options, load_policy(options.config, registry), registry)
+    app = _made(options, load_policy(options.policy, registry), registry)
     return app, _reloader(app, options)
 
 
@@ -193,7 +199,7 @@ def _reloader(app: SwitchyardApp, options: _Options) -> Reloader:
     who = f"worker {os.getpid()}: " if options.workers > 1 else ""
     return Reloader(
         app,
-        options.config,
+        options.policy,
         say=lambda line: click.echo(f"{who}{line}", err=True),
         environ=None if options.keyless else os.environ,
         also=lambda policy: check_workers(policy, registry, options.workers),
@@ -273,11 +279,11 @@ def _check_replay(replay: Replay | None, *, workers: int, dry_run: bool) -> None
 
 
 def _checked(
-    ctx: click.Context, config: str, registry: PluginRegistry, workers: int, *, keyless: bool
+    ctx: click.Context, name: str, registry: PluginRegistry, workers: int, *, keyless: bool
 ) -> Policy:
     from switchyard_core.policy import check_policy, check_workers  # noqa: PLC0415  # fast --help
 
-    result = check_policy(config, registry, environ=None if keyless else os.environ)
+    result = check_policy(name, registry, environ=None if keyless else os.environ)
     findings, policy = list(result.findings), result.policy
     if policy is not None:
         findings += check_workers(policy, registry, workers)

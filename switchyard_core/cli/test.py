@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from switchyard_core.cli import installed_registry
+from switchyard_core.cli import default_policy, installed_registry
 
 if TYPE_CHECKING:
     from switchyard_core.cases import State
@@ -26,7 +26,7 @@ _COLOURS = {"PASS": "green", "FAIL": "red", "ERROR": "magenta"}
 
 
 @click.command(name="test")
-@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--coverage", is_flag=True, help="List routes and own rules that no case exercised.")
 @click.option(
     "--output",
@@ -47,12 +47,13 @@ def command(
 ) -> None:
     """Run the tests of policies: NAME.test.toml beside NAME.toml.
 
-    PATHS are folders, policies or test files. Uses no network and no environment. Exits 0 when
-    every case passes, 1 when one fails, and 2 when one cannot run.
+    PATHS are folders, policies or test files; without any, switchyard.toml. Uses no network and
+    no environment. Exits 0 when every case passes, 1 when one fails, and 2 when one cannot run.
 
     Example: switchyard test policies/ --coverage
     """
     registry = installed_registry(ctx)
+    paths = paths or (Path(default_policy()),)
     if not watching:
         ctx.exit(_run(paths, registry, output, coverage=coverage))
 

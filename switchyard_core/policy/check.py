@@ -14,7 +14,7 @@ from switchyard_core.declarations import Endpoint, LatchStoreType, PlanStoreType
 from switchyard_core.errors import Finding
 from switchyard_core.models import DEFAULTS, profile_of
 from switchyard_core.plugins import PluginRegistry
-from switchyard_core.policy.document import Document, leaves
+from switchyard_core.policy.document import Document, dotted, leaves
 from switchyard_core.policy.draft import Draft, TooManyFindings
 from switchyard_core.policy.include import with_included
 from switchyard_core.policy.lint import lint
@@ -225,6 +225,27 @@ def _check_top(draft: Draft) -> None:
         if not (key == "housekeeping" and isinstance(value, list))
     }
     draft.validated((), Top, shape)
+    for key in ("llm_clients", "targets", "routes", "mutation_rules", "prices"):
+        for name in draft.tables(key):
+            _check_name(draft, (key, name))
+
+
+def _check_name(draft: Draft, location: Location) -> None:
+    """Report a table whose name nobody could see or spell."""
+    name = str(location[-1])
+    plain = "".join(char for char in name if char.isprintable()).strip()
+    hidden = next((char for char in name if not char.isprintable()), "")
+    if plain == name != "":
+        return
+    if not plain:
+        message, fix = "the name of this table is blank", f"write a name, `[{location[0]}.NAME]`"
+    elif hidden:
+        message = f"the name of this table holds U+{ord(hidden):04X}, which cannot be seen"
+        fix = f"write `[{dotted((*location[:-1], plain))}]`"
+    else:
+        message = "the name of this table begins or ends with a space"
+        fix = f"write `[{dotted((*location[:-1], plain))}]`"
+    draft.report("SY116", message, location, at_key=True, fix=fix)
 
 
 def _resolve(

@@ -14,6 +14,7 @@ import tomli
 from switchyard_core.errors import Finding, PolicyError, Severity
 from switchyard_core.policy.places import Lines, Location, Outline, Place, Positions
 from switchyard_core.policy.secrets import looks_like_credential, shown
+from switchyard_core.policy.slips import Slip, slip_at
 
 __all__ = [
     "MAX_BYTES",
@@ -32,11 +33,20 @@ MAX_BYTES = 256 * 1024
 #: The deepest nesting of tables and arrays.
 MAX_DEPTH = 64
 
+#: The most syntax errors that are reported at once.
+MOST_ERRORS = 20
+
 #: Beginnings of tomli's messages about repeated keys and tables.
 _REPEATS = ("Cannot overwrite", "Cannot declare", "Cannot mutate", "Cannot redefine", "Duplicate")
 #: Its messages about an unclosed string or bracket.
 _UNCLOSED_STRING = frozenset(
-    {"Unterminated string", "Illegal character '\\n'", """Expected "'''\""""}
+    {
+        "Unterminated string",
+        "Illegal character '\\n'",
+        "Found invalid character '\\n'",
+        """Expected "'''\"""",
+        """Expected "'\"""",
+    }
 )
 _UNCLOSED_BRACKET = frozenset({"Unclosed array", "Unclosed inline table"})
 #: An integer that Python may refuse to convert.
@@ -158,15 +168,13 @@ def parse_document(source: str | bytes, name: str) -> Document:
     """Parse the text of a policy; bytes are UTF-8 and may begin with a byte order mark.
 
     Raises:
-        PolicyError: One finding, as for :func:`read_document`.
+        PolicyError: As for :func:`read_document`.
     """
     _check_size(source, name)
     text = source if isinstance(source, str) else _decode(source, name)
     text = _plain(text)
     try:
-        values = tomli.loads(text)
-    except tomli.TOMLDecodeError as error:
-        raise _not_toml(text, name, error) from None
+        values = _values(text, name)
     except RecursionError:
         raise _too_deep(text, name, Outline(text, MAX_DEPTH)) from None
     except ValueError:
@@ -198,10 +206,45 @@ def _decode(data: bytes, name: str) -> str:
     except UnicodeDecodeError as error:
         before = _plain(data[: error.start].decode("utf-8"))
         place, fix = Lines(before).place(len(before)), "save the file as UTF-8"
-        raise _refusal(name, "SY102", "not UTF-8 text", place=place, fix=fix) from None
+        utf16 = data.startswith((b"\xff\xfe", b"\xfe\xff"))
+        message = "not UTF-8 text" + (", but UTF-16, as Windows writes it" if utf16 else "")
+        raise _refusal(name, "SY102", message, place=place, fix=fix) from None
 
 
-def _not_toml(text: str, name: str, error: tomli.TOMLDecodeError) -> PolicyError:
+def _values(text: str, name: str) -> dict[str, Any]:
+    """Return the values of a text, or raise with all syntax errors that can be read past."""
+    findings: list[Finding] = []
+    rest = text
+    for _ in range(MOST_ERRORS):
+        try:
+            values = tomli.loads(rest)
+            break
+        except tomli.TOMLDecodeError as error:
+            slip = slip_at(rest, error.pos, error.msg)
+            found = _slipped(text, name, slip) if slip else _not_toml(rest, name, error)
+            # A value in place of a slip may repeat a key.
+            repeated = slip is None and error.msg.startswith(_REPEATS)
+            if not findings or (found.line > findings[-1].line and not repeated):
+                findings.append(found)
+            if slip is None or not slip.instead:
+                break
+            rest = rest[: slip.start] + slip.instead + rest[slip.start + len(slip.instead) :]
+    if findings:
+        raise PolicyError(findings)
+    return values
+
+
+def _slipped(text: str, name: str, slip: Slip) -> Finding:
+    notes = tuple[str, ...]()
+    outline = Outline(text[: slip.start])
+    if slip.bracket and outline.open_bracket >= 0:
+        opened = Lines(text).place(outline.open_bracket).of(name)
+        notes = (f"the bracket was opened at {opened}",)
+    fix = slip.fix if slip.instead else f"{slip.fix}; nothing after this place was read"
+    return _syntax(name, slip.message, Lines(text).place(slip.start), fix, notes)
+
+
+def _not_toml(text: str, name: str, error: tomli.TOMLDecodeError) -> Finding:
     outline, lines = Outline(text[: error.pos]), Lines(text)
     message, fix = error.msg, "correct the syntax; nothing after this place was read"
     place, notes = Place(line=error.lineno, column=error.colno), tuple[str, ...]()
@@ -216,11 +259,24 @@ def _not_toml(text: str, name: str, error: tomli.TOMLDecodeError) -> PolicyError
         # tomli's text shows a Python tuple.
         message = "this conflicts with an earlier key or table"
     elif message in _UNCLOSED_STRING and outline.open_string >= 0:
+        at = outline.open_string
+        quote = text[at] * (3 if text.startswith(text[at] * 3, at) else 1)
+        message = "the string is not closed"
+        fix = f"write `{quote}` at its end; nothing after this place was read"
         notes = (f"the string began at {lines.place(outline.open_string).of(name)}",)
     elif message in _UNCLOSED_BRACKET and outline.open_bracket >= 0:
+        closing = "]" if message == "Unclosed array" else "}"
+        message = f"the {'array' if closing == ']' else 'inline table'} is not closed"
+        fix = f"write `{closing}` at its end; nothing after this place was read"
         notes = (f"the bracket was opened at {lines.place(outline.open_bracket).of(name)}",)
-    message = f"not TOML: {message[:1].lower()}{message[1:]}"
-    return _refusal(name, "SY103", message, place=place, fix=fix, notes=notes)
+    return _syntax(name, f"{message[:1].lower()}{message[1:]}", place, fix, notes)
+
+
+def _syntax(name: str, message: str, place: Place, fix: str, notes: tuple[str, ...]) -> Finding:
+    (finding,) = _refusal(
+        name, "SY103", f"not TOML: {message}", place=place, fix=fix, notes=notes
+    ).findings
+    return finding
 
 
 def _too_deep(text: str, name: str, outline: Outline) -> PolicyError:

@@ -130,7 +130,14 @@ class Draft:
             )
             raw = {key: value for key, value in raw.items() if key not in foreign}
         instance, findings = validate(
-            self.document, location, model, raw, also=also, note=note, context=self
+            self.document,
+            location,
+            model,
+            raw,
+            also=also,
+            note=note,
+            names=self._listed,
+            context=self,
         )
         self.add(findings)
         for named in references(model, raw, location) if isinstance(raw, dict) else ():
@@ -138,11 +145,7 @@ class Draft:
         return instance if len(self.findings) == before else None
 
     def _look_up(self, named: Named) -> None:
-        names = _NAMES[named.kind]
-        if named.kind not in self._known:
-            plugins = getattr(self.registry, names.plugins) if names.plugins else ()
-            self._known[named.kind] = frozenset({*names.words, *self.tables(names.table), *plugins})
-        known = self._known[named.kind]
+        names, known = _NAMES[named.kind], self._names(named.kind)
         if named.kind == "rewrite":
             if named.name in RESERVED_REWRITES | known:
                 # One that cannot be switched off has another finding.
@@ -150,6 +153,18 @@ class Draft:
             known = frozenset(n for n in known if self.registry.rewrites[n].switchable)
         if named.name not in known:
             self._unknown(names, known, named)
+
+    def _names(self, kind: ReferenceKind) -> frozenset[str]:
+        """Return the known names of a kind."""
+        names = _NAMES[kind]
+        if kind not in self._known:
+            plugins = getattr(self.registry, names.plugins) if names.plugins else ()
+            self._known[kind] = frozenset({*names.words, *self.tables(names.table), *plugins})
+        return self._known[kind]
+
+    def _listed(self, kind: ReferenceKind) -> str:
+        """Return the known names of a kind, for a note."""
+        return f"{_NAMES[kind].listed_as}: {_joined(self._names(kind))}"
 
     def _unknown(self, names: _Names, known: Collection[str], named: Named) -> None:
         notes: tuple[str, ...] = ()
@@ -162,11 +177,14 @@ class Draft:
             fix, at_key = f"write the name of a {names.word}", False
         else:
             code, message = names.code, f"unknown {names.word} `{shown(named.name)}`"
-            listed = ", ".join(map(shown, sorted(known))) or "none"
             broken = self.registry.broken if names.kind else ()
-            notes = (f"{names.listed_as}: {listed}", *(plugin.error for plugin in broken))
+            notes = (f"{names.listed_as}: {_joined(known)}", *(plugin.error for plugin in broken))
             otherwise = names.otherwise(named.name)
             if broken:
                 otherwise = "repair or remove the broken plugin; see `switchyard plugins`"
             fix, at_key = suggestion(named.name, sorted(known), otherwise), named.is_key
         self.report(code, message, named.location, at_key=at_key, notes=notes, fix=fix)
+
+
+def _joined(names: Iterable[str]) -> str:
+    return ", ".join(map(shown, sorted(names))) or "none"

@@ -276,6 +276,11 @@ class Positions:
         start = max(node.key if at_key else node.value, 0)
         return self._lines.place(start if offset is None else self._inside(start, offset))
 
+    def is_header(self, location: Location) -> bool:
+        """Return whether a table has a header in brackets of its own."""
+        node = self._find(location)
+        return node.path == location and node.kind == "table"
+
     def _inside(self, start: int, offset: int) -> int:
         match = STRING.match(self._text, start)
         if match is None:

@@ -107,12 +107,15 @@ def _routes(draft: Draft, route: Route, options: BaseModel) -> bool:
 
 
 def _owners(draft: Draft, key: str) -> str:
+    """Return which route types have a key, and which plugins they are from."""
     types = draft.registry.route_types.values()
     owners = sorted(each.name for each in types if key in allowed_keys(each.options))
     if not owners:
         return ""
+    givers = [(name, draft.registry.giver("route_type", name)) for name in owners]
+    said = [f"`{name}` of plugin {info.label}" if info else f"`{name}`" for name, info in givers]
     word = "type" if len(owners) == 1 else "types"
-    return f"`{shown(key)}` is a key of route {word} " + ", ".join(f"`{name}`" for name in owners)
+    return f"`{shown(key)}` is a key of route {word} {', '.join(said)}"
 
 
 def _formats(draft: Draft) -> dict[str, WireFormat]:

@@ -23,6 +23,7 @@ __all__ = [
     "allowed_keys",
     "keys_at",
     "references",
+    "schemas_at",
     "takes_date",
     "word_at",
 ]
@@ -55,20 +56,20 @@ def allowed_keys(model: type[BaseModel]) -> tuple[str, ...]:
 
 def keys_at(model: type[BaseModel], inner: Location) -> tuple[str, ...]:
     """Return the allowed keys of a table inside a model's, if known."""
-    found = [key for place in _places(model, inner) for key in place.get("properties", {})]
+    found = [key for place in schemas_at(model, inner) for key in place.get("properties", {})]
     return tuple(dict.fromkeys(found))
 
 
 def word_at(model: type[BaseModel], inner: Location) -> str:
     """Return what is expected at a place, such as ``a string``; ``""`` when several things are."""
-    places = [place for place in _places(model, inner) if place.get("type") != "null"]
+    places = [place for place in schemas_at(model, inner) if place.get("type") != "null"]
     words = {_WORDS.get(str(place.get("type", "")), "") for place in places}
     return words.pop() if len(words) == 1 else ""
 
 
 def takes_date(model: type[BaseModel], inner: Location) -> bool:
     """Return whether a place, or one that does not exist, may hold a date or time."""
-    places = _places(model, inner)
+    places = schemas_at(model, inner)
     return not places or any(p.get("format", "").startswith(("date", "time")) for p in places)
 
 
@@ -109,7 +110,7 @@ def _schema(model: type[BaseModel]) -> Mapping[str, Any]:
     return model.model_json_schema(schema_generator=_WithDefaults)
 
 
-def _places(model: type[BaseModel], inner: Location) -> list[Mapping[str, Any]]:
+def schemas_at(model: type[BaseModel], inner: Location) -> list[Mapping[str, Any]]:
     """Return the schemas of the value at a location, several for a union."""
     whole = _schema(model)
     found = list(_alternatives(whole, whole))

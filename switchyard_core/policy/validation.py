@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails, to_json
 
+from switchyard_core.declarations import ReferenceKind
 from switchyard_core.errors import Finding
 from switchyard_core.policy.document import Document, leaves
 from switchyard_core.policy.places import Location
@@ -35,13 +36,14 @@ def validate(
     *,
     also: tuple[str, ...] = (),
     note: Callable[[str], str] = lambda _key: "",
+    names: Callable[[ReferenceKind], str] = lambda _kind: "",
     context: object = None,
 ) -> tuple[ModelT | None, list[Finding]]:
     """Return a value as an instance of its model, and the findings about it.
 
     The value goes through JSON, so that arrays fit tuples and sets; nothing else is coerced.
-    ``also`` are further allowed keys, ``note`` explains an unknown one, ``context`` is
-    ``info.context``.
+    ``also`` are further allowed keys, ``note`` explains an unknown one, ``names`` lists the known
+    names of a kind, ``context`` is ``info.context``.
     """
     if not isinstance(raw, dict):
         wrong = ErrorDetails(type="dict_type", loc=(), msg="", input=raw)
@@ -53,7 +55,7 @@ def validate(
     # One more than is reported shows that there are more.
     details = details[: MOST_FINDINGS + 1]
     findings = [
-        problem(document, location, model, raw, detail, also, note)
+        problem(document, location, model, raw, detail, also, note, names)
         for detail in misspelt(model, raw, details, also)
         if detail["type"] != UNRESOLVED
     ]

@@ -10,8 +10,17 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 
+from switchyard_core.declarations import ReferenceKind
 from switchyard_core.errors import Finding
-from switchyard_core.policy.document import Document, dotted
+from switchyard_core.policy.document import Document
+from switchyard_core.policy.literals import (
+    choices_at,
+    default_at,
+    for_missing,
+    for_type,
+    range_at,
+    reference_at,
+)
 from switchyard_core.policy.places import Location
 from switchyard_core.policy.secrets import looks_like_credential, shown
 from switchyard_core.policy.shapes import keys_at, word_at
@@ -75,13 +84,14 @@ def unknown_key(
     """Return the finding for a key that its table does not have."""
     key, names = str(location[-1]), sorted(allowed)
     notes = [f"allowed keys: {', '.join(names)}"] if names else []
+    otherwise = "remove the key, or set the `type` that has it" if note else "remove the key"
     return document.finding(
         "SY104",
         f"unknown key `{shown(key)}`" if key.strip() else "a key has no name",
         location,
         at_key=True,
         notes=(*notes, note) if note else tuple(notes),
-        fix=suggestion(key, names, "remove the key"),
+        fix=suggestion(key, names, otherwise),
     )
 
 
@@ -119,6 +129,7 @@ def problem(
     detail: ErrorDetails,
     also: Iterable[str] = (),
     note: Callable[[str], str] = lambda _key: "",
+    names: Callable[[ReferenceKind], str] = lambda _kind: "",
 ) -> Finding:
     """Return the finding for one of pydantic's errors; see ``validate``."""
     kind, context = detail["type"], detail.get("ctx", {})
@@ -128,11 +139,7 @@ def problem(
         more = note(str(inner[-1])) if len(inner) == 1 else ""
         return unknown_key(document, where, _allowed(model, inner, also), more)
     if kind == "missing":
-        key = str(detail["loc"][-1])
-        fix = f"add `{key} = ...` to this table"
-        if word_at(model, (*inner, key)) == "a table":
-            fix = f"add a table `[{dotted((*where, key))}]`"
-        return document.finding("SY105", f"missing key `{key}`", where, at_key=True, fix=fix)
+        return _missing(document, where, model, (*inner, str(detail["loc"][-1])), names)
     wanted = _TYPES.get(kind)
     for word, example in (words for prefix, words in _DATES.items() if kind.startswith(prefix)):
         wanted = word
@@ -148,8 +155,47 @@ def problem(
     raised = context.get("error")
     if isinstance(raised, ValueError):
         return _refused(document, where, raised, at_key=detail["loc"][-1:] == ("[key]",))
-    message = _bound(kind, context) or _plain(detail["msg"])
-    return document.finding("SY107", message, where, fix="change the value")
+    return _out_of_bounds(document, where, model, inner, value, detail)
+
+
+def _missing(
+    document: Document,
+    where: Location,
+    model: type[BaseModel],
+    inner: Location,
+    names: Callable[[ReferenceKind], str],
+) -> Finding:
+    """Return the finding for a key that a table must have; ``inner`` ends with it."""
+    choices, kind = choices_at(model, inner), reference_at(model, inner)
+    listed = names(kind) if kind is not None else ""
+    if len(choices) > 1:
+        listed = "allowed: " + ", ".join(choice.strip('"') for choice in choices)
+    return document.finding(
+        "SY105",
+        f"missing key `{inner[-1]}`",
+        where,
+        at_key=True,
+        notes=(listed,) if listed else (),
+        fix=for_missing(where, model, inner),
+    )
+
+
+def _out_of_bounds(
+    document: Document,
+    where: Location,
+    model: type[BaseModel],
+    inner: Location,
+    value: object,
+    detail: ErrorDetails,
+) -> Finding:
+    kind, context = detail["type"], detail.get("ctx", {})
+    message, fix = _bound(kind, context) or _plain(detail["msg"]), "change the value"
+    span = range_at(model, inner)
+    if span and isinstance(value, int | float) and kind != "finite_number":
+        message, fix = f"must be {span}, not {value}", f"write a number, {span}"
+        default = default_at(model, inner)
+        fix += f", or remove the key for the default, {default}" * (default is not None)
+    return document.finding("SY107", message, where, fix=fix)
 
 
 def _allowed(model: type[BaseModel], inner: Location, also: Iterable[str]) -> tuple[str, ...]:
@@ -195,6 +241,8 @@ def _wrong_type(document: Document, where: Location, wanted: str, value: object)
     found, fix = _toml_type(value), f"write {wanted}"
     if is_date(value):
         fix = "put it in quotes" if wanted == "a string" else fix
+    elif wanted:
+        fix = for_type(document, where, wanted, value)
     message = f"must be {wanted}, not {found}"
     if not wanted:
         message, fix = f"must not be {found}", "write it as a string, in quotes"

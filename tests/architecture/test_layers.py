@@ -13,7 +13,7 @@ from scripts.write_reference_page import MODULES
 from tests.architecture.sources import CORE, ROOT, Module, modules, package_roots, plugin_modules
 
 #: What a command of a plugin may take from the command line.
-COMMANDS = {"replay_options", "unused_note"}
+COMMANDS = {"policy_argument", "replay_options", "thinking", "unused_note"}
 _LINT_IMPORTS = "from importlinter.cli import lint_imports_command as c; c(['--no-cache'])"
 
 

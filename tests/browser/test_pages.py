@@ -47,7 +47,7 @@ async def serving(tmp_path, provider, *options):
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             *("-c", "from switchyard_core.cli import main; main()", "serve"),
-            *("--config", str(config), "--port", "0", *options),
+            *(str(config), "--port", "0", *options),
             env={**os.environ, "UPSTREAM_KEY": KEY},
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,

@@ -68,7 +68,7 @@ def test_init_without_arguments_writes_a_policy_for_any_agent(folder: Path) -> N
     names = {path.name for path in folder.iterdir()}
     assert names == {"switchyard.toml", "switchyard.test.toml"}
     assert 'format = "openai_chat"' in Path("switchyard.toml").read_text()
-    assert result.output.endswith("  switchyard serve --config switchyard.toml\n")
+    assert result.output.endswith("  switchyard serve\n")
 
 
 @pytest.mark.parametrize("there", ["mine.toml", "mine.test.toml"])

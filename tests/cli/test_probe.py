@@ -133,7 +133,7 @@ def test_unknown_target_names_the_nearest(written: Path) -> None:
     result = run(str(written), "tt")
 
     assert result.exit_code == 2
-    assert "unknown target `tt`; did you mean `t`?" in result.output
+    assert "unknown target `tt`: did you mean `t`?" in result.output
 
 
 def test_provider_that_cannot_be_reached_ends_the_run(written: Path) -> None:

@@ -13,9 +13,7 @@ from switchyard_core.cli import cli, replay_options
 from switchyard_core.replay import Replay
 from tests.cli.test_serve import BODY, CHAT, config, serving  # noqa: F401  # a fixture
 
-commands = pytest.mark.parametrize(
-    "words", [["demo"], ["serve", "--config", "p.toml"]], ids=["demo", "serve"]
-)
+commands = pytest.mark.parametrize("words", [["demo"], ["serve", "p.toml"]], ids=["demo", "serve"])
 
 
 def run(*words):
@@ -107,7 +105,7 @@ def test_serve_records_then_replays_without_key_and_says_what_was_not_used(confi
 
 @pytest.mark.parametrize("option", ["--workers=2", "--dry-run"])
 def test_serve_refuses_what_recordings_do_not_go_with(config, tmp_path, option):  # noqa: F811
-    result = run("serve", "--config", str(config), "--record", str(tmp_path / "r"), option)
+    result = run("serve", str(config), "--record", str(tmp_path / "r"), option)
 
     assert result.exit_code == 2
     assert option.partition("=")[0] in result.output

@@ -77,7 +77,7 @@ def config(tmp_path):
 def start(config, *options, **environ):
     command = [sys.executable, "-c", "from switchyard_core.cli import main; main()", "serve"]
     return subprocess.Popen(
-        [*command, "--config", str(config), "--port", "0", *options],
+        [*command, str(config), "--port", "0", *options],
         env=os.environ | {"CANARY": CANARY} | environ,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -126,7 +126,7 @@ def made(config, monkeypatch):
 
 
 def invoke(config, *options):
-    return CliRunner().invoke(cli, ["serve", "--config", str(config), *options])
+    return CliRunner().invoke(cli, ["serve", str(config), *options])
 
 
 def test_serve_prints_one_line_when_it_is_ready_and_ends_with_0(config):
@@ -259,7 +259,7 @@ def test_serve_on_a_taken_port_is_one_line_and_exit_2(config):
     ],
 )
 def test_serve_refuses_what_would_not_work(config, options, code, words):
-    result = CliRunner().invoke(cli, ["serve", "--config", str(config), *options])
+    result = CliRunner().invoke(cli, ["serve", str(config), *options])
     assert result.exit_code == code
     assert words in result.output
 
@@ -273,24 +273,20 @@ def test_serve_with_two_workers_warns_of_plans_that_one_of_them_knows(config, ma
 
 def test_serve_with_a_key_that_nobody_can_send_says_so(config, monkeypatch):
     monkeypatch.setenv("SERVER_KEY", "schl\u00fcssel")
-    result = CliRunner().invoke(
-        cli, ["serve", "--config", str(config), "--api-key-env", "SERVER_KEY"]
-    )
+    result = CliRunner().invoke(cli, ["serve", str(config), "--api-key-env", "SERVER_KEY"])
     assert result.exit_code == 2
     assert "`SERVER_KEY` has characters that callers cannot send" in result.output
     assert "schl" not in result.output
 
 
 def test_serve_with_a_file_where_the_bodies_should_go_is_exit_2(config, tmp_path):
-    result = CliRunner().invoke(
-        cli, ["serve", "--config", str(config), "--log-bodies", str(config / "x")]
-    )
+    result = CliRunner().invoke(cli, ["serve", str(config), "--log-bodies", str(config / "x")])
     assert result.exit_code == 2
     assert "cannot write to" in result.output
 
 
 def test_serve_on_a_policy_that_is_not_there_says_so(tmp_path):
-    result = CliRunner().invoke(cli, ["serve", "--config", str(tmp_path / "no.toml")])
+    result = CliRunner().invoke(cli, ["serve", str(tmp_path / "no.toml")])
     assert result.exit_code == 2
     assert "SY100" in result.output
 
@@ -432,7 +428,7 @@ async def test_serve_says_who_may_call(made, monkeypatch, options, host, headers
     ],
 )
 def test_serve_refuses_a_limit_that_is_none(config, limit, told):
-    result = CliRunner().invoke(cli, ["serve", "--config", str(config), "--limit", limit])
+    result = CliRunner().invoke(cli, ["serve", str(config), "--limit", limit])
     assert result.exit_code == 2
     assert told in " ".join(result.output.split())
 
@@ -443,7 +439,7 @@ def test_serve_refuses_a_limit_that_is_none(config, limit, told):
     ids=" ".join,
 )
 def test_serve_refuses_a_name_that_no_caller_can_send(config, options):
-    result = CliRunner().invoke(cli, ["serve", "--config", str(config), *options])
+    result = CliRunner().invoke(cli, ["serve", str(config), *options])
     assert result.exit_code == 2
     assert f"{options[0]}: `{options[1]}` is not" in result.output
 
@@ -521,7 +517,7 @@ async def test_serve_takes_no_key_from_a_trailer(made, monkeypatch):
 
 def test_serve_opens_as_many_files_as_its_connections_need_or_says_that_it_cannot(config):
     words = [sys.executable, "-c", "from switchyard_core.cli import main; main()", "serve"]
-    words += ["--config", str(config), "--port", "0"]
+    words += [str(config), "--port", "0"]
     for hard, told in (("300", True), ("5000", False)):
         process = subprocess.Popen(
             ["sh", "-c", f'ulimit -n {hard} && ulimit -S -n 256 && exec "$0" "$@"', *words],

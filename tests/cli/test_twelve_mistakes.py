@@ -84,7 +84,7 @@ MISTAKES = (
         old='"example.com/v1"',
         new='"https://api.example.com/v1"',
     ),
-    Mistake(place=(7, 24), code="SY106", fix="write an integer", old='"3"', new="3"),
+    Mistake(place=(7, 24), code="SY106", fix="write `3`", old='"3"', new="3"),
     Mistake(
         place=(10, 38),
         code="SY202",

@@ -50,7 +50,7 @@ def started(
     command = [sys.executable, "-c", f"{before}; from switchyard_core.cli import main; main()"]
     with log.open("w") as output:
         process = subprocess.Popen(
-            [*command, "serve", "--config", str(config), *arguments],
+            [*command, "serve", str(config), *arguments],
             env=os.environ | environment,
             stdin=subprocess.DEVNULL,
             stdout=output,

@@ -48,7 +48,7 @@ class Environment:
     def serving(self, policy: Path) -> Iterator[str]:
         """Serve a policy on a free port of loopback; yield its URL."""
         process = subprocess.Popen(
-            [self._program("switchyard"), "serve", "--config", str(policy), "--port", "0"],
+            [self._program("switchyard"), "serve", str(policy), "--port", "0"],
             env=self.variables(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

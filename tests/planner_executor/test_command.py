@@ -114,7 +114,7 @@ def test_plan_is_printed_before_every_result(shop):
             "  1. ACTION-ONE find tripods  (search: tripod)",
             "  2. ACTION-TWO choose one",
             "  3. ACTION-THREE write a card",
-            "Estimate (",
+            "Running it takes about 4 model calls; if every step needs long, about 27 calls.",
             "\nStep 1: ACTION-ONE find tripods",
             "[search_products: ok]",
             "RESULT-ONE",
@@ -229,13 +229,27 @@ def test_bad_plan_file_ends_with_2_and_asks_nobody(shop, tmp_path):
         assert recorded() == [0, 0], fault
 
 
-def test_plan_file_where_plans_are_approved_ends_with_2(shop):
-    Path("plan.json").write_text(json.dumps(PLAN))
+def test_saved_plan_runs_where_plans_are_approved(shop):
+    path = shop('approval = "always"')
+    assert plan(path, "x", "--plan-only", "--save", "plan.json").exit_code == 0
 
-    run = plan(shop('approval = "always"'), "--from", "plan.json", "--yes")
+    waits = plan(path, "--from", "plan.json", "--record", "calls")
+    assert waits.exit_code == 3
+    assert "Nothing ran: the plan waits for approval. There is no terminal" in waits.stdout
+    assert recorded() == [0, 0]
 
-    assert run.exit_code == 2
-    assert "allow_caller_plans" in run.stderr
+    run = plan(path, "--from", "plan.json", "--yes", "--record", "calls")
+    assert run.exit_code == 0, run.output
+    assert "RESULT-THREE" in run.stdout
+    # The planner is not asked again.
+    assert recorded() == [0, 4]
+
+
+def test_verbose_says_how_the_estimate_is_counted(shop):
+    run = plan(shop(), "x", "--plan-only", "--verbose")
+
+    assert "- tokens sent: " in run.stdout
+    assert "How this is counted:\n- 4 characters count as one token" in run.stdout
 
 
 def test_place_that_cannot_be_written_ends_with_2(shop):
@@ -371,12 +385,12 @@ def test_plan_that_needs_approval_waits_without_a_terminal(shop, output):
         assert "  3. ACTION-THREE write a card" in run.stdout
         assert "Nothing ran: the plan waits for approval" in run.stdout
         assert "--yes" in run.stdout
-        # There, a plan from a file would be refused.
-        assert "--from" not in run.stdout
+        assert "There is no terminal to ask you at" in run.stdout
     elif output == "json":
         assert json.loads(run.stdout)["status"] == "planned"
     else:
         assert json.loads(run.stdout.splitlines()[-1])["status"] == "planned"
+    assert "--yes" in run.stdout + run.stderr
 
 
 def test_advice_names_the_file_of_the_plan(shop):
@@ -489,6 +503,15 @@ def test_question_at_a_terminal(shop, keys, code, ran):
     assert terminal.ended() == code
     assert ("RESULT-THREE" in terminal.text) == ran
     assert ("Nothing ran" in terminal.text) != ran
+
+
+def test_terminal_shows_that_the_planner_works_and_what_is_printed_replaces_it(shop):
+    terminal = Terminal(shop(), "x", "--yes")
+
+    assert terminal.ended() == 0
+    assert "planning 0:00:00" in terminal.text.replace("\x1b[33m", "").replace("\x1b[0m", "")
+    # The line is cleared before the plan.
+    assert terminal.text.rindex("planning") < terminal.text.index("Plan: GOAL-WORD")
 
 
 def test_stop_at_the_question(shop):

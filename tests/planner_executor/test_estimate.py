@@ -212,7 +212,8 @@ def test_target_without_a_price_shows_tokens_and_no_figure() -> None:
     assert (found.cost_usd, found.as_json()["cost_usd"], found.as_json()["price"]) == (None,) * 3
     assert "no price for the target `runner`" in found.as_text()
     assert "$" not in found.as_text()
-    assert "input tokens: " in found.as_text()
+    assert "tokens sent: " in found.as_text()
+    assert found.as_summary().endswith(" calls.")
     assert found.as_line().endswith("; no price.")
 
 

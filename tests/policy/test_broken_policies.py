@@ -62,7 +62,7 @@ CASES = {
         old='id = "provider/efficient-model"',
         new="id = 3",
         expected=["13:6 SY106 targets.executor.id"],
-        fix="write a string",
+        fix='write `"3"`',
     ),
     "unknown_target": Broken(
         old='"planner"\n',
@@ -119,7 +119,7 @@ CASES = {
         old="schema_version = 1",
         new="schema_version: 1",
         expected=["1:15 SY103"],
-        fix="correct the syntax; nothing after this place was read",
+        fix="write `schema_version = 1`",
     ),
 }
 

@@ -32,7 +32,7 @@ def test_parse_document_with_bom_and_crlf_counts_columns_without_them() -> None:
     ("source", "code", "line", "column"),
     [
         pytest.param("a = 1\nb = [1,\n x", "SY103", 3, 2, id="broken_value"),
-        pytest.param("a = 1\r\n\r\n b 2\r\n", "SY103", 3, 4, id="missing_equals"),
+        pytest.param("a = 1\r\n\r\n b 2\r\n", "SY103", 3, 2, id="missing_equals"),
         pytest.param('{"json": true}', "SY103", 1, 1, id="json"),
         pytest.param(b"a = 1\nb = '\xc3\xa9\xff'", "SY102", 2, 7, id="not_utf8"),
         pytest.param(b"\xef\xbb\xbfb = '\xff'", "SY102", 1, 6, id="not_utf8_after_bom"),

@@ -246,7 +246,7 @@ def test_included_file_that_is_no_toml_is_reported_with_its_place(check: Check) 
 
     result = check(policy + '[mutation_rules.mine]\nextends = ["cms"]\n', cms="x = \n")
 
-    assert brief(result) == ["policies/cms.toml:1:5 SY103 "]
+    assert brief(result) == ["policies/cms.toml:1:1 SY103 "]
 
 
 def test_too_many_includes_are_refused(check: Check) -> None:

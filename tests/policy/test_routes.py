@@ -330,18 +330,25 @@ def test_key_of_another_route_type_says_whose_it_is(check: Check, spec: str) -> 
     (nested,) = check(MIXED.replace('other = "two"', "choices = [{ targe = 1 }]")).findings
 
     assert [(f.code, f.notes[1:]) for f in own] == [
-        ("SY104", ("`weights` is a key of route type `spread`",)),
+        ("SY104", ("`weights` is a key of route type `spread` of plugin `test_plugin`",)),
         ("SY104", ()),
     ]
-    assert foreign.notes[1:] == ("`capable_target` is a key of route type `plan_execute`",)
-    assert nested.notes[1:] == ("`choices` is a key of route type `spread`",)
+    assert foreign.notes[1:] == (
+        "`capable_target` is a key of route type `plan_execute` of plugin `test_plugin`",
+    )
+    assert nested.notes[1:] == (
+        "`choices` is a key of route type `spread` of plugin `test_plugin`",
+    )
 
 
 def test_key_of_several_route_types_names_them_all(check: Check) -> None:
     (finding,) = check(f'{TARGETS}type = "open"\nmutation_rules = []\n').findings
 
     assert finding.notes[1:] == (
-        "`mutation_rules` is a key of route types `plan_execute`, `talker`",
+        (
+            "`mutation_rules` is a key of route types `plan_execute` of plugin `test_plugin`, "
+            "`talker` of plugin `test_plugin`"
+        ),
     )
 
 

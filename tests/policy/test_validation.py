@@ -73,10 +73,12 @@ def problems(text: str) -> list[Finding]:
         pytest.param("word = []", "SY106", "must be a string, not an array", id="array"),
         pytest.param("count = 2.0", "SY106", "not a number with a decimal point", id="float"),
         pytest.param('count = "2"', "SY106", "must be an integer, not a string", id="string"),
-        pytest.param("count = 1", "SY107", "must be at least 2", id="at_least"),
-        pytest.param("count = 5", "SY107", "must be at most 4", id="at_most"),
+        pytest.param("count = 1", "SY107", "must be from 2 to 4, not 1", id="at_least"),
+        pytest.param("count = 5", "SY107", "must be from 2 to 4, not 5", id="at_most"),
         pytest.param("ratio = 0.0", "SY107", "must be more than 0", id="more_than"),
-        pytest.param("ratio = 1.0", "SY107", "must be less than 1", id="less_than"),
+        pytest.param(
+            "ratio = 1.0", "SY107", "more than 0 and less than 1, not 1.0", id="less_than"
+        ),
         pytest.param("ratio = nan", "SY107", "must be a finite number", id="nan"),
         pytest.param("ratio = inf", "SY107", "must be", id="infinity"),
         pytest.param('short = "a"', "SY107", "must have at least 2 characters", id="too_short"),
@@ -212,5 +214,5 @@ def test_missing_table_is_told_how_a_table_is_written() -> None:
     _, findings = validate(document, ("m",), Needs, document.values["m"])
     assert [finding.fix for finding in findings] == [
         "add a table `[m.table]`",
-        "add `word = ...` to this table",
+        'add `word = "..."` to this table',
     ]

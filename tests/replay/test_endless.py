@@ -49,7 +49,7 @@ async def test_memory_stays_flat_while_an_endless_answer_is_recorded(tmp_path, k
     config.write_text(policy("openai_chat", f"http://127.0.0.1:{port}"))
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-c", "from switchyard_core.cli import main; main()", "serve"),
-        *("--config", str(config), "--port", "0", "--record", str(tmp_path / "recordings")),
+        *(str(config), "--port", "0", "--record", str(tmp_path / "recordings")),
         env={**os.environ, "UPSTREAM_KEY": "k"},
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
