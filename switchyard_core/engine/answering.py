@@ -36,6 +36,7 @@ from switchyard_core.errors import (
     RequestError,
     SwitchyardError,
     UpstreamError,
+    with_place,
 )
 from switchyard_core.request import Request
 from switchyard_core.router import AnsweringRouter, RouteContext
@@ -215,7 +216,7 @@ async def checked_events(
     except BaseException as error:
         if ends_task(error):
             raise
-        raise blame(f"failed: {type(error).__name__}: {error}") from error
+        raise blame(f"failed: {with_place(error)}") from error
     finally:
         close = getattr(events, "aclose", None)
         if close is not None:

@@ -35,6 +35,7 @@ from switchyard_core.errors import (
     RequestError,
     UnknownModelError,
     UpstreamError,
+    with_place,
 )
 from switchyard_core.identity import Identity
 from switchyard_core.mutation import Verdict
@@ -190,7 +191,7 @@ class Decider:
         except BaseException as error:
             if ends_task(error):
                 raise
-            raise self.blame(runtime, f"failed: {type(error).__name__}: {error}") from error
+            raise self.blame(runtime, f"failed: {with_place(error)}") from error
         if decision is None:
             return None
         self._check(runtime, decision)
@@ -229,7 +230,7 @@ class Decider:
         except BaseException as error:
             if ends_task(error):
                 raise
-            raise self.blame(runtime, f"failed: {type(error).__name__}: {error}") from error
+            raise self.blame(runtime, f"failed: {with_place(error)}") from error
         if request.body is not body or request.fields.changed:
             raise self.blame(runtime, "changed the request; it must return rewrites instead")
         self._check(runtime, decision)

@@ -14,6 +14,7 @@ from switchyard_core.answering import Ask
 from switchyard_core.clients import SideCall
 from switchyard_core.decision import DecisionWarning, Effect, ReleaseAfterSuccess
 from switchyard_core.declarations import LatchOptions
+from switchyard_core.errors import with_place
 from switchyard_core.identity import MAX_LENGTH, Identity, read_identity
 from switchyard_core.jsonio.path import compile_path
 from switchyard_core.mutation import MutationRules, compile_rules
@@ -262,7 +263,7 @@ def _router(route: Route, registry: PluginRegistry) -> Router:
     try:
         router = route.type.router(route.options)
     except Exception as error:
-        what = f"cannot be built: {type(error).__name__}: {error}"
+        what = f"cannot be built: {with_place(error)}"
         raise registry.fault("route_type", name, what) from error
     problem = router_problem(router, route.type.kind)
     if problem or not isinstance(router, Router):
@@ -301,7 +302,7 @@ def _plan_store(
     try:
         store = registry.plan_stores[name].factory(capacity, ttl_s, clock)
     except Exception as error:
-        what = f"cannot be made: {type(error).__name__}: {error}"
+        what = f"cannot be made: {with_place(error)}"
         raise registry.fault("plan_store", name, what) from error
     if not isinstance(store, PlanStore):
         raise registry.fault("plan_store", name, "lacks a part of its contract")

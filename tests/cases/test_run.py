@@ -232,7 +232,7 @@ def test_router_that_breaks_its_contract_is_an_error(run, monkeypatch):
     result = only(run(case('target = "planner"')))
 
     assert result.state == "ERROR"
-    assert "boom" in result.error
+    assert f"RuntimeError: boom at {__file__}:" in result.error
 
 
 # --- files ---------------------------------------------------------------------------------

@@ -77,11 +77,11 @@ def install(tmp_path, monkeypatch):
     before = set(sys.modules)
     monkeypatch.syspath_prepend(str(tmp_path))
 
-    def write(source, *, name="bad_plugin", module="swy_bad"):
+    def write(source, *, name="bad_plugin", module="swy_bad", needs=""):
         (tmp_path / f"{module}.py").write_text(source)
         info = tmp_path / "switchyard_bad-6.6.6.dist-info"
         info.mkdir()
-        metadata = "Metadata-Version: 2.1\nName: switchyard-bad\nVersion: 6.6.6\n"
+        metadata = "Metadata-Version: 2.1\nName: switchyard-bad\nVersion: 6.6.6\n" + needs
         (info / "METADATA").write_text(metadata)
         (info / "entry_points.txt").write_text(f"[switchyard]\n{name} = {module}\n")
         importlib.invalidate_caches()
@@ -173,6 +173,29 @@ def test_policy_that_needs_an_unusable_plugin_is_told_which_and_why(install, cas
     assert reason in found
 
 
+def test_policy_that_needs_a_plugin_for_a_later_core_is_told_which_and_why(install):
+    registry = install(routing(TO_A), needs="Requires-Dist: switchyard-core>=9\n")
+
+    (found,) = findings(registry, POLICY + BAD_ROUTE.format(type="bad"))
+
+    assert found.startswith("policy.toml:19:8: SY301 unknown route type `bad`")
+    assert_names_it(found)
+    assert "it needs `switchyard-core>=9`, and " in found
+    assert "is installed: run `pip install 'switchyard-core>=9'`" in found
+
+
+def test_policy_that_requires_a_broken_plugin_is_told_though_it_uses_nothing_of_it(
+    install, monkeypatch
+):
+    monkeypatch.setattr("switchyard_core.policy.values.version", lambda _name: "6.6.6")
+    registry = install(routing(TO_A), needs="Requires-Python: >=3.99\n")
+
+    (found,) = findings(registry, 'requires = ["httpx", "Switchyard_Bad"]' + POLICY)
+
+    assert found.startswith("policy.toml:1:22: SY510 plugin `bad_plugin` (switchyard-bad 6.6.6) ")
+    assert "it needs Python >=3.99" in found
+
+
 async def test_second_distribution_that_claims_a_route_type_is_no_silent_winner(install):
     registry = install(
         HEAD + ROUTER.format(body="pass") + GIVES.format(name="plan_execute", router="BadRouter")
@@ -239,6 +262,31 @@ async def test_faulty_router_is_named_and_the_server_stays_up(install, case, cap
     # Nothing of the bad route was sent, and the good one's body is whole.
     assert len(server.upstream.requests) == 2
     assert b"stolen" not in server.upstream.requests[-1].body
+
+
+INNER = """
+def deeper(headers):
+    return json.loads(headers["x-json"])  # here
+"""
+
+
+async def test_failing_router_is_told_with_file_and_line_of_its_own(install, caplog):
+    source = "import json\n" + INNER + routing("return deeper({'x-json': 'no'})")
+    registry = install(source)
+    policy = POLICY + BAD_ROUTE.format(type="bad")
+    line = source[: source.index("# here")].count("\n") + 1
+    file = sys.modules["swy_bad"].__file__
+
+    with pytest.raises(PluginError) as caught:
+        await Harness(policy, plugins=registry).explain(asked("bad"))
+    answer = await served(registry, policy).ask(asked("bad"))
+
+    assert str(caught.value).endswith(
+        f"failed: JSONDecodeError: Expecting value: line 1 column 1 (char 0) at {file}:{line}"
+    )
+    assert answer.status == 500
+    assert f"at {file}:{line}" in caplog.text
+    assert file not in answer.message
 
 
 async def test_router_that_cannot_be_built_is_named_before_anything_is_served(install):
