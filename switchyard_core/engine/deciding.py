@@ -213,9 +213,7 @@ class Decider:
 
     def asking(self, routed: Routed, *, dry_run: bool, instead: Ask | None = None) -> RouterAsk:
         """Return ``context.ask`` for one request; ``instead`` replaces the models."""
-        return RouterAsk(
-            routed.runtime.route, routed.request, self._ask, dry_run=dry_run, instead=instead
-        )
+        return RouterAsk(routed, self._ask, dry_run=dry_run, instead=instead)
 
     async def _route(self, routed: Routed, context: RouteContext, asking: RouterAsk) -> Decision:
         request, runtime = routed.request, routed.runtime

@@ -10,7 +10,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from switchyard_core.answering import Ask
+from switchyard_core.answering import Ask, ModelUsage
 from switchyard_core.clients import SideCall
 from switchyard_core.decision import DecisionWarning, Effect, ReleaseAfterSuccess
 from switchyard_core.declarations import LatchOptions
@@ -169,6 +169,8 @@ class Routed:
     runtime: RouteRuntime
     identity: Identity | None
     side_call: SideCall | None  # what is known of a client's side call
+    #: Tokens that the router's own calls took so far, by target.
+    spent: dict[str, ModelUsage] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
