@@ -14,7 +14,7 @@ import pytest
 
 from switchyard_core import PluginError, PluginRegistry, PolicyError
 from switchyard_core.policy import check_policy_text
-from switchyard_core.testing import Harness, conversation
+from switchyard_core.testing import FakeReply, Harness, conversation
 
 HEAD = """
 from switchyard_core import Decision, Options, Reason, RouteType, TargetName, hookimpl
@@ -80,7 +80,7 @@ def install(tmp_path, monkeypatch):
     def write(source, *, name="bad_plugin", module="swy_bad", needs=""):
         (tmp_path / f"{module}.py").write_text(source)
         info = tmp_path / "switchyard_bad-6.6.6.dist-info"
-        info.mkdir()
+        info.mkdir(exist_ok=True)
         metadata = "Metadata-Version: 2.1\nName: switchyard-bad\nVersion: 6.6.6\n" + needs
         (info / "METADATA").write_text(metadata)
         (info / "entry_points.txt").write_text(f"[switchyard]\n{name} = {module}\n")
@@ -265,28 +265,86 @@ async def test_faulty_router_is_named_and_the_server_stays_up(install, case, cap
 
 
 INNER = """
+import json
+
 def deeper(headers):
     return json.loads(headers["x-json"])  # here
+
 """
+NEXT = """
+    async def next(self, request, failed, failure, context):
+        return failed.phase.no_such  # here
+"""
+ANSWER = """
+    async def answer(self, request, context):
+        yield 1 / 0  # here
+"""
+KIND = 'router=BadRouter, kind="answers"'
+REWRITE = """
+from switchyard_core import Rewrite, RewriteType
+
+def rewrite(body, parameters, scope):
+    return body.no_such_method()  # here
+
+@hookimpl
+def switchyard_rewrites():
+    return [RewriteType(name="bad_rewrite", order=1, function=rewrite, summary="bad")]
+"""
+LISTED = "rewrites=(Rewrite(name='bad_rewrite'),)"
+#: A plugin that fails somewhere, and what is said of it.
+PLACES = {
+    "what_it_calls": (
+        INNER + routing("return deeper({'x-json': 'no'})"),
+        "JSONDecodeError: Expecting value: line 1 column 1 (char 0)",
+    ),
+    "what_calls_it_back": (
+        HEAD
+        + "def ranked(_):\n    raise OverflowError  # here\n"
+        + routing("return sorted([1, 2], key=ranked)").removeprefix(HEAD),
+        "OverflowError",
+    ),
+    "next": (
+        routing(TO_A).replace("\n@hookimpl", NEXT + "\n@hookimpl"),
+        "AttributeError: 'str' object has no attribute 'no_such'",
+    ),
+    "answer": (
+        routing(TO_A)
+        .replace("\n@hookimpl", ANSWER + "\n@hookimpl")
+        .replace("router=BadRouter", KIND),
+        "ZeroDivisionError: division by zero",
+    ),
+    "rewrite": (
+        routing(TO_A.replace("))", f"), {LISTED})")) + REWRITE,
+        "AttributeError: 'ObjectText' object has no attribute 'no_such_method'",
+    ),
+}
 
 
-async def test_failing_router_is_told_with_file_and_line_of_its_own(install, caplog):
-    source = "import json\n" + INNER + routing("return deeper({'x-json': 'no'})")
-    registry = install(source)
-    policy = POLICY + BAD_ROUTE.format(type="bad")
-    line = source[: source.index("# here")].count("\n") + 1
-    file = sys.modules["swy_bad"].__file__
-
-    with pytest.raises(PluginError) as caught:
-        await Harness(policy, plugins=registry).explain(asked("bad"))
-    answer = await served(registry, policy).ask(asked("bad"))
-
-    assert str(caught.value).endswith(
-        f"failed: JSONDecodeError: Expecting value: line 1 column 1 (char 0) at {file}:{line}"
-    )
-    assert answer.status == 500
-    assert f"at {file}:{line}" in caplog.text
-    assert file not in answer.message
+async def test_failing_plugin_is_told_with_file_and_line_of_its_own(install, caplog):
+    wrong = {}
+    for name, (source, reason) in PLACES.items():
+        module = f"swy_{name}"
+        registry = install(source, module=module)
+        server = Harness(
+            POLICY + BAD_ROUTE.format(type="bad"),
+            plugins=registry,
+            door="http",
+            replies=[FakeReply(status=503, body={})],
+        )
+        file = sys.modules[module].__file__
+        line = source[: source.index("# here")].count("\n") + 1
+        said = f"failed: {reason} at {file}:{line}"
+        caplog.clear()
+        answer = await server.ask(asked("bad"))
+        if answer.status != 500 or said not in caplog.text or file in answer.message:
+            wrong[name] = (answer.status, answer.message, caplog.text[-2000:])
+        if name in ("next", "answer"):
+            continue
+        with pytest.raises(PluginError) as caught:
+            await server.explain(asked("bad"))
+        if not str(caught.value).endswith(said):
+            wrong[name, "explain"] = str(caught.value)
+    assert wrong == {}
 
 
 async def test_router_that_cannot_be_built_is_named_before_anything_is_served(install):

@@ -14,6 +14,7 @@ from switchyard_core import (
     Options,
     PluginError,
     Reason,
+    Request,
     RequestError,
     RouteType,
     TargetName,
@@ -243,6 +244,26 @@ async def test_reader_that_leaves_a_stream_leaves_what_was_told_so_far(wire_form
     ((_, outcome),) = plugin.ended
     begun = BEGUN if wire_format == "anthropic_messages" else None
     assert (outcome.ok, outcome.error, outcome.usage) == (False, "closed before its end", begun)
+
+
+async def test_compaction_counts_and_a_token_count_does_not():
+    found = {}
+    for endpoint in ("compact", "input_tokens"):
+        plugin = Plugin()
+        told = (
+            {"usage": USAGE["openai_responses"]} if endpoint == "compact" else {"input_tokens": 9}
+        )
+        bench = harness("openai_responses", plugin, replies=[FakeReply(body=told)], door="http")
+        turn = asked("openai_responses")
+
+        await bench.ask(
+            Request(wire_format="openai_responses", body=turn.body, headers={}, endpoint=endpoint)
+        )
+
+        ((_, outcome),) = plugin.ended
+        found[endpoint] = (outcome.usage, bench.app.metrics.tokens["a", "input"])
+
+    assert found == {"compact": (EXPECTED, 100), "input_tokens": (None, 0)}
 
 
 @pytest.mark.parametrize("streams", [False, True], ids=["whole", "stream"])
