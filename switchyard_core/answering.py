@@ -113,14 +113,19 @@ class ModelUsage:
     """Tokens of one call, 0 where the provider reports none.
 
     Args:
-        input_tokens: All tokens of the input, cached ones included, in every wire format.
+        input_tokens: All tokens of the input, cached and written ones included, in every wire
+            format.
         output_tokens: Tokens of the reply, reasoning included.
         cached_tokens: How many of the input came from a cache.
+        cache_write_tokens: How many of the input were written to a cache.
+        reasoning_tokens: How many of the output were reasoning.
     """
 
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
+    cache_write_tokens: int = 0
+    reasoning_tokens: int = 0
 
     def __add__(self, other: ModelUsage) -> ModelUsage:
         """Return the sum of two calls."""
@@ -128,6 +133,8 @@ class ModelUsage:
             input_tokens=self.input_tokens + other.input_tokens,
             output_tokens=self.output_tokens + other.output_tokens,
             cached_tokens=self.cached_tokens + other.cached_tokens,
+            cache_write_tokens=self.cache_write_tokens + other.cache_write_tokens,
+            reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
         )
 
 

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from types import TracebackType
 from typing import Any, Literal
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "SwitchyardError",
     "UnknownModelError",
     "UpstreamError",
+    "with_place",
 ]
 
 Severity = Literal["error", "warning"]
@@ -245,3 +247,23 @@ class RecordingError(ReplayError):
 
     def __init__(self, message: str, *, path: str = "") -> None:
         super().__init__(message, path=path, kind="recording")
+
+
+def with_place(error: BaseException) -> str:
+    """Return what a plugin raised, with file and line of the plugin's own innermost frame.
+
+    What the plugin called, ours or a library's, is not where its author looks.
+    """
+    text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    own: TracebackType | None = None
+    step = error.__traceback__
+    while step is not None:
+        called = _package(step)
+        if called == _package(own) if own is not None else called != __name__.partition(".")[0]:
+            own = step
+        step = step.tb_next
+    return text if own is None else f"{text} at {own.tb_frame.f_code.co_filename}:{own.tb_lineno}"
+
+
+def _package(step: TracebackType) -> str:
+    return str(step.tb_frame.f_globals.get("__name__", "")).partition(".")[0]

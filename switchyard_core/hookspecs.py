@@ -183,7 +183,9 @@ def switchyard_request_finished(decision: Any, outcome: Any) -> None:
     """Observe the end of a request.
 
     When: after each response, complete or broken off.
-    Args: ``decision`` as above; ``outcome`` says status, latency and usage as far as known.
+    Args: ``decision`` as above; ``outcome`` is the
+    :class:`~switchyard_core.engine.response.Outcome`: status, seconds, and the tokens that
+    providers reported.
     Result: ignored.
     On error: the exception is logged. Must not be async and must not block.
 

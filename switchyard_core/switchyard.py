@@ -38,7 +38,7 @@ from switchyard_core.request import Request
 from switchyard_core.router import RetryingRouter
 from switchyard_core.upstream.base import Upstream, UpstreamResponse
 from switchyard_core.wire import FORMATS
-from switchyard_core.wire.passing import StreamWatch
+from switchyard_core.wire.passing import AnswerTrace
 from switchyard_core.wire.rewrites import apply_rewrites
 from switchyard_core.wire.success import SuccessCheck
 from switchyard_core.world import World
@@ -296,16 +296,16 @@ class Switchyard:
                 sent(decision, outgoing)
             try:
                 answer, check = await self._answer_to(routed, decision, outgoing)
-            except BaseException:
-                await self.finish(decision, ok=False)
+            except BaseException as error:
+                await self._unanswered(routed, decision, start, type(error).__name__)
                 raise
             try:
                 again = await self._next(routed, decision, answer, check) if tries else None
-            except BaseException:
+            except BaseException as error:
                 # The client left, or the router failed: nobody will read this answer.
                 if isinstance(answer, UpstreamResponse):
                     await answer.aclose()
-                await self.finish(decision, ok=False)
+                await self._unanswered(routed, decision, start, type(error).__name__)
                 raise
             if again is None:
                 break
@@ -313,21 +313,19 @@ class Switchyard:
                 await answer.aclose()
             decision = again
         if isinstance(answer, UpstreamError):
-            duration = self.world.monotonic() - start
-            outcome = Outcome(
-                status=0, ok=False, bytes_out=0, duration_s=duration, error=answer.kind
-            )
-            await self.finish(decision, ok=False, outcome=outcome)
+            await self._unanswered(routed, decision, start, answer.kind)
             raise answer
         frees = any(isinstance(effect, ReleaseAfterSuccess) for effect in decision.effects)
+        wire_format = FORMATS[outgoing.wire_format]
         return Response(
             answer,
             decision=decision,
             reports=outgoing.reports,
             finish=partial(self._finished, decision),
             clock=self.world.monotonic,
-            watch=StreamWatch(FORMATS[outgoing.wire_format]) if frees else None,
             check=check,
+            trace=AnswerTrace(wire_format, answer.header("content-type") or "", certain=frees),
+            spent=routed.spent,
         )
 
     def answer(self, request: Request) -> AsyncGenerator[AnswerEvent]:
@@ -429,6 +427,19 @@ class Switchyard:
             outcome = Outcome(status=200 if ok else 0, ok=ok, bytes_out=0, duration_s=0.0)
         if self.registry.notify_finished is not None:
             self.registry.notify_finished(decision, outcome)
+
+    async def _unanswered(
+        self, routed: Routed, decision: Decision, start: float, error: str
+    ) -> None:
+        outcome = Outcome(
+            status=0,
+            ok=False,
+            bytes_out=0,
+            duration_s=self.world.monotonic() - start,
+            error=error,
+            usage_by_target=routed.spent,
+        )
+        await self.finish(decision, ok=False, outcome=outcome)
 
     async def _finished(self, decision: Decision, outcome: Outcome) -> None:
         await self.finish(decision, outcome.ok, outcome)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.metadata
 import logging
 import sys
 from collections.abc import Callable, Iterator
@@ -83,13 +84,28 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
     monkeypatch.syspath_prepend(str(tmp_path))
 
     def write(
-        distribution: str, name: str, source: str, *, module: str, version: str = "1.0"
+        distribution: str,
+        name: str,
+        source: str,
+        *,
+        module: str,
+        version: str = "1.0",
+        folder: str = "",
+        needs: tuple[str, ...] = (),
     ) -> list[EntryPoint]:
         (tmp_path / f"{module}.py").write_text(source)
-        info = tmp_path / f"{distribution.replace('-', '_')}-{version}.dist-info"
+        info = tmp_path / f"{folder or distribution.replace('-', '_')}-{version}.dist-info"
         info.mkdir(exist_ok=True)
         (info / "METADATA").write_text(
-            f"Metadata-Version: 2.1\nName: {distribution}\nVersion: {version}\n"
+            "\n".join(
+                [
+                    "Metadata-Version: 2.1",
+                    f"Name: {distribution}",
+                    f"Version: {version}",
+                    *needs,
+                    "",
+                ]
+            )
         )
         with (info / "entry_points.txt").open("a") as file:
             file.write(f"[switchyard]\n{name} = {module}\n")
@@ -176,6 +192,96 @@ def test_plugin_that_fails_to_import_is_broken_and_the_rest_load(
         registry.raise_broken()
     error = caught.value
     assert (error.plugin, error.distribution, error.version) == ("bad", "dist-a", "1.0")
+
+
+@pytest.mark.parametrize("folder", ["~ist_a", "~st_a", "~-st_a", "~dist_a"])
+@pytest.mark.parametrize("beside", [True, False], ids=["beside_the_new_one", "alone"])
+def test_what_pip_left_behind_is_ignored(
+    folder: str, beside: bool, install: Install, caplog: pytest.LogCaptureFixture
+) -> None:
+    points = install(
+        "dist-a", "one", "import no_such_module_xyz", module="swy_old", version="0.9", folder=folder
+    )
+    assert points, "the metadata are found"
+    if beside:
+        points = install("dist-a", "one", GIVES.format(name="alpha"), module="swy_a")
+    with caplog.at_level(logging.INFO):
+        registry = PluginRegistry.from_entry_points(entry_points=points)
+    assert [(info.version, info.state) for info in registry.plugins] == [("1.0", "ok")] * beside
+    assert caplog.text == ""
+
+
+PYTHON = ".".join(map(str, sys.version_info[:3]))
+_PYDANTIC = importlib.metadata.version("pydantic")
+#: What a distribution needs, and what is said of it, ``""`` when it has all of that.
+NEEDS = {
+    "nothing": ((), ""),
+    "this_python": (("Requires-Python: >=3.9",), ""),
+    "a_later_python": (
+        ("Requires-Python: >=3.99",),
+        (
+            f"it needs Python >=3.99, and this is Python {PYTHON}: run switchyard with such a "
+            "Python, or install a version of dist-a for this one"
+        ),
+    ),
+    "an_earlier_python": (("Requires-Python: <3.9,>=3.7",), "it needs Python <3.9,>=3.7, and "),
+    "odd_python": (("Requires-Python: three",), ""),
+    "this_core": (("Requires-Dist: switchyard-core>=0.0.1",), ""),
+    "a_later_core": (
+        ("Requires-Dist: switchyard-core>=2",),
+        (
+            f"it needs `switchyard-core>=2`, and {hookspecs.VERSION} is installed: run `pip "
+            "install 'switchyard-core>=2'`, or install another version of dist-a"
+        ),
+    ),
+    "the_core_in_other_words": (
+        ("Requires-Dist: Switchyard_Core[testing] (<0.0.1)",),
+        "it needs `Switchyard_Core<0.0.1`, and ",
+    ),
+    "another_library": (
+        ("Requires-Dist: pydantic<2",),
+        f"it needs `pydantic<2`, and {_PYDANTIC} is installed",
+    ),
+    "a_missing_library": (
+        ("Requires-Dist: no-such-library-xyz>=1",),
+        (
+            "it needs `no-such-library-xyz>=1`, and it is not installed: run `pip install "
+            "'no-such-library-xyz>=1'`"
+        ),
+    ),
+    "an_extra": (('Requires-Dist: no-such-library-xyz; extra == "test"',), ""),
+    "another_platform": (('Requires-Dist: no-such-library-xyz; os_name == "none"',), ""),
+    "this_python_alone": (
+        ('Requires-Dist: no-such-library-xyz; python_version >= "3.9" and extra != "test"',),
+        "it needs `no-such-library-xyz`, and it is not installed",
+    ),
+    "no_requirement": (("Requires-Dist: ???",), ""),
+    "two": (
+        ("Requires-Python: >=3.99", "Requires-Dist: switchyard-core>=2"),
+        "or install a version of dist-a for this one; it needs `switchyard-core>=2`, and ",
+    ),
+}
+
+
+def test_plugin_whose_needs_are_not_met_says_what_is_missing_and_is_not_imported(
+    install: Install,
+) -> None:
+    wrong = []
+    for name, (needs, said) in NEEDS.items():
+        # A module of its own each: whether it was imported is seen.
+        module = f"swy_{name}"
+        source = GIVES.format(name="alpha")
+        points = install("dist-a", "one", source, module=module, folder=name, needs=needs)
+        (info,) = PluginRegistry.from_entry_points(
+            entry_points=[point for point in points if point.value == module]
+        ).plugins
+        state = ("broken", "SY510") if said else ("ok", "")
+        begins = "plugin `one` (dist-a 1.0) is not loaded: " if said else ""
+        if (info.state, info.code) != state or said not in info.error:
+            wrong.append((name, info))
+        if not info.error.startswith(begins) or (module in sys.modules) is bool(said):
+            wrong.append((name, info))
+    assert wrong == []
 
 
 def test_module_is_imported_once_by_one_registry(
@@ -469,8 +575,9 @@ def test_hook_that_raises_makes_its_plugin_broken() -> None:
         raise ValueError("no config")
 
     registry = PluginRegistry([("bad", plugin(latch_stores=fails))])
-    assert registry.broken[0].error == (
-        "plugin `bad` failed in `switchyard_latch_stores`: ValueError: no config"
+    assert registry.broken[0].error.startswith(
+        "plugin `bad` failed in `switchyard_latch_stores`: ValueError: no config at "
+        f"{Path(__file__)}:"
     )
 
 

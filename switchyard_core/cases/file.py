@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, Unpack
 
 from pydantic import AfterValidator, Field
 
+from switchyard_core.answering import ModelUsage
 from switchyard_core.declarations import JSONPathText, OptionError, Options, Prompt, WireFormat
 from switchyard_core.errors import BodyError, Finding, PolicyError
 from switchyard_core.explain import read_requests
@@ -29,6 +30,7 @@ __all__ = [
     "CaseFile",
     "CaseFileModel",
     "CaseModel",
+    "EarlierModel",
     "ExpectModel",
     "RequestModel",
     "Step",
@@ -69,6 +71,22 @@ class RequestModel(Options):
     replies: dict[str, Annotated[list[str], Field(min_length=1)]] = Field(default_factory=dict)
 
 
+class UsageModel(Options):
+    """Tokens that the answer to an earlier request took; they count as in :class:`ModelUsage`."""
+
+    input_tokens: int = Field(default=0, ge=0)
+    output_tokens: int = Field(default=0, ge=0)
+    cached_tokens: int = Field(default=0, ge=0)
+    cache_write_tokens: int = Field(default=0, ge=0)
+    reasoning_tokens: int = Field(default=0, ge=0)
+
+
+class EarlierModel(RequestModel):
+    """An earlier request."""
+
+    usage: UsageModel | None = None  # what its answer took, for plugins that count it
+
+
 class ExpectModel(Options):
     """The expected result of a case's request; an absent key is not checked."""
 
@@ -95,7 +113,7 @@ class CaseModel(RequestModel):
     name: Prompt  # unique in the file
     #: Earlier requests, decided first and in order; their latches stay. They inherit headers and
     #: format of the case.
-    before: list[RequestModel] = Field(default_factory=list)
+    before: list[EarlierModel] = Field(default_factory=list)
     expect: ExpectModel  # its expected result
 
 
@@ -112,6 +130,7 @@ class Step:
 
     request: Request
     replies: dict[str, list[str]]  # texts of replies by target
+    usage: ModelUsage | None = None  # what its answer took
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -265,7 +284,12 @@ class _Reader:
             fix = "keep one; earlier requests of a session belong in `before`"
             self._report("SY606", message, where, fix=fix)
             return None
-        return Step(request=found[0], replies=model.replies)
+        usage = model.usage if isinstance(model, EarlierModel) else None
+        return Step(
+            request=found[0],
+            replies=model.replies,
+            usage=ModelUsage(**usage.model_dump()) if usage is not None else None,
+        )
 
     def _data(self, model: RequestModel, where: Location) -> bytes | None:
         if model.request_file is None:

@@ -26,6 +26,7 @@ from switchyard_core.cases.file import (
 )
 from switchyard_core.engine.calling import script_findings
 from switchyard_core.engine.deciding import NOT_SERVED
+from switchyard_core.engine.response import Outcome
 from switchyard_core.errors import Finding, PluginError, PolicyError, RequestError
 from switchyard_core.explain.explanation import Explanation, Question, explain_or_ask
 from switchyard_core.jsonio.path import compile_path
@@ -267,7 +268,9 @@ async def _earlier(yard: Switchyard, step: Step, exercised: _Exercised) -> str:
         return f"was refused: {found.status} {found.code}: {found.message}"
     if isinstance(found, Question):
         return _unanswered(found)
-    await yard.finish(found.decision, ok=True)
+    taken = {} if step.usage is None else {found.decision.target: step.usage}
+    outcome = Outcome(status=200, ok=True, bytes_out=0, duration_s=0.0, usage_by_target=taken)
+    await yard.finish(found.decision, ok=True, outcome=outcome)
     return ""
 
 

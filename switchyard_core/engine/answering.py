@@ -17,9 +17,6 @@ from switchyard_core.answering import (
     AskError,
     Extension,
     Finished,
-    ModelCall,
-    ModelReply,
-    ModelUsage,
     Progress,
     SectionFinished,
     Usage,
@@ -36,6 +33,7 @@ from switchyard_core.errors import (
     RequestError,
     SwitchyardError,
     UpstreamError,
+    with_place,
 )
 from switchyard_core.request import Request
 from switchyard_core.router import AnsweringRouter, RouteContext
@@ -80,17 +78,17 @@ class Answers:
         decision = await self._decider.decide(routed)
         ok, start = False, self._world.monotonic()
         try:
-            events = self._run(routed, {})
+            events = self._run(routed)
             async with contextlib.aclosing(events):
                 async for event in events:
                     yield event
             ok = True
         finally:
-            await self._end(decision, start, ok=ok)
+            await self._end(routed, decision, start, ok=ok)
 
     async def rehearse(self, request: Request, ask: Ask) -> AsyncGenerator[AnswerEvent]:
         """Yield what the router would answer; ``ask`` replaces the models, no plan is kept."""
-        events = self._run(await self._decider.routed(request), {}, rehearse=ask)
+        events = self._run(await self._decider.routed(request), rehearse=ask)
         async with contextlib.aclosing(events):
             async for event in events:
                 yield event
@@ -101,9 +99,8 @@ class Answers:
         request, runtime = routed.request, routed.runtime
         wire_format = FORMATS[request.wire_format]
         options: Any = runtime.route.options
-        tokens: dict[str, ModelUsage] = {}
         run = AnswerRun(
-            events=self._run(routed, tokens),
+            events=self._run(routed),
             writer=answer_writer(
                 wire_format,
                 model=runtime.route.id,
@@ -119,7 +116,7 @@ class Answers:
         try:
             answer = await (run.streamed() if request.stream else run.whole())
         except BaseException as error:
-            await self._end(decision, start, ok=False, error=type(error).__name__)
+            await self._end(routed, decision, start, ok=False, error=type(error).__name__)
             raise
         said = decision.with_(
             phase=run.phase or decision.phase,
@@ -132,25 +129,15 @@ class Answers:
             reports=(),
             finish=partial(self._finish, said),
             clock=self._world.monotonic,
-            tokens=tokens,
+            spent=routed.spent,
         )
 
     async def _run(
-        self,
-        routed: Routed,
-        tokens: dict[str, ModelUsage],
-        *,
-        rehearse: Ask | None = None,
+        self, routed: Routed, *, rehearse: Ask | None = None
     ) -> AsyncGenerator[AnswerEvent]:
         decider, runtime = self._decider, routed.runtime
         asking = decider.asking(routed, dry_run=False, instead=rehearse)
-
-        async def ask(target: str, call: ModelCall) -> ModelReply:
-            reply = await asking(target, call)
-            tokens[target] = tokens.get(target, ModelUsage()) + reply.usage
-            return reply
-
-        context = await runtime.context(routed, ask, self._world, dry_run=rehearse is not None)
+        context = await runtime.context(routed, asking, self._world, dry_run=rehearse is not None)
         if rehearse is not None and context.plans is not None:
             clock = self._world.clock
             plans = MemoryPlanStore(context.plans.capacity, context.plans.ttl_s, clock)
@@ -165,13 +152,16 @@ class Answers:
                 async for event in events:
                     yield event
 
-    async def _end(self, decision: Decision, start: float, *, ok: bool, error: str = "") -> None:
+    async def _end(
+        self, routed: Routed, decision: Decision, start: float, *, ok: bool, error: str = ""
+    ) -> None:
         outcome = Outcome(
             status=200 if ok else 0,
             ok=ok,
             bytes_out=0,
             duration_s=self._world.monotonic() - start,
             error=error,
+            usage_by_target=routed.spent,
         )
         await self._finish(decision, outcome)
 
@@ -215,7 +205,7 @@ async def checked_events(
     except BaseException as error:
         if ends_task(error):
             raise
-        raise blame(f"failed: {type(error).__name__}: {error}") from error
+        raise blame(f"failed: {with_place(error)}") from error
     finally:
         close = getattr(events, "aclose", None)
         if close is not None:

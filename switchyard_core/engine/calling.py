@@ -7,11 +7,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 from urllib.parse import urlsplit
 
-from switchyard_core.answering import Ask, AskError, ModelCall, ModelReply, WouldAsk
+from switchyard_core.answering import Ask, AskError, ModelCall, ModelReply, ModelUsage, WouldAsk
 from switchyard_core.clients import forwarded
 from switchyard_core.decision import Failure, Outgoing, Rewrite
 from switchyard_core.declarations import Endpoint, RewriteType
 from switchyard_core.engine.response import ends_task, succeeded
+from switchyard_core.engine.routes import Routed
 from switchyard_core.errors import (
     Finding,
     PluginError,
@@ -24,7 +25,7 @@ from switchyard_core.hookspecs import VERSION
 from switchyard_core.identity import Headers
 from switchyard_core.jsonio.tree import ObjectText
 from switchyard_core.models.phrases import meaning_of
-from switchyard_core.policy.models import Client, Policy, Route, Target
+from switchyard_core.policy.models import Client, Policy, Target
 from switchyard_core.policy.secrets import shown
 from switchyard_core.replay import Replay
 from switchyard_core.request import Request
@@ -337,15 +338,15 @@ class RouterAsk:
 
     def __init__(
         self,
-        route: Route,
-        request: Request,
+        routed: Routed,
         ask: AskTarget,
         *,
         dry_run: bool = False,
         instead: Ask | None = None,  # answers instead of a model
     ) -> None:
-        self._route = route
-        self._request = request
+        self._route = routed.runtime.route
+        self._request = routed.request
+        self._spent = routed.spent
         self._ask = ask
         self._dry_run = dry_run
         self._instead = instead
@@ -361,10 +362,13 @@ class RouterAsk:
         if self._dry_run:
             raise WouldAsk(name, call)
         try:
-            return await self._ask(self._request, name, call, self._route.name)
+            reply = await self._ask(self._request, name, call, self._route.name)
         except ReplayError as error:
             self._failed = error
             raise
+        if reply.usage != ModelUsage():
+            self._spent[name] = self._spent.get(name, ModelUsage()) + reply.usage
+        return reply
 
     @contextmanager
     def heeded(self) -> Iterator[None]:

@@ -35,6 +35,7 @@ from switchyard_core.errors import (
     RequestError,
     UnknownModelError,
     UpstreamError,
+    with_place,
 )
 from switchyard_core.identity import Identity
 from switchyard_core.mutation import Verdict
@@ -192,7 +193,7 @@ class Decider:
         except BaseException as error:
             if ends_task(error):
                 raise
-            raise self.blame(runtime, f"failed: {type(error).__name__}: {error}") from error
+            raise self.blame(runtime, f"failed: {with_place(error)}") from error
         if decision is None:
             return None
         self._check(runtime, decision)
@@ -214,9 +215,7 @@ class Decider:
 
     def asking(self, routed: Routed, *, dry_run: bool, instead: Ask | None = None) -> RouterAsk:
         """Return ``context.ask`` for one request; ``instead`` replaces the models."""
-        return RouterAsk(
-            routed.runtime.route, routed.request, self._ask, dry_run=dry_run, instead=instead
-        )
+        return RouterAsk(routed, self._ask, dry_run=dry_run, instead=instead)
 
     async def _route(self, routed: Routed, context: RouteContext, asking: RouterAsk) -> Decision:
         request, runtime = routed.request, routed.runtime
@@ -231,7 +230,7 @@ class Decider:
         except BaseException as error:
             if ends_task(error):
                 raise
-            raise self.blame(runtime, f"failed: {type(error).__name__}: {error}") from error
+            raise self.blame(runtime, f"failed: {with_place(error)}") from error
         if request.body is not body or request.fields.changed:
             raise self.blame(runtime, "changed the request; it must return rewrites instead")
         self._check(runtime, decision)

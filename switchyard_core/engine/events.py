@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from types import MappingProxyType
 
 from switchyard_core.answering import (
@@ -27,7 +28,7 @@ _FACT_VALUE = re.compile(r"(?:[!-~](?:[ -~]*[!-~])?)?")
 #: Facts that the engine and the server state themselves.
 _RESERVED = frozenset({"phase", "reason", "request-id", "route", "target", "warning"})
 _SHOWN_CHARS = 40
-_COUNTS = ("input_tokens", "output_tokens", "cached_tokens")
+_COUNTS = tuple(field.name for field in fields(ModelUsage))
 
 
 def breach_of_event(event: object) -> str:

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Self
 
 from switchyard_core.answering import ModelUsage
 from switchyard_core.decision import Decision, RewriteReport
 from switchyard_core.upstream.base import UpstreamResponse
 from switchyard_core.upstream.encoding import Decoder, EncodingError, content_encoding
-from switchyard_core.wire.passing import StreamWatch
+from switchyard_core.wire.passing import AnswerTrace
 from switchyard_core.wire.success import SuccessCheck
 
 __all__ = ["Outcome", "Response", "ends_task", "succeeded"]
 
-# Maximum size of an encoded stream that is watched, once decoded.
-_WATCHED_BYTES = 64 * 1024 * 1024
+# Maximum size of an encoded answer that is looked at, once decoded.
+_DECODED_BYTES = 64 * 1024 * 1024
 
 
 def succeeded(status: int) -> bool:
@@ -47,6 +48,8 @@ class Outcome:
         bytes_out: Bytes of the body passed to the caller.
         duration_s: Seconds from the call to the end of the answer.
         error: Why it failed, ``""`` when it did not.
+        usage_by_target: Tokens that providers reported, by the name of the target: those of the
+            answer, and those of the calls that the router made for it.
     """
 
     status: int
@@ -54,6 +57,13 @@ class Outcome:
     bytes_out: int
     duration_s: float
     error: str = ""
+    usage_by_target: Mapping[str, ModelUsage] = field(default_factory=dict)
+
+    @property
+    def usage(self) -> ModelUsage | None:
+        """All tokens together, ``None`` when no provider reported any."""
+        found = self.usage_by_target.values()
+        return sum(found, ModelUsage()) if found else None
 
 
 class Response:
@@ -68,10 +78,10 @@ class Response:
         reports: What each rewrite changed in the body.
         finish: Called once at the end with the outcome.
         clock: A monotonic clock in seconds.
-        watch: Tells whether a stream ended well. ``None`` takes every complete stream for a
-            success, and so does an encoding that cannot be decoded.
         check: Tells whether an answer is a success by what it says.
-        tokens: Usage per target, of an answer that a router wrote.
+        trace: Tells what an answer of a provider took, and whether a stream ended well. ``None``
+            takes every complete stream for a success, and so does an unknown encoding.
+        spent: Usage by target of the calls that the router made.
     """
 
     def __init__(
@@ -82,32 +92,31 @@ class Response:
         reports: tuple[RewriteReport, ...],
         finish: Callable[[Outcome], Awaitable[None]],
         clock: Callable[[], float],
-        watch: StreamWatch | None = None,
         check: SuccessCheck | None = None,
-        tokens: Mapping[str, ModelUsage] | None = None,
+        trace: AnswerTrace | None = None,
+        spent: Mapping[str, ModelUsage] = MappingProxyType({}),
     ) -> None:
         self.status = upstream.status
         self.headers = upstream.headers
         self.decision = decision
         self.reports = reports
-        self.tokens = tokens
+        #: What a provider's answer showed so far, ``None`` when nobody can read it.
+        self.trace = trace
         self._upstream = upstream
         self._finish = finish
         self._clock = clock
         self._check = check
         self._start = clock()
+        self._spent = spent
         self._bytes = 0
+        self._last = b""
         self._ending: asyncio.Future[None] | None = None
         #: How the request ended, ``None`` while it runs.
         self.outcome: Outcome | None = None
-        streams = (upstream.header("content-type") or "").startswith("text/event-stream")
-        self._watch = watch if streams else None
-        self._decoder: Decoder | None = None
-        if self._watch is not None:
-            try:
-                self._decoder = Decoder(content_encoding(upstream.headers), _WATCHED_BYTES)
-            except EncodingError:
-                self._watch = None
+        try:
+            self._decoder = Decoder(content_encoding(upstream.headers), _DECODED_BYTES)
+        except EncodingError:
+            self.trace = None
 
     @property
     def chunks(self) -> AsyncIterator[bytes]:
@@ -122,8 +131,9 @@ class Response:
         try:
             async for chunk in self._upstream.chunks:
                 self._bytes += len(chunk)
-                self._see(chunk)
+                self._last = chunk
                 yield chunk
+                self._note_last()
         except BaseException as error:
             await self._end(ok=False, error=type(error).__name__)
             raise
@@ -131,18 +141,33 @@ class Response:
         if ok and self._check is not None and self._check.failure:
             await self._end(ok=False, error=self._check.failure)
             return
-        if ok and self._watch is not None and not self._watch.succeeded:
+        if ok and self.trace is not None and self.trace.broken_stream:
             await self._end(ok=False, error="the stream ended without its end mark")
             return
         await self._end(ok=ok)
 
-    def _see(self, chunk: bytes) -> None:
-        if self._watch is None or self._decoder is None:
+    def _note_last(self) -> None:
+        """Note the chunk that was passed on last, also when its reader left with it."""
+        chunk, self._last = self._last, b""
+        if not chunk or self.trace is None:
             return
         try:
-            self._watch.see(self._decoder.feed(chunk))
+            self.trace.note(self._decoder.feed(chunk))
         except EncodingError:
-            self._watch = None
+            self.trace = None
+
+    @property
+    def usage_by_target(self) -> Mapping[str, ModelUsage]:
+        """Tokens that providers reported so far, by the name of the target."""
+        if self.outcome is not None:
+            return self.outcome.usage_by_target
+        self._note_last()
+        found = dict(self._spent)
+        told = self.trace.tokens() if self.trace is not None else None
+        if told is not None:
+            target = self.decision.target
+            found[target] = found.get(target, ModelUsage()) + told
+        return found
 
     async def read(self) -> bytes:
         """Return the whole body."""
@@ -166,6 +191,7 @@ class Response:
             bytes_out=self._bytes,
             duration_s=self._clock() - self._start,
             error=error if ok or error else f"status {self.status}",
+            usage_by_target=self.usage_by_target,
         )
         await self._finish(self.outcome)
 

@@ -10,10 +10,11 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from switchyard_core.answering import Ask
+from switchyard_core.answering import Ask, ModelUsage
 from switchyard_core.clients import SideCall
 from switchyard_core.decision import DecisionWarning, Effect, ReleaseAfterSuccess
 from switchyard_core.declarations import LatchOptions
+from switchyard_core.errors import with_place
 from switchyard_core.identity import MAX_LENGTH, Identity, read_identity
 from switchyard_core.jsonio.path import compile_path
 from switchyard_core.mutation import MutationRules, compile_rules
@@ -168,6 +169,8 @@ class Routed:
     runtime: RouteRuntime
     identity: Identity | None
     side_call: SideCall | None  # what is known of a client's side call
+    #: Tokens that the router's own calls took so far, by target.
+    spent: dict[str, ModelUsage] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -262,7 +265,7 @@ def _router(route: Route, registry: PluginRegistry) -> Router:
     try:
         router = route.type.router(route.options)
     except Exception as error:
-        what = f"cannot be built: {type(error).__name__}: {error}"
+        what = f"cannot be built: {with_place(error)}"
         raise registry.fault("route_type", name, what) from error
     problem = router_problem(router, route.type.kind)
     if problem or not isinstance(router, Router):
@@ -301,7 +304,7 @@ def _plan_store(
     try:
         store = registry.plan_stores[name].factory(capacity, ttl_s, clock)
     except Exception as error:
-        what = f"cannot be made: {type(error).__name__}: {error}"
+        what = f"cannot be made: {with_place(error)}"
         raise registry.fault("plan_store", name, what) from error
     if not isinstance(store, PlanStore):
         raise registry.fault("plan_store", name, "lacks a part of its contract")

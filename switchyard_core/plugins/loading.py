@@ -6,12 +6,13 @@ Nothing here raises for a fault of a plugin; the fault is put on the record of t
 from __future__ import annotations
 
 import inspect
+import logging
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from importlib.metadata import EntryPoint
+from importlib.metadata import Distribution, EntryPoint
 from types import MappingProxyType
 from typing import Any, Literal, get_args
 
@@ -33,9 +34,10 @@ from switchyard_core.declarations import (
     RouteType,
     Tool,
 )
-from switchyard_core.errors import PluginError
+from switchyard_core.errors import PluginError, with_place
 from switchyard_core.models import Entry, read_profiles
 from switchyard_core.mutation.schema import RuleSetModel
+from switchyard_core.plugins.requirements import CORE, is_leftover, unmet_needs
 from switchyard_core.tools import spec_of
 
 __all__ = [
@@ -51,6 +53,8 @@ __all__ = [
     "router_problem",
 ]
 
+
+_LOG = logging.getLogger(__name__)
 
 #: What a name belongs to.
 Kind = Literal[
@@ -110,6 +114,7 @@ class Candidate:
 
     info: PluginInfo  # What is known of it
     load: Callable[[], object]  # Gives the plugin; may raise whatever an import raises
+    dist: Distribution | None = None  # What installed it
     #: Names of its hooks with the implementations
     hooks: tuple[tuple[str, pluggy.HookImpl], ...] = ()
     gives: list[Contribution] = field(default_factory=list)  # What it declares
@@ -139,12 +144,15 @@ def from_entry_points(points: Iterable[EntryPoint]) -> list[Candidate]:
     facts: dict[int, tuple[str, str]] = {id(None): ("", "")}
     for point in points:
         dist = point.dist
+        if dist is not None and is_leftover(dist):
+            _LOG.debug("plugin %s is ignored: pip left it behind", point.name)
+            continue
         if dist is not None and id(dist) not in facts:
             metadata = dist.metadata
             facts[id(dist)] = (metadata["Name"], metadata["Version"])
         name, version = facts[id(dist)]
         info = PluginInfo(name=point.name, distribution=name, version=version)
-        found.setdefault((point.name, point.value, name), Candidate(info, point.load))
+        found.setdefault((point.name, point.value, name), Candidate(info, point.load, dist))
     return list(found.values())
 
 
@@ -169,6 +177,11 @@ def _refuse_shared_names(candidates: Sequence[Candidate]) -> None:
 
 def _register(manager: pluggy.PluginManager, candidate: Candidate) -> None:
     """Import a plugin, check its hooks and collect what it declares."""
+    own = candidate.info.distribution == CORE
+    unmet = "" if own or candidate.dist is None else unmet_needs(candidate.dist)
+    if unmet:
+        candidate.fail("SY510", f"is not loaded: {unmet}")
+        return
     try:
         plugin = candidate.load()
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever an import of others raises
@@ -193,9 +206,7 @@ def _register(manager: pluggy.PluginManager, candidate: Candidate) -> None:
         candidate.fail("SY504", f"breaks the hook contract: {problem}")
         return
     try:
-        candidate.gives = collect(
-            candidate.hooks, own=candidate.info.distribution == "switchyard-core"
-        )
+        candidate.gives = collect(candidate.hooks, own=own)
     except PluginError as error:
         candidate.fail("SY506", str(error))
 
@@ -309,7 +320,7 @@ def _returned(hook: str, impl: pluggy.HookImpl) -> list[Any]:
     try:
         return list(function())
     except Exception as error:
-        raise PluginError(f"failed in `{hook}`: {type(error).__name__}: {error}") from error
+        raise PluginError(f"failed in `{hook}`: {with_place(error)}") from error
 
 
 # Each check returns the end of a sentence "gives <kind> `<name>` ...", or "" when all is well.

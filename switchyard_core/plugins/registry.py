@@ -36,6 +36,7 @@ from switchyard_core.plugins.loading import (
     from_entry_points,
     load_all,
 )
+from switchyard_core.plugins.requirements import CORE
 
 __all__ = ["Conflict", "PluginRegistry"]
 
@@ -46,9 +47,6 @@ _EVENTS: Mapping[str, tuple[str, ...]] = {
     "switchyard_request_finished": ("decision", "outcome"),
     "switchyard_register_commands": ("cli",),
 }
-
-#: The distribution whose profiles apply before those of others.
-_OWN = "switchyard-core"
 
 #: What people call a kind where its name would not do.
 _NOUNS: Mapping[str, str] = {
@@ -144,6 +142,13 @@ class PluginRegistry:
         """The plugins of which nothing is used."""
         return tuple(plugin for plugin in self.plugins if plugin.state == "broken")
 
+    def broken_of(self, distribution: str) -> tuple[PluginInfo, ...]:
+        """Return the broken plugins of a distribution, whichever way its name is spelt."""
+        from packaging.utils import canonicalize_name  # noqa: PLC0415  # for such policies only
+
+        name = canonicalize_name(distribution)
+        return tuple(p for p in self.broken if canonicalize_name(p.distribution) == name)
+
     def raise_broken(self, names: Collection[str] | None = None) -> None:
         """Raise for the first broken plugin or conflict, for hosts that want all or nothing.
 
@@ -202,7 +207,7 @@ class PluginRegistry:
         self.rule_sets = MappingProxyType(
             {g.name: g.rule_set for g in given if g.rule_set is not None}
         )
-        own = [c for c in candidates if c.info.distribution == _OWN]
+        own = [c for c in candidates if c.info.distribution == CORE]
         ordered = [*own, *(c for c in candidates if c not in own)]
         kept = {g.name for g in given if g.kind == "model_profile"}
         self.profiles = tuple(

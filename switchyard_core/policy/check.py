@@ -224,7 +224,11 @@ def _check_top(draft: Draft) -> None:
         for key, value in draft.document.values.items()
         if not (key == "housekeeping" and isinstance(value, list))
     }
-    draft.validated((), Top, shape)
+    top = draft.validated((), Top, shape)
+    for number, name in enumerate(top.requires if top is not None else ()):
+        for plugin in draft.registry.broken_of(name):
+            fix = "repair the plugin, or install a version that fits; see `switchyard plugins`"
+            draft.report(plugin.code, plugin.error, ("requires", number), fix=fix)
     for key in ("llm_clients", "targets", "routes", "mutation_rules", "prices"):
         for name in draft.tables(key):
             _check_name(draft, (key, name))

@@ -50,7 +50,6 @@ class Answer:
     #: format knows, that word.
     stop: str
     usage: ModelUsage  # tokens; those of a cache are input, reasoning is output
-    reasoning_tokens: int
     sealed: str = ""  # opaque reasoning that a strict provider makes
     signed: str = ""  # signature of the first call that a strict provider makes
 
@@ -81,7 +80,6 @@ class Answer:
             include_usage=asked.format.includes_usage(asked.fields),
             request=asked.body,
             stop=self.stop,
-            reasoning_tokens=self.reasoning_tokens,
             only_calls=bool(self.calls) and not self.text,
         )
 
@@ -140,8 +138,8 @@ def make_answer(turn: Turn, asked: Asked, created: int) -> Answer:
             input_tokens=max(1, len(asked.raw) // 4) if usage.input is None else usage.input,
             output_tokens=max(1, letters // 4) if usage.output is None else usage.output,
             cached_tokens=usage.cached,
+            reasoning_tokens=usage.reasoning,
         ),
-        reasoning_tokens=usage.reasoning,
     )
 
 

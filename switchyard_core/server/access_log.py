@@ -7,14 +7,14 @@ import logging
 import os
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from switchyard_core.answering import ModelUsage
 from switchyard_core.decision import Decision, Latch, Outgoing
 from switchyard_core.declarations import WireFormat
-from switchyard_core.engine.response import ends_task, succeeded
+from switchyard_core.engine.response import Response, ends_task, succeeded
 from switchyard_core.engine.routes import RequestFacts
 from switchyard_core.errors import RequestError, UpstreamError
 from switchyard_core.identity import Identity
@@ -22,7 +22,6 @@ from switchyard_core.models import suggest_rule
 from switchyard_core.server.exchange import ClientGoneError, Exchange
 from switchyard_core.server.metrics import Metrics
 from switchyard_core.server.problems import problem_of
-from switchyard_core.wire.passing import AnswerTrace
 
 __all__ = ["GONE_STATUS", "LOG", "REFUSED", "BodyLog", "LogEntry"]
 
@@ -72,7 +71,9 @@ LOG = logging.getLogger("switchyard")
 #: What the log and the metrics say when the client disconnected; no caller ever sees it.
 GONE_STATUS = 499
 
-_KINDS = ("input", "cached", "output")
+#: Kinds of tokens that are counted, and those of a line of the log.
+_KINDS = ("input", "cached", "cache_write", "output", "reasoning")
+_LOGGED = ("input", "cached", "output")
 # A host answers so for an application that was broken off before it could.
 _BROKEN_OFF = 500
 #: What a provider answers to a parameter that it does not take.
@@ -108,9 +109,8 @@ class LogEntry:
     own: float | None = None
     #: Outgoing requests so far.
     tries: int = 0
-    answer: AnswerTrace | None = None
-    #: What each target took for an answer that a router wrote.
-    tokens: Mapping[str, ModelUsage] | None = None
+    #: The answer, as far as it came.
+    response: Response | None = None
     #: Code of the failure.
     error: str = ""
     gone: bool = False
@@ -134,9 +134,9 @@ class LogEntry:
         if self.bodies is not None:
             self.bodies.outgoing(self.number, self.tries, outgoing.body)
 
-    def answered(self, decision: Decision) -> None:
-        """Note that the provider's answer begins."""
-        self.decision = decision
+    def answered(self, response: Response) -> None:
+        """Note that an answer begins."""
+        self.response, self.decision = response, response.decision
         # A router that writes the answer itself has no request to send on.
         self.own = self.sent_at - self.began if self.tries else None
 
@@ -184,10 +184,11 @@ class LogEntry:
 
     def _suggest(self, status: int) -> None:
         """Tell the rule that a provider's refusal of a parameter asks for; nothing is learned."""
-        if status != REFUSED or self.decision is None or self.answer is None:
+        trace = self.response.trace if self.response is not None else None
+        if status != REFUSED or self.call != "create" or trace is None:
             return
-        rule = suggest_rule(self.answer.whole, self.wire_format)
-        if rule is not None:
+        rule = suggest_rule(trace.whole, self.wire_format)
+        if rule is not None and self.decision is not None:
             target = self.decision.target
             LOG.info(
                 "request=%s the provider refuses a parameter; for `[targets.%s]`: fit = [%s]",
@@ -201,17 +202,14 @@ class LogEntry:
         return self.decision.route if self.decision is not None else self.facts.route
 
     def _count_tokens(self, metrics: Metrics) -> list[tuple[str, object]]:
-        by_target = self.tokens
-        if by_target is None:
-            found = self.answer.tokens() if self.answer is not None else None
-            if found is None or self.decision is None:
-                return []
-            by_target = {self.decision.target: found}
+        by_target = self.response.usage_by_target if self.response is not None else {}
+        if not by_target:
+            return []
         for target, used in by_target.items():
             for kind in _KINDS:
                 metrics.tokens[target, kind] += getattr(used, f"{kind}_tokens")
         total = sum(by_target.values(), ModelUsage())
-        return [(f"{kind}_tokens", getattr(total, f"{kind}_tokens")) for kind in _KINDS]
+        return [(f"{kind}_tokens", getattr(total, f"{kind}_tokens")) for kind in _LOGGED]
 
     # --- the line: never a body, a prompt, a key, a path or a session id -------------------
 

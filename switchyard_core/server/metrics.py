@@ -36,7 +36,7 @@ _COUNTERS: Mapping[str, tuple[tuple[str, ...], str]] = {
     "errors": (("route", "code"), "Requests that failed, by code."),
     "tokens": (
         ("target", "kind"),
-        "Tokens reported by providers; `input` includes the cached ones.",
+        "Tokens reported by providers; `input` includes those of a cache, `output` reasoning.",
     ),
     "handoffs": (
         ("route", "rule_set", "rule"),
@@ -57,7 +57,7 @@ class Metrics:
     #: All other requests, by call, client and status
     other_requests: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     errors: Counter[tuple[str, str]] = field(default_factory=Counter)  # By route and code
-    #: By target and kind (`input`, `cached`, `output`)
+    #: By target and kind (`input`, `cached`, `cache_write`, `output`, `reasoning`)
     tokens: Counter[tuple[str, str]] = field(default_factory=Counter)
     #: By route, rule set and rule
     handoffs: Counter[tuple[str, str, str]] = field(default_factory=Counter)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 from urllib.parse import unquote
 
@@ -15,13 +15,11 @@ from switchyard_core.errors import RequestError
 from switchyard_core.explain.explanation import Question, explain_or_ask
 from switchyard_core.jsonio.tree import encode
 from switchyard_core.request import Request
-from switchyard_core.server.access_log import REFUSED, LogEntry
+from switchyard_core.server.access_log import LogEntry
 from switchyard_core.server.exchange import Exchange, header_value
 from switchyard_core.server.metrics import Metrics
 from switchyard_core.server.problems import error_event, log_fault, problem_of
 from switchyard_core.upstream.base import UpstreamResponse
-from switchyard_core.wire import format_of
-from switchyard_core.wire.passing import AnswerTrace
 
 if TYPE_CHECKING:
     from switchyard_core.switchyard import Switchyard
@@ -52,13 +50,12 @@ async def relay(
     answer: Response | UpstreamResponse,
     ours: Sequence[tuple[str, str]],
     wire_format: WireFormat,
-    note: Callable[[bytes], None] | None = None,
 ) -> Exception | None:
     """Pass an answer on, each chunk when it arrives and the client can take it.
 
-    ``note`` gets each chunk after it was passed on. Return why the answer has no end, if the caller
-    was told so by an error event. Where the format has no place for one, the error is raised: the
-    connection must be broken off, so that the answer never looks complete.
+    Return why the answer has no end, if the caller was told so by an error event. Where the format
+    has no place for one, the error is raised: the connection must be broken off, so that the answer
+    never looks complete.
     """
     async with answer:
         await exchange.start(answer.status, _headers(exchange, answer, ours))
@@ -82,8 +79,6 @@ async def relay(
             await exchange.write(chunk)
             if not _is_comment(chunk, last):
                 before, last = last, chunk
-            if note is not None:
-                note(chunk)
         await exchange.end()
     return None
 
@@ -237,23 +232,15 @@ async def serve_call(
 
 async def _call(entry: LogEntry, engine: Switchyard, request: Request) -> None:
     response = await engine.handle(request, sent=entry.sending)
-    entry.answered(response.decision)
-    entry.tokens = response.tokens
-    trace = None
-    # What a provider refuses is read as well: it may name the parameter.
-    if request.endpoint == "create" and (succeeded(response.status) or response.status == REFUSED):
-        trace = entry.answer = AnswerTrace(format_of(entry.wire_format), dict(response.headers))
+    entry.answered(response)
     cut = await relay(
         entry.exchange,
         response,
         decision_headers(engine, response.decision),
         entry.wire_format,
-        note=trace.note if trace is not None else None,
     )
     if cut is not None:
         entry.failed(cut)
-    elif succeeded(response.status) and trace is not None and trace.broken_stream:
-        entry.error = "stream_failed"
     elif succeeded(response.status) and not _is_ok(response):
         entry.error = "stream_failed" if _is_stream(response) else "answer_failed"
 

@@ -95,7 +95,6 @@ class Frame:
     #: repeated, every count. `None` leaves out what a router cannot know.
     request: Mapping[str, Any] | None = None
     stop: str = "stop"  # why it ends; see :attr:`PartWriter.stop_words`
-    reasoning_tokens: int = 0  # how many tokens of the output were reasoning
     only_calls: bool = False  # whether the answer will be tool calls without a text
 
 

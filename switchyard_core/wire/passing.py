@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 from collections import deque
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -68,14 +67,19 @@ class _Answer(msgspec.Struct):
 
 
 class AnswerTrace:
-    """Keeps the edges of one answer, and reads them at its end."""
+    """Keeps the edges of one answer, without its content encoding, and reads them at its end.
 
-    def __init__(self, wire_format: Format, headers: Mapping[str, str]) -> None:
-        kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-        plain = headers.get("content-encoding", "identity") == "identity"
+    ``certain`` looks at every chunk for the end mark of a stream, not at the edges alone.
+    """
+
+    def __init__(
+        self, wire_format: Format, content_type: str = "", *, certain: bool = False
+    ) -> None:
+        kind = content_type.partition(";")[0].strip().lower()
         self._format = wire_format
-        self._streams = plain and kind == "text/event-stream"
-        self._whole = plain and kind.endswith(("/json", "+json"))
+        self._streams = kind == "text/event-stream"
+        self._whole = kind.endswith(("/json", "+json"))
+        self._watch = StreamWatch(wire_format) if certain else None
         self._start: list[bytes] = []
         self._start_size = 0
         self._end: deque[bytes] = deque()
@@ -85,9 +89,11 @@ class AnswerTrace:
         self._carry = b"\n"
 
     def note(self, chunk: bytes) -> None:
-        """Note a chunk that was passed on."""
+        """Note a chunk, decoded, that was passed on."""
         if self._streams:
             self._note_edges(chunk)
+            if self._watch is not None:
+                self._watch.see(chunk)
         elif self._whole:
             self._start.append(chunk)
             self._start_size += len(chunk)
@@ -143,6 +149,8 @@ class AnswerTrace:
         """Whether it is a stream that ended in an error event, or without its end mark."""
         if not self._streams:
             return False
+        if self._watch is not None:
+            return not self._watch.succeeded
         end = b"".join(self._end)
         watch = StreamWatch(self._format)
         watch.see(self._event + b"\n" + end)

@@ -6,8 +6,13 @@ import json
 
 import pytest
 
+import switchyard_demo_routers
+import switchyard_plan_execute
+from switchyard_core import hookimpl
+from switchyard_core.answering import ModelUsage
 from switchyard_core.cases import run_file
 from switchyard_core.switchyard import Switchyard
+from switchyard_core.testing import registry_of
 from tests.cases.conftest import POLICY
 
 USER = '{ role = "user", content = "fix it" }'
@@ -162,6 +167,50 @@ def test_cases_do_not_see_what_others_latched(run):
     assert [found.state for found in run(first + second).cases] == ["PASS", "PASS"]
 
 
+class Counter:
+    """A plugin that counts what answers took."""
+
+    def __init__(self):
+        self.counted = []
+
+    @hookimpl
+    def switchyard_request_finished(self, decision, outcome):
+        self.counted.append((decision.identity.session, dict(outcome.usage_by_target)))
+
+
+def test_usage_of_a_request_before_reaches_the_plugins_that_count_it(tmp_path):
+    (tmp_path / "policy.toml").write_text(POLICY)
+    tests = tmp_path / "policy.test.toml"
+    counts = "usage = { input_tokens = 90, cached_tokens = 40, output_tokens = 3 }"
+    more = f"{SESSION}\nbefore = [{{ request = {PLAIN}, {counts} }}, {{ request = {PLAIN} }}]"
+    tests.write_text(case('target = "planner"', PLAIN, more))
+    counter = Counter()
+    registry = registry_of([counter, switchyard_plan_execute, switchyard_demo_routers])
+
+    assert only(run_file(tests, registry, Switchyard)).state == "PASS"
+    assert counter.counted == [
+        ("s", {"planner": ModelUsage(input_tokens=90, cached_tokens=40, output_tokens=3)}),
+        ("s", {}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("counts", "finding"),
+    [
+        ("input_token = 3", "SY104 unknown key `input_token`"),
+        ("input_tokens = -1", "SY107 "),
+        ('input_tokens = "3"', "SY106 "),
+    ],
+    ids=["misspelt", "negative", "text"],
+)
+def test_wrong_usage_of_a_request_before_is_found(run, counts, finding):
+    more = f"before = [{{ request = {PLAIN}, usage = {{ {counts} }} }}]"
+
+    (found,) = run(case('target = "planner"', PLAIN, more)).findings
+
+    assert finding in found.render()
+
+
 def test_refused_request_before_is_an_error(run):
     more = 'before = [{ request = { model = "mainn", messages = [] } }]'
 
@@ -232,7 +281,7 @@ def test_router_that_breaks_its_contract_is_an_error(run, monkeypatch):
     result = only(run(case('target = "planner"')))
 
     assert result.state == "ERROR"
-    assert "boom" in result.error
+    assert f"RuntimeError: boom at {__file__}:" in result.error
 
 
 # --- files ---------------------------------------------------------------------------------

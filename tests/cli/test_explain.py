@@ -189,7 +189,8 @@ def test_explain_of_a_broken_plugin_names_it_and_exits_2(explain, monkeypatch):
     result = explain(CONTENT)
     assert result.exit_code == 2
     assert "the router `plan_execute`" in result.output
-    assert "failed: RuntimeError: boom" in result.output
+    assert f"failed: RuntimeError: boom at {__file__}:" in result.output
+    assert "Traceback" not in result.output
 
 
 def test_explain_with_plugins_that_do_not_fit_exits_2(explain, monkeypatch):

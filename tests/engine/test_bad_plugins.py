@@ -14,7 +14,7 @@ import pytest
 
 from switchyard_core import PluginError, PluginRegistry, PolicyError
 from switchyard_core.policy import check_policy_text
-from switchyard_core.testing import Harness, conversation
+from switchyard_core.testing import FakeReply, Harness, conversation
 
 HEAD = """
 from switchyard_core import Decision, Options, Reason, RouteType, TargetName, hookimpl
@@ -77,11 +77,11 @@ def install(tmp_path, monkeypatch):
     before = set(sys.modules)
     monkeypatch.syspath_prepend(str(tmp_path))
 
-    def write(source, *, name="bad_plugin", module="swy_bad"):
+    def write(source, *, name="bad_plugin", module="swy_bad", needs=""):
         (tmp_path / f"{module}.py").write_text(source)
         info = tmp_path / "switchyard_bad-6.6.6.dist-info"
-        info.mkdir()
-        metadata = "Metadata-Version: 2.1\nName: switchyard-bad\nVersion: 6.6.6\n"
+        info.mkdir(exist_ok=True)
+        metadata = "Metadata-Version: 2.1\nName: switchyard-bad\nVersion: 6.6.6\n" + needs
         (info / "METADATA").write_text(metadata)
         (info / "entry_points.txt").write_text(f"[switchyard]\n{name} = {module}\n")
         importlib.invalidate_caches()
@@ -173,6 +173,29 @@ def test_policy_that_needs_an_unusable_plugin_is_told_which_and_why(install, cas
     assert reason in found
 
 
+def test_policy_that_needs_a_plugin_for_a_later_core_is_told_which_and_why(install):
+    registry = install(routing(TO_A), needs="Requires-Dist: switchyard-core>=9\n")
+
+    (found,) = findings(registry, POLICY + BAD_ROUTE.format(type="bad"))
+
+    assert found.startswith("policy.toml:19:8: SY301 unknown route type `bad`")
+    assert_names_it(found)
+    assert "it needs `switchyard-core>=9`, and " in found
+    assert "is installed: run `pip install 'switchyard-core>=9'`" in found
+
+
+def test_policy_that_requires_a_broken_plugin_is_told_though_it_uses_nothing_of_it(
+    install, monkeypatch
+):
+    monkeypatch.setattr("switchyard_core.policy.values.version", lambda _name: "6.6.6")
+    registry = install(routing(TO_A), needs="Requires-Python: >=3.99\n")
+
+    (found,) = findings(registry, 'requires = ["httpx", "Switchyard_Bad"]' + POLICY)
+
+    assert found.startswith("policy.toml:1:22: SY510 plugin `bad_plugin` (switchyard-bad 6.6.6) ")
+    assert "it needs Python >=3.99" in found
+
+
 async def test_second_distribution_that_claims_a_route_type_is_no_silent_winner(install):
     registry = install(
         HEAD + ROUTER.format(body="pass") + GIVES.format(name="plan_execute", router="BadRouter")
@@ -239,6 +262,89 @@ async def test_faulty_router_is_named_and_the_server_stays_up(install, case, cap
     # Nothing of the bad route was sent, and the good one's body is whole.
     assert len(server.upstream.requests) == 2
     assert b"stolen" not in server.upstream.requests[-1].body
+
+
+INNER = """
+import json
+
+def deeper(headers):
+    return json.loads(headers["x-json"])  # here
+
+"""
+NEXT = """
+    async def next(self, request, failed, failure, context):
+        return failed.phase.no_such  # here
+"""
+ANSWER = """
+    async def answer(self, request, context):
+        yield 1 / 0  # here
+"""
+KIND = 'router=BadRouter, kind="answers"'
+REWRITE = """
+from switchyard_core import Rewrite, RewriteType
+
+def rewrite(body, parameters, scope):
+    return body.no_such_method()  # here
+
+@hookimpl
+def switchyard_rewrites():
+    return [RewriteType(name="bad_rewrite", order=1, function=rewrite, summary="bad")]
+"""
+LISTED = "rewrites=(Rewrite(name='bad_rewrite'),)"
+#: A plugin that fails somewhere, and what is said of it.
+PLACES = {
+    "what_it_calls": (
+        INNER + routing("return deeper({'x-json': 'no'})"),
+        "JSONDecodeError: Expecting value: line 1 column 1 (char 0)",
+    ),
+    "what_calls_it_back": (
+        HEAD
+        + "def ranked(_):\n    raise OverflowError  # here\n"
+        + routing("return sorted([1, 2], key=ranked)").removeprefix(HEAD),
+        "OverflowError",
+    ),
+    "next": (
+        routing(TO_A).replace("\n@hookimpl", NEXT + "\n@hookimpl"),
+        "AttributeError: 'str' object has no attribute 'no_such'",
+    ),
+    "answer": (
+        routing(TO_A)
+        .replace("\n@hookimpl", ANSWER + "\n@hookimpl")
+        .replace("router=BadRouter", KIND),
+        "ZeroDivisionError: division by zero",
+    ),
+    "rewrite": (
+        routing(TO_A.replace("))", f"), {LISTED})")) + REWRITE,
+        "AttributeError: 'ObjectText' object has no attribute 'no_such_method'",
+    ),
+}
+
+
+async def test_failing_plugin_is_told_with_file_and_line_of_its_own(install, caplog):
+    wrong = {}
+    for name, (source, reason) in PLACES.items():
+        module = f"swy_{name}"
+        registry = install(source, module=module)
+        server = Harness(
+            POLICY + BAD_ROUTE.format(type="bad"),
+            plugins=registry,
+            door="http",
+            replies=[FakeReply(status=503, body={})],
+        )
+        file = sys.modules[module].__file__
+        line = source[: source.index("# here")].count("\n") + 1
+        said = f"failed: {reason} at {file}:{line}"
+        caplog.clear()
+        answer = await server.ask(asked("bad"))
+        if answer.status != 500 or said not in caplog.text or file in answer.message:
+            wrong[name] = (answer.status, answer.message, caplog.text[-2000:])
+        if name in ("next", "answer"):
+            continue
+        with pytest.raises(PluginError) as caught:
+            await server.explain(asked("bad"))
+        if not str(caught.value).endswith(said):
+            wrong[name, "explain"] = str(caught.value)
+    assert wrong == {}
 
 
 async def test_router_that_cannot_be_built_is_named_before_anything_is_served(install):

@@ -190,7 +190,7 @@ def test_plan_store_that_breaks_its_contract_is_named_and_changes_nothing(name, 
     with pytest.raises(PluginError) as raised:
         successor(before, text)
 
-    assert str(raised.value) == what
+    assert str(raised.value).startswith(what)
     assert before.runtimes["main"].plans.capacity == 8
 
 

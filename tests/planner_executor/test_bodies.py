@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 
 import pytest
 
 import switchyard_demo_catalog
+from switchyard_core.answering import ModelUsage
 from switchyard_core.testing import assert_valid_for
 from tests.planner_executor.shop import (
     RECORDED_TASK,
@@ -55,7 +57,7 @@ async def test_bodies_are_valid_and_as_many_as_steps_and_rounds_of_tools(target)
     assert shop.roles == ["planner", *["executor"] * 5]
     assert len(answer.extension["steps"]) == 4
     usage = answer.extension["usage"]
-    assert usage["planner"] == {"input_tokens": 335, "output_tokens": 105, "cached_tokens": 0}
+    assert usage["planner"] == asdict(ModelUsage(input_tokens=335, output_tokens=105))
     assert usage["executor"]["input_tokens"] == 2055
     assert answer.extension["estimate"]["calls"]["expected"] == 5
     # Message of the step, call, its result, text; then message and text per step; then a message.

@@ -6,68 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switchyard_core.answering import ModelUsage
 from switchyard_core.wire import WIRE_FORMATS, format_of
 from switchyard_core.wire.passing import EDGE_BYTES, WHOLE_BYTES, AnswerTrace
+from tests.support.usage import EXPECTED, USAGE, event, stream
 
 WHOLE = {"content-type": "application/json; charset=utf-8"}
 STREAM = {"content-type": "text/event-stream"}
-USAGE = {
-    "openai_chat": {
-        "prompt_tokens": 100,
-        "completion_tokens": 20,
-        "prompt_tokens_details": {"cached_tokens": 70},
-    },
-    "openai_responses": {
-        "input_tokens": 100,
-        "output_tokens": 20,
-        "input_tokens_details": {"cached_tokens": 70},
-        "output_tokens_details": {"reasoning_tokens": 5},
-    },
-    "anthropic_messages": {
-        "input_tokens": 20,
-        "cache_creation_input_tokens": 10,
-        "cache_read_input_tokens": 70,
-        "output_tokens": 20,
-    },
-}
-EXPECTED = ModelUsage(input_tokens=100, cached_tokens=70, output_tokens=20)
-
-
-def event(name, data):
-    return f"event: {name}\ndata: {json.dumps(data)}\n\n".encode()
-
-
-def stream(wire_format, filler=b""):
-    """Return a whole stream with its usage where its provider puts it."""
-    usage = USAGE[wire_format]
-    if wire_format == "openai_chat":
-        return (
-            b'data: {"choices":[{"delta":{"content":"h"}}],"usage":null}\n\n'
-            + filler
-            + b'data: {"choices":[{"finish_reason":"stop"}],"usage":null}\n\n'
-            + b"data: "
-            + json.dumps({"choices": [], "usage": usage}).encode()
-            + b"\n\ndata: [DONE]\n\n"
-        )
-    if wire_format == "openai_responses":
-        response = {"instructions": "x" * 40_000, "usage": usage, "metadata": {}}
-        return (
-            event("response.created", {"response": {"usage": None}})
-            + filler
-            + event("response.completed", {"type": "response.completed", "response": response})
-        )
-    start = {**usage, "output_tokens": 1}
-    return (
-        event("message_start", {"message": {"usage": start}})
-        + filler
-        + event("message_delta", {"delta": {}, "usage": {"output_tokens": 20}})
-        + event("message_stop", {"type": "message_stop"})
-    )
 
 
 def traced(wire_format, headers, data, size=100):
-    trace = AnswerTrace(format_of(wire_format), headers)
+    trace = AnswerTrace(format_of(wire_format), headers.get("content-type", ""))
     for start in range(0, len(data), size):
         trace.note(data[start : start + size])
     return trace
@@ -107,7 +55,6 @@ def test_usage_that_is_told_again_and_again_is_counted_once(wire_format):
         (WHOLE, b'{"usage": {"prompt_tokens": -7, "prompt_tokens_details": 3}}'),
         (WHOLE, b'{"usage": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"),
         (WHOLE, b'{"a":"' + b"x" * WHOLE_BYTES + b'","usage":{"prompt_tokens":7}}'),
-        ({**WHOLE, "content-encoding": "gzip"}, b'{"usage": {"prompt_tokens": 7}}'),
         ({"content-type": "text/plain"}, b'{"usage": {"prompt_tokens": 7}}'),
         ({}, b'{"usage": {"prompt_tokens": 7}}'),
         (STREAM, b'data: {"usage": {"prompt_tokens"'),
@@ -115,7 +62,7 @@ def test_usage_that_is_told_again_and_again_is_counted_once(wire_format):
         (STREAM, b""),
     ],
     ids=[
-        "no_json", "array", "null", "list", "types", "negative", "deep", "large", "compressed",
+        "no_json", "array", "null", "list", "types", "negative", "deep", "large",
         "text", "no_type", "cut", "nested", "empty",
     ],
 )  # fmt: skip
@@ -125,7 +72,7 @@ def test_answer_that_does_not_say_counts_nothing(headers, data):
 
 @given(st.sampled_from(WIRE_FORMATS), st.sampled_from([WHOLE, STREAM]), st.lists(st.binary()))
 def test_any_bytes_are_read_without_an_error(wire_format, headers, chunks):
-    trace = AnswerTrace(format_of(wire_format), headers)
+    trace = AnswerTrace(format_of(wire_format), headers.get("content-type", ""))
     for chunk in chunks:
         trace.note(chunk)
     assert trace.tokens() is None or trace.tokens().input_tokens >= 0
@@ -133,7 +80,7 @@ def test_any_bytes_are_read_without_an_error(wire_format, headers, chunks):
 
 
 def test_no_more_than_the_edges_of_a_stream_is_kept():
-    trace = AnswerTrace(format_of("openai_chat"), STREAM)
+    trace = AnswerTrace(format_of("openai_chat"), STREAM["content-type"])
     for _ in range(1000):
         trace.note(b"x" * 1000)
     assert sum(map(len, trace._end)) < EDGE_BYTES + 1000

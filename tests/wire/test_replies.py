@@ -304,12 +304,18 @@ def test_text_in_parts_is_read():
             {
                 "prompt_tokens": 9,
                 "completion_tokens": 2,
-                "prompt_tokens_details": {"cached_tokens": 4},
+                "prompt_tokens_details": {"cached_tokens": 4, "cache_write_tokens": 2},
+                "completion_tokens_details": {"reasoning_tokens": 1},
             },
         ),
         (
             "openai_responses",
-            {"input_tokens": 9, "output_tokens": 2, "input_tokens_details": {"cached_tokens": 4}},
+            {
+                "input_tokens": 9,
+                "output_tokens": 2,
+                "input_tokens_details": {"cached_tokens": 4, "cache_write_tokens": 2},
+                "output_tokens_details": {"reasoning_tokens": 1},
+            },
         ),
         (
             "anthropic_messages",
@@ -318,6 +324,7 @@ def test_text_in_parts_is_read():
                 "cache_creation_input_tokens": 2,
                 "cache_read_input_tokens": 4,
                 "output_tokens": 2,
+                "output_tokens_details": {"thinking_tokens": 1},
             },
         ),
     ],
@@ -327,7 +334,9 @@ def test_input_tokens_count_those_of_a_cache_in_every_format(wire_format, usage)
 
     reply = format_of(wire_format).read_reply(json.dumps(body).encode())
 
-    assert reply.usage == ModelUsage(input_tokens=9, output_tokens=2, cached_tokens=4)
+    assert reply.usage == ModelUsage(
+        input_tokens=9, output_tokens=2, cached_tokens=4, cache_write_tokens=2, reasoning_tokens=1
+    )
 
 
 @each_format

@@ -17,7 +17,13 @@ from switchyard_core.decision import Decision, Failure, Outgoing
 from switchyard_core.declarations import WIRE_FORMATS, WireFormat
 from switchyard_core.engine.answering import checked_events
 from switchyard_core.engine.side_calls import side_call_of
-from switchyard_core.errors import PluginError, PolicyError, RequestError, UpstreamError
+from switchyard_core.errors import (
+    PluginError,
+    PolicyError,
+    RequestError,
+    UpstreamError,
+    with_place,
+)
 from switchyard_core.jsonio.tree import ObjectText, loads
 from switchyard_core.request import Request
 from switchyard_core.router import AnsweringRouter, RetryingRouter, RouteContext
@@ -298,7 +304,7 @@ async def _refused_or(deciding: Awaitable[Any]) -> Any:
     except PluginError as error:
         raise AssertionError(str(error)) from error
     except Exception as error:
-        message = f"the router raised {type(error).__name__}: {error}"
+        message = f"the router raised {with_place(error)}"
         raise AssertionError(f"{message}; it must decide, or refuse with a RequestError") from error
 
 

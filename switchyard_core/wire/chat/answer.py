@@ -156,7 +156,7 @@ class ChatWriter(PartWriter):
             return counts
         cached["audio_tokens"] = 0
         spent = {
-            "reasoning_tokens": self.frame.reasoning_tokens,
+            "reasoning_tokens": usage.reasoning_tokens,
             "audio_tokens": 0,
             "accepted_prediction_tokens": 0,
             "rejected_prediction_tokens": 0,
@@ -258,10 +258,13 @@ def _refuse_failed(choice: Mapping[str, Any]) -> None:
 def openai_usage(told: Mapping[str, Any]) -> ModelUsage:
     """Return what a ``usage`` of OpenAI says, in the words of either of its formats."""
     details = told.get("prompt_tokens_details") or told.get("input_tokens_details")
+    spent = told.get("completion_tokens_details") or told.get("output_tokens_details")
     return ModelUsage(
         input_tokens=count(told, "prompt_tokens", "input_tokens"),
         output_tokens=count(told, "completion_tokens", "output_tokens"),
         cached_tokens=count(details, "cached_tokens"),
+        cache_write_tokens=count(details, "cache_write_tokens"),
+        reasoning_tokens=count(spent, "reasoning_tokens"),
     )
 
 

@@ -139,10 +139,11 @@ class MessagesWriter(PartWriter):
         }
 
     def _usage(self, usage: ModelUsage) -> dict[str, Any]:
-        # This format counts the tokens that came from a cache apart.
+        # This format counts the tokens of a cache apart.
+        of_cache = usage.cached_tokens + usage.cache_write_tokens
         counts: dict[str, Any] = {
-            "input_tokens": max(0, usage.input_tokens - usage.cached_tokens),
-            "cache_creation_input_tokens": 0,
+            "input_tokens": max(0, usage.input_tokens - of_cache),
+            "cache_creation_input_tokens": usage.cache_write_tokens,
             "cache_read_input_tokens": usage.cached_tokens,
             "output_tokens": usage.output_tokens,
         }
@@ -204,11 +205,13 @@ class AnthropicMessages(MessagesRequests):
     def usage(self, told: Mapping[str, Any]) -> ModelUsage:
         """Return what a ``usage`` says, tokens of a cache counted as input."""
         cached = count(told, "cache_read_input_tokens")
-        fresh = count(told, "input_tokens") + count(told, "cache_creation_input_tokens")
+        written = count(told, "cache_creation_input_tokens")
         return ModelUsage(
-            input_tokens=fresh + cached,
+            input_tokens=count(told, "input_tokens") + cached + written,
             output_tokens=count(told, "output_tokens"),
             cached_tokens=cached,
+            cache_write_tokens=written,
+            reasoning_tokens=count(told.get("output_tokens_details"), "thinking_tokens"),
         )
 
     def error_body(self, error: RequestError, request_id: str) -> bytes:

@@ -210,7 +210,7 @@ class ResponsesWriter(PartWriter):
             "status": status,
             "background": False,
         }
-        told = None if usage is None else _usage(frame, usage)
+        told = None if usage is None else _usage(usage)
         if request is None:
             # Nobody keeps it: a later request cannot name it.
             return {
@@ -382,16 +382,19 @@ class OpenAIResponses(ResponsesRequests):
             "object": "response.compaction",
             "created_at": frame.created_s,
             "output": [*kept, summary],
-            "usage": _usage(frame, usage),
+            "usage": _usage(usage),
         }
 
 
-def _usage(frame: Frame, usage: ModelUsage) -> dict[str, Any]:
+def _usage(usage: ModelUsage) -> dict[str, Any]:
     return {
         "input_tokens": usage.input_tokens,
-        "input_tokens_details": {"cached_tokens": usage.cached_tokens, "cache_write_tokens": 0},
+        "input_tokens_details": {
+            "cached_tokens": usage.cached_tokens,
+            "cache_write_tokens": usage.cache_write_tokens,
+        },
         "output_tokens": usage.output_tokens,
-        "output_tokens_details": {"reasoning_tokens": frame.reasoning_tokens},
+        "output_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
         "total_tokens": usage.input_tokens + usage.output_tokens,
     }
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from switchyard_core.decision import Rewrite, RewriteReport, RewriteScope
 from switchyard_core.declarations import RewriteFunction, RewriteType, WireFormat
-from switchyard_core.errors import BodyError, PluginError, RefusedError
+from switchyard_core.errors import BodyError, PluginError, RefusedError, with_place
 from switchyard_core.jsonio.tree import JsonTextError, ObjectText, encode
 from switchyard_core.wire import FORMATS
 from switchyard_core.wire.history import fixed_text
@@ -80,7 +80,7 @@ def apply_rewrites(
         except RefusedError:
             raise
         except Exception as error:
-            raise fault(rewrite.name, f"failed: {type(error).__name__}: {error}") from error
+            raise fault(rewrite.name, f"failed: {with_place(error)}") from error
         left, scope.untouched = tuple(dict.fromkeys(scope.untouched)), []
         reports.append(RewriteReport(name=rewrite.name, changes=changes, untouched=left))
     return body.dump(), tuple(reports)
