@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -36,6 +37,8 @@ from switchyard_core.mutation.text_rules import TextHistory, TextRules, compile_
 
 __all__ = ["MutationRules", "compile_rules"]
 
+#: Lists of rule sets whose compiled rules are kept.
+_COMPILED = 32
 #: Distinct tools and commands, and calls, that are remembered.
 _MEMO = 4096
 _MAX_CALLS = 16384
@@ -74,26 +77,44 @@ def compile_rules(
 
     for name in names:
         add(name, ())
+    sets = _Sets(tuple((name, available[name]) for name in order))
+    return _compiled(sets, unmatched, tuple(workspace))
+
+
+class _Sets(tuple[tuple[str, RuleSetModel], ...]):  # noqa: SLOT001 - a tuple has no room for any
+    """Rule sets in order; only the very same ones are equal."""
+
+    def __hash__(self) -> int:
+        return hash(tuple(id(model) for _, model in self))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Sets) and [(name, id(model)) for name, model in self] == [
+            (name, id(model)) for name, model in other
+        ]
+
+
+@lru_cache(maxsize=_COMPILED)
+def _compiled(sets: _Sets, unmatched: str | None, workspace: tuple[str, ...]) -> MutationRules:
+    """Compile rule sets; routes and policies with the same ones share what they remember."""
     rules: list[CompiledRule] = []
-    for name in order:
-        model = available[name]
+    for name, model in sets:
         for place, rule in enumerate(model.rules):
             rules.append(
                 compile_rule(rule, index=len(rules), rule_set=name, place=place, fold=model.fold)
             )
-    sets = [available[name] for name in order]
-    declared = [model.unmatched for model in sets if model.unmatched is not None]
-    hints = [model.argument_hint for model in sets if model.argument_hint is not None]
+    models = [model for _, model in sets]
+    declared = [model.unmatched for model in models if model.unmatched is not None]
+    hints = [model.argument_hint for model in models if model.argument_hint is not None]
     classes = PathClasses(
-        scratch=tuple(glob for model in sets for glob in model.scratch_paths),
-        artifact=tuple(glob for model in sets for glob in model.artifact_paths),
-        plan=tuple(glob for model in sets for glob in model.plan_paths),
-        workspace=tuple(workspace),
+        scratch=tuple(glob for model in models for glob in model.scratch_paths),
+        artifact=tuple(glob for model in models for glob in model.artifact_paths),
+        plan=tuple(glob for model in models for glob in model.plan_paths),
+        workspace=workspace,
     )
     return MutationRules(
         rules,
         classes=classes,
-        text=compile_text_rules(order, available),
+        text=compile_text_rules(sets),
         unmatched=unmatched or (declared[0] if declared else "read_only"),
         hint=bool(hints and hints[0]),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -53,8 +53,8 @@ class TextHistory:
         return f"$.{self.key}[{first}]" if first == last else f"$.{self.key}[{first}:{last + 1}]"
 
 
-def compile_text_rules(names: Sequence[str], available: Mapping[str, RuleSetModel]) -> TextRules:
-    """Compile the text rules of rule sets, which are tried in order."""
+def compile_text_rules(sets: Sequence[tuple[str, RuleSetModel]]) -> TextRules:
+    """Compile the text rules of named rule sets, which are tried in order."""
     rules = [
         _TextRule(
             model=model,
@@ -65,10 +65,10 @@ def compile_text_rules(names: Sequence[str], available: Mapping[str, RuleSetMode
             if model.instructions is None
             else compile_pattern(model.instructions),
         )
-        for name in names
-        for place, model in enumerate(available[name].text)
+        for name, each in sets
+        for place, model in enumerate(each.text)
     ]
-    ends = [compile_pattern(pattern) for name in names for pattern in available[name].examples_end]
+    ends = [compile_pattern(pattern) for _, each in sets for pattern in each.examples_end]
     return TextRules(rules, ends)
 
 

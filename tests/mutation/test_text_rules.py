@@ -206,10 +206,12 @@ def test_second_request_reads_only_new_texts(
     rules = _pack()
     told = conversation(wire_format).user(SWITCHED)
     for number in range(20):
-        told = told.says(f"{number}\n{BLOCK.format('a.py')}" + "x" * 300).user("more")
+        # Rules that are compiled once remember what other tests read: these texts are new.
+        text = f"{wire_format} {number}\n{BLOCK.format('a.py')}" + "x" * 300
+        told = told.says(text).user("more")
     first = _verdicts(rules, told)
     before = len(read)
-    second = _verdicts(rules, told.says(BLOCK.format("new.py")))
+    second = _verdicts(rules, told.says(f"{wire_format}\n{BLOCK.format('new.py')}"))
 
     assert (before, len(read)) == (20, 21)
     assert second[:20] == first

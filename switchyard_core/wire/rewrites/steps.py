@@ -51,24 +51,30 @@ class Rules(tuple[Mapping[str, Any], ...]):  # noqa: SLOT001 - a tuple has no ro
     def __new__(cls, rules: Sequence[Mapping[str, Any]]) -> Self:
         """Read the rules."""
         made = super().__new__(cls, rules)
-        made.steps = tuple(map(_step, rules))
+        made.steps = tuple(map(_read, rules))
         return made
 
     @classmethod
     def of(cls, rules: Sequence[tuple[str, Rule]]) -> Self:
         """Return the rules of a profile."""
-        return cls(
+        made = super().__new__(
+            cls,
             [
                 {"by": who, **rule.model_dump(mode="json", by_alias=True, exclude_unset=True)}
                 for who, rule in rules
-            ]
+            ],
         )
+        made.steps = tuple(_step(who, rule) for who, rule in rules)
+        return made
 
 
-def _step(rule: Mapping[str, Any]) -> Step:
+def _read(rule: Mapping[str, Any]) -> Step:
     told = dict(rule)
     who = str(told.pop("by", "fit"))
-    read = Rule.model_validate_json(encode(told))
+    return _step(who, Rule.model_validate_json(encode(told)))
+
+
+def _step(who: str, read: Rule) -> Step:
     path = _split(read.path) if read.path else ()
     prefixes = _prefixes(path)
     tests = [_test(key, wanted) for key, wanted in read.when.items()]
