@@ -97,7 +97,7 @@ async def echo(scope, receive, send):
 class Load:
     """Many callers of one server, while its policy changes; remembers what came back."""
 
-    requests, changes, sessions = 2000, 20, 25
+    requests, changes, sessions = 600, 20, 25
 
     def __init__(self, url):
         self.url = url
@@ -134,7 +134,7 @@ class Load:
 
 
 @pytest.mark.timeout(120)
-async def test_reload_20_times_under_2000_requests_fails_none_and_mixes_no_versions(file):
+async def test_reload_20_times_under_load_fails_none_and_mixes_no_versions(file):
     async with served(echo) as url, reloading(file, version(0, url)) as running:
         load = Load(url)
         async with httpx.AsyncClient(timeout=25) as client:
@@ -143,7 +143,7 @@ async def test_reload_20_times_under_2000_requests_fails_none_and_mixes_no_versi
             callers = [load.call(client, running.url) for _ in range(32)]
             await asyncio.gather(load.change(running), *callers)
         assert await running.store.count() == load.sessions
-    assert (len(load.statuses), set(load.statuses)) == (2000, {200})
+    assert (len(load.statuses), set(load.statuses)) == (load.requests, {200})
     assert load.problems == []
     # Five of the 20 were broken, and each of the others served.
     assert load.versions == {0} | {number for number in range(1, 21) if number % 4}
