@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from itertools import islice
 from typing import Any
 from urllib.parse import unquote
@@ -16,8 +16,9 @@ __all__ = ["files_in", "read_hint"]
 
 #: Maximum depth of objects in arguments.
 _DEPTH = 4
-#: Keys of an object that are searched for a hint.
+#: Keys of an object that are searched for a hint, and characters of a key that may have a meaning.
 _KEYS = 1000
+_LONGEST = 64
 _FILE_URI = "file://"
 # Tuples are the fastest for `isinstance`, with the dictionary first.
 _OBJECTS = (dict, Mapping)
@@ -91,9 +92,12 @@ def _find(value: Any, found: dict[str, str], depth: int) -> None:
 
 def _kinds(key: str) -> tuple[str, ...]:
     """Return which kinds of argument a key is for."""
-    table = _table()
-    # Nearly all keys are spelled one of a few ways, but a model may make up any number.
-    return table.get(key) or table.get(fold_name(key), ())
+    return _kinds_of(key) if len(key) <= _LONGEST else ()
+
+
+@lru_cache(maxsize=4096)
+def _kinds_of(key: str) -> tuple[str, ...]:
+    return _table().get(fold_name(key), ())
 
 
 @cache

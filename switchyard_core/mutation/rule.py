@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,14 +13,13 @@ from switchyard_core.jsonio.path import Path, compile_path
 from switchyard_core.mutation.labels import Verdict
 from switchyard_core.mutation.names import fold_name, pattern_spellings
 from switchyard_core.mutation.schema import DEFAULT_PATH, ConditionModel, RuleModel
-from switchyard_core.patterns import compile_pattern, name_glob, name_set
+from switchyard_core.patterns import compile_pattern, name_glob
 
 __all__ = [
     "NO_RULE",
     "CallView",
     "CompiledRule",
     "Condition",
-    "NamePatterns",
     "compile_rule",
     "is_glob",
 ]
@@ -130,19 +129,6 @@ class CompiledRule:
             return True
         spellings = pattern_spellings(name) if self.fold else {name}
         return any(test(spelling) for test in self.patterns for spelling in spellings)
-
-
-class NamePatterns:
-    """The globs and expressions of many rules, tested on a name in one search."""
-
-    def __init__(self, entries: Iterable[tuple[str, int]]) -> None:
-        pairs = list(entries)
-        self._owners = [index for _, index in pairs]
-        self._found = name_set(entry for entry, _ in pairs)
-
-    def rules(self, name: str) -> set[int]:
-        """Return the index of each rule with an entry that matches."""
-        return {self._owners[place] for place in self._found(name)}
 
 
 def is_glob(entry: str) -> bool:

@@ -16,20 +16,13 @@ import msgspec
 from switchyard_core.conversation import Conversation, Text, ToolCall
 from switchyard_core.jsonio.path_steps import Location
 from switchyard_core.mutation.arguments import files_in, read_hint
+from switchyard_core.mutation.index import RuleIndex
 from switchyard_core.mutation.labels import LABELS, Reading, Verdict, strongest
 from switchyard_core.mutation.memory import Memo, brief
-from switchyard_core.mutation.names import NameFolding, fold_name, pattern_spellings
 from switchyard_core.mutation.paths import PathClasses
 from switchyard_core.mutation.readers import CallReader, Cost, read_whole
 from switchyard_core.mutation.roots import Root, RootFinder
-from switchyard_core.mutation.rule import (
-    NO_RULE,
-    CallView,
-    CompiledRule,
-    NamePatterns,
-    compile_rule,
-    is_glob,
-)
+from switchyard_core.mutation.rule import NO_RULE, CallView, CompiledRule, compile_rule
 from switchyard_core.mutation.schema import RuleSetModel
 from switchyard_core.mutation.shell.session import TOO_MUCH, Budget
 from switchyard_core.mutation.tables import load_table
@@ -148,30 +141,9 @@ class MutationRules:
         self._unmatched = unmatched
         #: Whether the arguments of a call that no rule decides may hint at an edit.
         self._hint = hint and unmatched != LABELS[0]
-        self._by_fold: dict[str, list[int]] = {}
-        self._by_case: dict[str, list[int]] = {}
-        patterned: list[tuple[str, CompiledRule]] = []
-        #: Rules on every name.
-        self._always: set[int] = set()
         self._custom = [rule for rule in self._rules if rule.path is not None]
-        for rule in self._rules:
-            if rule.path is not None:
-                continue
-            table = self._by_fold if rule.fold else self._by_case
-            for literal in rule.literals:
-                table.setdefault(literal, []).append(rule.index)
-            patterned += [(entry, rule) for entry in rule.model.match if is_glob(entry)]
-            if not rule.patterns and not rule.literals:
-                self._always.add(rule.index)
+        self._index = RuleIndex(self._rules)
         self._directories = frozenset(load_table("arguments")["directory"])
-        self._patterns = {
-            fold: NamePatterns((e, r.index) for e, r in patterned if r.fold is fold)
-            for fold in (True, False)
-        }
-        names = load_table("names")
-        self._folding = NameFolding(
-            servers=frozenset(names["servers"]), verbs=frozenset(names["verbs"])
-        )
         self._tools: Memo[tuple[str, str | None, str | None, str], _Tool] = Memo(_MEMO)
         self._commands: Memo[tuple[PathClasses, str, str | bytes], Cost] = Memo(_MEMO)
         #: Verdicts by workspace, tool, arguments and, if it matters, the id of the call.
@@ -277,7 +249,7 @@ class MutationRules:
             longest = max(map(len, places), default=0)
             for location, value in rule.path.matches(document) if rule.path is not None else ():
                 number = _owner(location[:longest], places)
-                if number is not None and self._is_named(rule, value):
+                if number is not None and self._index.is_named(rule, value):
                     found[number].add(rule.index)
         for call, extra in zip(calls, found, strict=True):
             if extra:
@@ -299,42 +271,18 @@ class MutationRules:
                 calls = enumerate(conversation.calls)
                 yield rule, {_wire_location(call.path): n for n, call in calls}, tree
 
-    def _is_named(self, rule: CompiledRule, value: Any) -> bool:
-        if not isinstance(value, str):
-            return not rule.model.match
-        candidates = self._folding.candidates(value) if rule.fold else iter((value,))
-        return any(rule.names(candidate) for candidate in candidates)
-
     def _tool(self, call: ToolCall) -> _Tool:
         key = (call.name, call.namespace, call.server, call.kind)
         return self._tools.get(key) or self._tools.keep(key, self._new_tool(call))
 
     def _new_tool(self, call: ToolCall) -> _Tool:
-        indices = self._rules_on(call.name, call.server or call.namespace or "")
+        indices = self._index.rules_on(call.name, call.server or call.namespace or "")
         fixed = self._rules[indices[0]].fixed if indices else not self._hint
         return _Tool(
             indices=indices,
             verdict=self._decide(CallView(call), indices, self._classes) if fixed else None,
             uses_id=any(self._rules[index].uses_id for index in indices),
         )
-
-    def _rules_on(self, name: str, qualifier: str) -> tuple[int, ...]:
-        qualified = [f"{qualifier}__{name}"] if qualifier else []
-        exact = [*qualified, name]
-        folded = [*qualified, *dict.fromkeys(self._folding.candidates(name))]
-        indices = set(self._always)
-        for candidate in exact:
-            indices.update(self._by_case.get(candidate.casefold(), ()))
-            indices.update(self._patterns[False].rules(candidate))
-        for candidate in folded:
-            # The fullest spelling that any rule knows is the tool: a rule on `todo_write`
-            # must not lose to one on `write`.
-            if hits := self._by_fold.get(fold_name(candidate)):
-                indices.update(hits)
-                break
-        for spelling in set().union(*map(pattern_spellings, folded)):
-            indices.update(self._patterns[True].rules(spelling))
-        return tuple(sorted(indices))
 
     def _label(self, call: ToolCall, classes: PathClasses) -> Verdict:
         tool = self._tool(call)

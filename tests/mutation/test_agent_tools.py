@@ -143,6 +143,14 @@ DEPENDS: list[tuple[str, Any, str]] = [
     ("Monitor", {"command": "sed -i s/a/b/ src/app.py"}, "file_edit"),
     ("shell_write_to_process", {"id": "1", "input": "y"}, "unknown"),
     ("write_to_shell_process", {"id": "1", "content": "y"}, "unknown"),
+    ("text_editor_20250728", {"command": "view", "path": "a.py"}, "read_only"),
+    ("text_editor_20250728", {"command": "create", "path": "a.py"}, "file_edit"),
+    ("git_apply", {"patch": PATCH}, "file_edit"),
+    ("git_cherry_pick", {"commit": "a1"}, "file_edit"),
+    ("git_stash", {"mode": "Pop"}, "file_edit"),
+    ("git_stash", {"mode": "list"}, "read_only"),
+    ("git_reset", {"mode": "hard"}, "file_edit"),
+    ("git_reset", {"mode": "soft"}, "read_only"),
     ("runNotebookCell", {"cell_id": "1"}, "unknown"),
     ("create_file_or_folder", {"uri": "/repo/src/"}, "file_write_other"),
     ("create_file_or_folder", {"uri": "/repo/src/a.py"}, "file_edit"),
@@ -436,6 +444,7 @@ def test_documents_of_a_web_service_are_not_files(rules: MutationRules) -> None:
     ]
 
     assert [c for c in calls if rules.label(_call(*c)).label != "read_only"] == []
+    assert rules.label(_call("mcp__gdrive__create_file", {"name": "a"})).label == "read_only"
     assert rules.label(_call("merge_cells", {"filepath": "a.xlsx"})).label == "file_edit"
     assert rules.label(_call("add_heading", {"filename": "a.docx"})).label == "file_edit"
 

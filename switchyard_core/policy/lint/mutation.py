@@ -9,8 +9,9 @@ from itertools import chain, islice
 
 from switchyard_core.errors import Finding
 from switchyard_core.mutation import RuleModel
-from switchyard_core.mutation.names import fold_name
+from switchyard_core.mutation.names import fold_name, pattern_spellings
 from switchyard_core.mutation.rule import CompiledRule, compile_rule, is_glob
+from switchyard_core.patterns import name_set
 from switchyard_core.policy.lint.base import Rule
 from switchyard_core.policy.models import Policy
 from switchyard_core.policy.places import Location
@@ -124,11 +125,13 @@ class _PackTools:
         own = policy.document.tables("mutation_rules")
         packs = [_compiled(policy, name) for name in policy.rule_sets if name not in own]
         rules = list(chain.from_iterable(packs))
-        self._rules = [rule for rule in rules if rule.literals or rule.patterns]
+        entries = list(chain.from_iterable(rule.model.match for rule in rules))
         self._spelt: dict[str, str] = {}
-        for entry in chain.from_iterable(rule.model.match for rule in rules):
+        for entry in entries:
             if not is_glob(entry):
                 self._spelt.setdefault(fold_name(entry), entry)
+        # An expression is for names that nobody has listed, so it makes none of them known.
+        self._has = name_set(e for e in entries if is_glob(e) and not e.startswith("re:"))
         self._compared = 0
 
     def meant_by(self, name: str) -> str | None:
@@ -136,7 +139,7 @@ class _PackTools:
         folded = fold_name(name)
         if is_glob(name) or len(folded) < _SHORTEST or folded in self._spelt:
             return None
-        if self._compared >= _MOST_NAMES or any(rule.names(name) for rule in self._rules):
+        if self._compared >= _MOST_NAMES or any(map(self._has, pattern_spellings(name))):
             return None
         self._compared += 1
         near = get_close_matches(folded[:200], list(self._spelt), n=1, cutoff=_ALIKE)
