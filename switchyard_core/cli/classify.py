@@ -24,7 +24,7 @@ _KEYS = ("label", "rule_set", "rule", "word", "detail")
 @click.command(name="classify")
 @click.argument("text", metavar="[COMMAND]", default="-")
 @click.option("--policy", type=click.Path(), help="Take the rules of a policy's route.")
-@click.option("--route", help="Which route; needed when its routes have different rules.")
+@click.option("--route", help="Which route, if its routes have different rules.")
 @click.option(
     "--pack", help="Without a policy: the rules of an installed pack.  [default: coding_agents]"
 )
@@ -32,8 +32,8 @@ _KEYS = ("label", "rule_set", "rule", "word", "detail")
 @click.option(
     "--workspace",
     multiple=True,
-    metavar="DIRECTORY",
-    help="A root of the workspace; repeat it for several.",
+    metavar="DIR",
+    help="A root of the workspace; repeatable.",
 )
 @click.option(
     "--text",
@@ -59,9 +59,8 @@ def command(  # noqa: PLR0913  # one per option
 
     COMMAND is a shell command, a patch, a script, or the tool's arguments as a JSON object.
     Without COMMAND, or with `-`, standard input is read as JSONL: each line is a string or an
-    object with `command` or `arguments`, and optionally `tool` and `workspace` (a root of the
-    workspace, or a list of them). Each answer is a line of JSON that repeats the object's other
-    keys. With --text, there is an answer for each edit in it.
+    object with `command` or `arguments`, and optionally `tool` and `workspace`. Each answer is
+    JSON that repeats its other keys. With --text, each edit is answered.
 
     Exits 1 when the policy has errors or a line cannot be read, 2 when it cannot run.
 
