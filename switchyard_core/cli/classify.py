@@ -62,7 +62,7 @@ def command(  # noqa: PLR0913  # one per option
     object with `command` or `arguments`, and optionally `tool` and `workspace`. Each answer is
     JSON that repeats its other keys. With --text, each edit is answered.
 
-    Exits 1 when the policy has errors or a line cannot be read, 2 when it cannot run.
+    Exits 1 for errors in the policy or in a line, 2 when it cannot run.
 
     Example: switchyard classify "sed -i s/a/b/ app.py"
     """
