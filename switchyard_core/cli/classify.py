@@ -174,7 +174,7 @@ def _classify_lines(rules: MutationRules, tool: str, workspace: tuple[str, ...])
 
 def _roots(given: dict[str, Any]) -> list[str]:
     """Return the roots of the workspace that a line names."""
-    value = given.get("workspace")
+    value = given.get("workspace", given.get("cwd"))
     listed = value if isinstance(value, list) else [value]
     return [root for root in listed if isinstance(root, str)]
 

@@ -254,10 +254,12 @@ def test_line_names_the_roots_of_its_workspace() -> None:
         {"command": command, "workspace": ["/x", "/srv/a/b"]},
         {"command": "ls", "workspace": 1},
     ]
+    lines += [{"command": command, "cwd": "/srv/a/b"}]
 
     found = run(given="\n".join(map(json.dumps, lines))).output.splitlines()
 
     wanted = ["file_edit", "file_write_other", "file_write_other", "read_only"]
+    wanted += ["file_write_other"]
     assert [json.loads(line)["label"] for line in found] == wanted
 
 
