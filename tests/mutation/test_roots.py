@@ -290,6 +290,8 @@ HOME = [
     ("cd && echo x > notes.md", "file_edit"),
     ("echo x > ~/x.py", "file_edit"),
     ("pwsh -c 'Set-Content $env:USERPROFILE/proj/a.py x'", "file_edit"),
+    ("pwsh -c 'Push-Location ~/.config; Set-Content a.py x'", "file_write_other"),
+    ("pwsh -c 'Push-Location ~/.config; Pop-Location; Set-Content a.py x'", "file_edit"),
     ('cmd /c "cd /d %USERPROFILE%\\proj && echo x > a.py"', "file_edit"),
     ('cmd /c "cd /d %USERPROFILE%\\.config && echo x > a.py"', "file_write_other"),
     ("echo x > ~/proj/dist/x.js", "file_write_other"),
