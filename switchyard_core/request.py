@@ -138,6 +138,12 @@ class Request:
         """The caller's system and developer texts, joined by a blank line."""
         return self._format.instructions(self.fields)
 
+    @property
+    def instructions_source(self) -> bytes:
+        """JSON of the instructions that are beside the history, ``b""`` without any."""
+        key = self._format.instructions_key
+        return (self.fields.raw(key) if key else None) or b""
+
     @cached_property
     def history_digest(self) -> bytes:
         """A 16-byte digest of the history's bytes: equal for a retry, whatever else differs."""

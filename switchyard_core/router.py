@@ -215,6 +215,7 @@ class Mutations:
         return TextHistory(
             conversation=request.conversation,
             instructions=lambda: request.instructions,
+            instructions_source=request.instructions_source,
             key=request.history_key,
         )
 

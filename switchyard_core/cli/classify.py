@@ -33,8 +33,8 @@ _KEYS = ("label", "rule_set", "rule", "word", "detail")
 @click.option(
     "--workspace",
     multiple=True,
-    metavar="DIRECTORY",
-    help="A root of the workspace; repeat it for several.",
+    metavar="DIR",
+    help="A root of the workspace; repeatable.",
 )
 @click.option(
     "--text",
@@ -60,11 +60,10 @@ def command(  # noqa: PLR0913  # one per option
 
     COMMAND is a shell command, a patch, a script, or the tool's arguments as a JSON object.
     Without COMMAND, or with `-`, standard input is read as JSONL: each line is a string or an
-    object with `command` or `arguments`, and optionally `tool` and `workspace` (a root of the
-    workspace, or a list of them). Each answer is a line of JSON that repeats the object's other
-    keys. With --text, there is an answer for each edit in it.
+    object with `command` or `arguments`, and optionally `tool` and `workspace`. Each answer is
+    JSON that repeats its other keys. With --text, each edit is answered.
 
-    Exits 1 when the policy has errors or a line cannot be read, 2 when it cannot run.
+    Exits 1 for errors in the policy or in a line, 2 when it cannot run.
 
     Example: switchyard classify "sed -i s/a/b/ app.py"
     """
@@ -178,7 +177,7 @@ def _classify_lines(rules: MutationRules, tool: str, workspace: tuple[str, ...])
 
 def _roots(given: dict[str, Any]) -> list[str]:
     """Return the roots of the workspace that a line names."""
-    value = given.get("workspace")
+    value = given.get("workspace", given.get("cwd"))
     listed = value if isinstance(value, list) else [value]
     return [root for root in listed if isinstance(root, str)]
 

@@ -22,10 +22,8 @@ __all__ = ["NO_ROOT", "PathClasses", "clean_path", "is_absolute", "standard_path
 NO_ROOT = "no workspace root is known"
 #: Paths that are already clean.
 _CLEAN = re.compile(r"/?[\w-][\w.-]*+(?:/[\w-][\w.-]*+)*+", re.ASCII)
-#: What is in front of the path below a directory that may be a root: `/repo`, `~/code`, `$REPO`.
-_FIRST = re.compile(r"(?:[$%][^/]*|(?:~|[A-Za-z]:)?/+[^/]+)/+")
 #: Classes that tell what a path is wherever the workspace is.
-_PLACES = frozenset({"devices", "scratch", "outside"})
+_PLACES = frozenset({"devices", "scratch", "dot_entries", "outside"})
 #: Directories that no workspace is as a whole.
 _TOO_HIGH = frozenset({"", "/"})
 #: Maximum length of a root, as in operating systems.
@@ -161,7 +159,7 @@ class PathClasses:
         classes = _shipped(path)
         if not _PLACES.isdisjoint(classes):
             return _Place(path, path, classes, inside=False)
-        first = _FIRST.match(path)
+        first = _first().match(path)
         name = path[first.end() :] if first else path.lstrip("~/")
         below = [each for each in _shipped(name) if each not in _PLACES] if name else []
         return _Place(name or path, path, [*classes, *below], inside=False, open=True)
@@ -172,7 +170,7 @@ class PathClasses:
         return self._is(self.scratch, place.name if place.inside else place.path)
 
     def _is_lowered(self, place: _Place) -> bool:
-        if "artifact" in place.classes or "plan" in place.classes:
+        if not _LOWERED.isdisjoint(place.classes):
             return True
         if not (self.artifact or self.plan):
             return False
@@ -201,8 +199,12 @@ class _Place(NamedTuple):
     open: bool = False  # whether its label could depend on where the workspace is
 
 
+#: Classes that lower the label of whatever writes.
+_LOWERED = frozenset({"artifact", "plan", "dot_entries"})
 #: Classes that lower the label of what a shell writes.
 _OTHER = frozenset({"data", "outside"})
+#: Tables of the data file that are not classes.
+_NOT_CLASSES = frozenset({"shelves", "spellings"})
 
 
 @lru_cache(maxsize=1024)
@@ -221,14 +223,24 @@ def _compiled(globs: tuple[str, ...]) -> Callable[[str], bool]:
 def _shipped(path: str) -> Sequence[str]:
     found = _shipped_classes()(path)
     if found and "worktree" in found:
-        return [each for each in found if each not in {"outside", "worktree"}]
+        return [each for each in found if each not in {"dot_entries", "outside", "worktree"}]
     return found
 
 
 @cache
 def _shipped_classes() -> Callable[[str], Sequence[str]]:
     table = load_table("paths")
-    return path_classes({name: globs for name, globs in table.items() if name != "spellings"})
+    return path_classes({name: globs for name, globs in table.items() if name not in _NOT_CLASSES})
+
+
+@cache
+def _first() -> re.Pattern[str]:
+    """Return what is in front of the path below a directory that may be a root, as `/repo/`."""
+    # The longest first: `~/Documents/GitHub` before `~/Documents`.
+    listed = sorted(load_table("paths")["shelves"], key=len, reverse=True)
+    shelves = "|".join(shelf.replace("*", "[^/]+") for shelf in listed)
+    likes = rf"[$%][^/]*|(?:{shelves})/[^/]+|(?:~|[A-Za-z]:)?/+[^/]+"
+    return re.compile(rf"(?:{likes})/+", re.IGNORECASE)
 
 
 @cache

@@ -35,18 +35,18 @@ class RootFinder:
 
     def of(self, history: TextHistory) -> tuple[Root, ...]:
         """Return the roots of a history, those of the policy first."""
-        instructions = history.instructions() if history.instructions is not None else ""
         start = _start(history)
         # The texts themselves may be long; their hashes are keyed by a secret of the process.
-        key = (len(instructions), hash(instructions), *(hash(part.source) for part in start))
+        key = (hash(history.instructions_source), *(hash(part.source) for part in start))
         found = self._found.get(key)
         if found is None:
-            found = self._found.keep(key, self._search(instructions, start))
+            found = self._found.keep(key, (*self._declared, *self._search(history, start)))
         return found
 
-    def _search(self, instructions: str, start: Sequence[Text]) -> tuple[Root, ...]:
-        texts = [instructions, *(part.text for part in start)]
-        return (*self._declared, *self._prompted(root for t in texts for root in workspaces_in(t)))
+    def _search(self, history: TextHistory, start: Sequence[Text]) -> Iterable[Root]:
+        texts = [history.instructions()] if history.instructions is not None else []
+        texts += [part.text for part in start]
+        return self._prompted(root for text in texts for root in workspaces_in(text))
 
     def _prompted(self, paths: Iterable[str]) -> Iterable[Root]:
         declared = self._classes.workspace

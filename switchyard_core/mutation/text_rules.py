@@ -35,16 +35,18 @@ class _TextRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextHistory:
-    """A request's history as text rules need it.
+    """A request's history as the rules need it.
 
     Args:
         conversation: The history.
         instructions: Gives the client's instructions; ``None`` when nobody knows them.
+        instructions_source: JSON of those that are not in the history.
         key: The body's key of the history.
     """
 
     conversation: Conversation
     instructions: Callable[[], str] | None = None
+    instructions_source: bytes = b""
     key: str = "messages"
 
     def path(self, message: Message) -> str:

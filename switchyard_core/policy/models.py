@@ -57,6 +57,7 @@ from switchyard_core.policy.values import (
     Tokens,
     Variable,
     Word,
+    WorkspaceRoot,
     bearer,
     same_json,
 )
@@ -314,7 +315,7 @@ class Route(Table):
     context_window: Tokens | None = None
     tool_calling: bool | None = None
     reasoning: bool | None = None
-    workspace: tuple[Prompt, ...] = ()
+    workspace: tuple[WorkspaceRoot, ...] = ()
     unmatched: LabelName | None = None
     subagents: RouteName | None = None
     answer_model: Literal["requested", "provider"] | None = None

@@ -235,3 +235,36 @@ def test_classify_text_by_the_rules_of_a_policy(policy: Path) -> None:
     result = run("--text", TEXT, "--policy", str(policy))
 
     assert result.output.splitlines()[:2] == ["unknown", "  rule    ours / text[0]"]
+
+
+def test_workspace_option_names_the_roots() -> None:
+    command = "echo x > /srv/a/b/dist/x.js"
+
+    assert run(command).output.startswith("file_edit\n")
+    assert "no workspace root is known" in run("echo x > /code/a.py").output
+    found = run("--workspace", "/other", "--workspace", "/srv/a/b", command)
+    assert found.output.startswith("file_write_other\n")
+    assert "no workspace root is known" not in found.output
+
+
+def test_line_names_the_roots_of_its_workspace() -> None:
+    command = "echo x > /srv/a/b/dist/x.js"
+    lines = [{"command": command}, {"command": command, "workspace": "/srv/a/b"}]
+    lines += [
+        {"command": command, "workspace": ["/x", "/srv/a/b"]},
+        {"command": "ls", "workspace": 1},
+    ]
+    lines += [{"command": command, "cwd": "/srv/a/b"}]
+
+    found = run(given="\n".join(map(json.dumps, lines))).output.splitlines()
+
+    wanted = ["file_edit", "file_write_other", "file_write_other", "read_only"]
+    wanted += ["file_write_other"]
+    assert [json.loads(line)["label"] for line in found] == wanted
+
+
+def test_workspace_of_an_edit_in_a_text_is_named() -> None:
+    text = "/srv/a/b/dist/x.js\n```\n<<<<<<< SEARCH\na\n=======\nb\n>>>>>>> REPLACE\n```\n"
+
+    assert run("--text", text).output.startswith("file_edit\n")
+    assert run("--text", "--workspace", "/srv/a/b", text).output.startswith("file_write_other\n")

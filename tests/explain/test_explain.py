@@ -50,6 +50,17 @@ async def test_text_without_identity_and_calls_says_so():
     assert "latch     not latched -> not latched\n" in text
 
 
+@pytest.mark.parametrize("wire_format", WIRE_FORMATS)
+async def test_text_says_where_the_workspace_is_and_from_where_that_is_known(wire_format):
+    content = body(wire_format, edited=True)
+    unknown = (await explained(wire_format, content)).as_text()
+    content = content.replace(b'"content":"fix', b'"content":"<cwd>/repo</cwd> fix', 1)
+    known = (await explained(wire_format, content, route='workspace = ["~/proj"]')).as_text()
+
+    assert "workspace not known\n" in unknown
+    assert "workspace ~/proj (policy), /repo (prompt)\n" in known
+
+
 async def test_color_marks_the_lines_of_the_diff():
     text = (await explained("openai_chat", body("openai_chat"))).as_text(color=True)
     assert '\x1b[31m-  "model": "coder",\x1b[0m' in text

@@ -290,6 +290,8 @@ HOME = [
     ("cd && echo x > notes.md", "file_edit"),
     ("echo x > ~/x.py", "file_edit"),
     ("pwsh -c 'Set-Content $env:USERPROFILE/proj/a.py x'", "file_edit"),
+    ("pwsh -c 'Push-Location ~/.config; Set-Content a.py x'", "file_write_other"),
+    ("pwsh -c 'Push-Location ~/.config; Pop-Location; Set-Content a.py x'", "file_edit"),
     ('cmd /c "cd /d %USERPROFILE%\\proj && echo x > a.py"', "file_edit"),
     ('cmd /c "cd /d %USERPROFILE%\\.config && echo x > a.py"', "file_write_other"),
     ("echo x > ~/proj/dist/x.js", "file_write_other"),
@@ -305,6 +307,15 @@ HOME = [
 
 def test_only_dot_entries_of_a_home_are_outside_the_workspace() -> None:
     assert [(command, shell(command)) for command, _ in HOME] == HOME
+
+
+def test_edit_tools_agree_on_dot_entries_of_a_home() -> None:
+    paths = ["~/.bashrc", "/home/dev/.config/nvim/init.lua", "C:\\Users\\dev\\.claude\\jobs.json"]
+
+    assert {label("edit tool", path) for path in paths} == {"file_write_other"}
+    assert label("edit tool", "~/.config/nvim/init.lua", "~/.config/nvim") == "file_edit"
+    assert label("edit tool", "~/.codex/worktrees/1/p/src/x.py") == "file_edit"
+    assert label("edit tool", "/etc/hosts") == "file_edit"
 
 
 def test_home_is_the_same_place_in_every_spelling() -> None:
@@ -332,6 +343,56 @@ def test_verdict_says_that_no_root_is_known() -> None:
         assert NO_ROOT not in detail(writer, "src/a.py"), writer
         assert NO_ROOT not in detail(writer, "/repo/src/a.py", "/repo"), writer
         assert NO_ROOT not in detail(writer, "/elsewhere/a.py", "/repo"), writer
+
+
+UNKNOWN_ROOTS = [
+    *("/repo", "/app", "/testbed", "/workspace", "/workspaces/p", "/mnt/data/p", "/usr/src/app"),
+    *("~/p", "~/code/p", "~/Documents/GitHub/p", "/home/dev/projects/p", "/Users/me/p", "/opt/p"),
+    *("C:\\code\\p", "D:\\p", "C:\\Users\\me\\p", "/Volumes/Data/p", "$REPO"),
+]
+
+
+@pytest.mark.parametrize("writer", ["edit tool", "patch", "bash", "powershell"])
+def test_usual_places_are_taken_for_roots_when_nobody_names_one(writer: str) -> None:
+    wrong = [
+        (path, got, wanted)
+        for root in UNKNOWN_ROOTS
+        for file in FILES
+        if _is_said(writer, root) and file != "src/dist/x.py"  # `/repo/src` may be a root, too
+        for path, wanted in [(_below(root, file), label(writer, file))]
+        if (got := label(writer, path)) != wanted
+    ]
+
+    assert wrong == []
+
+
+PLANS = [
+    *("~/.claude/plans/x.md", "~/.claude/projects/-repo/memory/MEMORY.md", "~/.codex/plans/x.md"),
+    *("~/.codex/memories/x.md", "~/.local/share/opencode/plans/1-x.md", "~/.pi/plans/x.md"),
+    *("~/.claude/agent-memory/x/MEMORY.md", "~/.gemini/tmp/1/plans/x.md", "~/.kimi/plans/x.md"),
+    *("~/.gemini/antigravity/brain/1/task.md", "~/.copilot/session-state/1/plan.md"),
+    *("~/.codeium/windsurf/memories/global_rules.md", "~/.factory/specs/x.md", "/memories/x.md"),
+    *("/repo/.factory/docs/x.md", "/repo/.claude/agent-memory-local/x/notes.md"),
+    *("/repo/memory-bank/progress.md", "/repo/.kiro/specs/login/design.md"),
+    *("/repo/openspec/changes/x/specs/auth/spec.md", "/repo/.specify/memory/constitution.md"),
+    *("/repo/.taskmaster/tasks/tasks.json", "/repo/thoughts/shared/plans/x.md"),
+    "/private/tmp/claude-501/-repo/1/scratchpad/probe.py",
+    *("/tmp/claude-1000/-repo/1/scratchpad/probe.py", "/repo/.unheard_of/plans/x.md"),
+    "C:\\Users\\me\\.claude\\projects\\C--code\\memory\\MEMORY.md",
+    "C:\\Users\\me\\AppData\\Local\\Temp\\claude\\C--code\\1\\scratchpad\\probe.py",
+]
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+@pytest.mark.parametrize("workspace", [(), ("/repo",)], ids=["no-root", "root"])
+def test_plans_and_memories_are_no_edits(writer: str, workspace: tuple[str, ...]) -> None:
+    edits = [
+        path
+        for path in PLANS
+        if _is_said(writer, path) and label(writer, path, *workspace) == "file_edit"
+    ]
+
+    assert edits == []
 
 
 @given(

@@ -490,6 +490,18 @@ def test_route_for_subagents_must_be_able_to_take_over(name: str, expected: list
     assert [f"{f.line}:{f.column} {f.code} {f.path}" for f in result.errors] == expected
 
 
+def test_root_of_the_workspace_is_an_absolute_directory(check: Check, spec: str) -> None:
+    roots = ["/repo", "~/proj", "$HOME/proj", "C:\\\\code", "src", "./src", "$REPO", " "]
+    text = f"{spec}\nworkspace = [" + ", ".join(f'"{root}"' for root in roots) + "]\n"
+
+    assert [(finding.code, finding.message) for finding in check(text).errors] == [
+        ("SY107", "`src` is not an absolute directory"),
+        ("SY107", "`./src` is not an absolute directory"),
+        ("SY107", "`$REPO` is not an absolute directory"),
+        ("SY108", "must not be blank"),
+    ]
+
+
 def test_blank_names_are_called_blank(check: Check, spec: str) -> None:
     text = spec.replace('id = "switchyard/plan-execute"', 'id = ""').replace('"planner"\n', '""\n')
     text += '[routes.other]\nid = ""\ntype = ""\n'

@@ -295,7 +295,8 @@ class _Shell:
 #: Cmdlets that run something, or change where commands run.
 _RUNNING: Mapping[str, Callable[[_Shell, list[str]], None]] = MappingProxyType(
     {
-        "set-location": _Shell.set_location,
+        **dict.fromkeys(("set-location", "push-location"), _Shell.set_location),
+        "pop-location": lambda shell, _: shell.session.enter(""),
         "invoke-expression": _Shell.invoke_expression,
         "start-process": _Shell.start_process,
     }
