@@ -226,6 +226,7 @@ def users(content: Any) -> dict[str, Any]:
             users(5),
             ["messages[1].content is a number, not a string or an array", 1],
         ),
+        (MESSAGES, WORDS, users(False), ["messages[1].content is a boolean", 1]),
         (MESSAGES, SYSTEM, {"system": 5}, ["system is a number, not a string or an array", 1]),
         (MESSAGES, SYSTEM, {"system": {}}, ["system is an object, not a string or an array", 1]),
         (
