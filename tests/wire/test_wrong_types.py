@@ -76,6 +76,19 @@ def originals(changes: Sequence[str], key: str, count: int) -> set[Place]:
     return {(key, number) for number in numbers if number is not None}
 
 
+def behind_calls(changes: Sequence[str], history: Sequence[Any]) -> set[Place]:
+    """Return the messages behind calls that got a result: one of them may hold it."""
+    found: set[Place] = set()
+    for change in changes:
+        if match := re.match(r"added a result for (messages)\[(\d+)\]", change):
+            for number in range(int(match[2]) + 1, len(history)):
+                said = history[number]
+                if isinstance(said, dict) and said.get("role") == "assistant":
+                    break
+                found.add((match[1], number))
+    return found
+
+
 def only_named(before: bytes, after: bytes, names: set[Place], where: str = "") -> None:
     """Check that nothing differs but what is named."""
     if before == after or () in names or (before == b"null" and names):
@@ -226,6 +239,7 @@ def users(content: Any) -> dict[str, Any]:
             users(5),
             ["messages[1].content is a number, not a string or an array", 1],
         ),
+        (MESSAGES, WORDS, users(False), ["messages[1].content is a boolean", 1]),
         (MESSAGES, SYSTEM, {"system": 5}, ["system is a number, not a string or an array", 1]),
         (MESSAGES, SYSTEM, {"system": {}}, ["system is an object, not a string or an array", 1]),
         (
@@ -312,7 +326,7 @@ def changes_only_what_it_names(
     history = before[key] if isinstance(before[key], list) else []
     if name == "remap_tool_ids":
         names |= {(key, n) for n in range(len(history))} if report.changes else set()
-    names |= originals(report.changes, key, len(history))
+    names |= originals(report.changes, key, len(history)) | behind_calls(report.changes, history)
     only_named(data, once, names)
     if name != "remap_tool_ids" and name not in ("reasoning_effort", "set_model"):
         nothing_lost(before, after, report.changes)

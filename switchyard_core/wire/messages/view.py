@@ -245,23 +245,29 @@ class MessagesView(BodyView):
         if message is None or message.text("role") != "user":
             messages.insert(end, self.user_item(text))
             return f"added a user message as messages[{end}]"
+        change = f"added a text block to messages[{place}]"
+        return change if self._add_block(message, text, f"messages[{place}]") else ""
+
+    def _add_block(self, message: ObjectText, text: str, place: str) -> bool:
+        """Add a text block to a message that does not end with that text."""
+        raw, blocks = message.raw("content") or b"null", message.array("content")
         block = encode({"type": "text", "text": text})
-        raw, blocks = message.raw("content") or b"", message.array("content")
-        if raw[:1] == b'"':
-            if message.text("content") == text:
-                return ""
-            theirs = b"" if raw == b'""' else _text_block(raw) + b","
-            message.set("content", b"[" + theirs + block + b"]")
+        if raw == b"null":
+            message.set("content", encode(text))
         elif blocks is not None:
             last = blocks.object(len(blocks) - 1) if len(blocks) else None
             if last is not None and last.text("text") == text:
-                return ""
+                return False
             blocks.append(block)
+        elif raw[:1] == b'"':
+            if message.text("content") == text:
+                return False
+            theirs = b"" if raw == b'""' else _text_block(raw) + b","
+            message.set("content", b"[" + theirs + block + b"]")
         else:
-            where = f"{self.key}[{place}].content"
-            self.untouched.append(untouched(where, raw, "string", "array"))
-            return ""
-        return f"added a text block to messages[{place}]"
+            self.untouched.append(untouched(f"{place}.content", raw, "string", "array"))
+            return False
+        return True
 
     def add_instruction(self, text: str, *, append: bool) -> str:
         """Add the text to a ``system`` string, or as a block to ``system`` blocks."""
