@@ -13,7 +13,7 @@ from switchyard_core.cases import as_junit, as_text, run_file
 from switchyard_core.cases.file import CaseFileModel, CaseModel, ExpectModel
 from switchyard_core.policy.shapes import allowed_keys
 from switchyard_core.switchyard import Switchyard
-from tests.cases.conftest import POLICY
+from tests.cases.conftest import POLICY as MAIN
 
 ROOT = Path(__file__).parents[2]
 POLICIES = ROOT / "policies"
@@ -194,7 +194,7 @@ CALL = "messages = [{ role = 'assistant', tool_calls = [{ id = 'c', type = 'func
 
 def defaulted(run, lines):
     tests = "\n".join(["[[cases]]", 'name = "case"', *lines])
-    return run(tests, policy=POLICY.replace(*DEFAULT)).findings
+    return run(tests, policy=MAIN.replace(*DEFAULT)).findings
 
 
 @pytest.mark.parametrize(
