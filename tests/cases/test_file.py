@@ -272,8 +272,8 @@ def test_model_that_means_the_default_route_or_another_is_not_reported(run, line
             [
                 (
                     'request = \'{"model": "main", "messages": [{"role": "assistant", '
-                    '"tool_calls": [{"id": "c", "type": "function", "function": {"name": "publish", '
-                    '"arguments": {"path": "a"}}}]}]}\''
+                    '"tool_calls": [{"id": "c", "type": "function", '
+                    '"function": {"name": "publish", "arguments": {"path": "a"}}}]}]}\''
                 )
             ],
             1,
