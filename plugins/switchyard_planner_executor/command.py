@@ -177,8 +177,12 @@ class _Session:
     def _advice(self, *, asked: bool) -> str:
         """Return how to continue with a plan that waits; it is gone when the command ends."""
         advice = "Run the command again with --yes: a plan is made and run without a question."
+        if self.plan is not None:
+            advice = "Run the command again with --yes to run it."
         if not asked:
             advice = f"There is no terminal to ask you at. {advice}"
+        if self.plan is not None:
+            return advice
         if self.save is None:
             return f"{advice} To look at a plan first, add --plan-only --save FILE."
         return f"{advice} To run this very plan: --from {self.save} --yes."

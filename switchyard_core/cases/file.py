@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator
+import re
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal, Unpack
@@ -11,6 +12,7 @@ from typing import Annotated, Any, Literal, Unpack
 from pydantic import AfterValidator, Field
 
 from switchyard_core.answering import ModelUsage
+from switchyard_core.conversation import ToolCall
 from switchyard_core.declarations import JSONPathText, OptionError, Options, Prompt, WireFormat
 from switchyard_core.errors import BodyError, Finding, PolicyError
 from switchyard_core.explain import read_requests
@@ -21,7 +23,7 @@ from switchyard_core.policy.document import Document, Parts, read_document
 from switchyard_core.policy.places import Location
 from switchyard_core.policy.secrets import shown
 from switchyard_core.policy.validation import validate
-from switchyard_core.policy.wording import suggestion
+from switchyard_core.policy.wording import nearest, suggestion
 from switchyard_core.request import Request
 
 __all__ = [
@@ -43,6 +45,9 @@ __all__ = [
 
 #: End of the name of a test file, in place of the policy's ``.toml``.
 SUFFIX = ".test.toml"
+
+#: A step of a wire path such as `$.input[6]`.
+_STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
 
 #: Keys about a decision, which a refused request does not have.
 _OF_A_DECISION = (
@@ -245,6 +250,13 @@ class _Reader:
             )
             before.append(self._step(merged, earlier, (*location, "before", number)))
         step = self._step(case, case, location)
+        route = self._policy.default_route
+        for place, made in (((*location, "before"), before), (location, [step])):
+            for number, each in enumerate(made):
+                where = (*place, number) if place != location else place
+                # Who expects the default route means it.
+                if each is not None and case.expect.route != route:
+                    self._check_model(each.request, where)
         self._check_expect(case.expect, (*location, "expect"))
         if step is not None and all(before):
             yield Case(
@@ -284,12 +296,51 @@ class _Reader:
             fix = "keep one; earlier requests of a session belong in `before`"
             self._report("SY606", message, where, fix=fix)
             return None
+        self._check_arguments(found[0], model.request, where)
         usage = model.usage if isinstance(model, EarlierModel) else None
         return Step(
             request=found[0],
             replies=model.replies,
             usage=ModelUsage(**usage.model_dump()) if usage is not None else None,
         )
+
+    def _check_model(self, request: Request, location: Location) -> None:
+        """Report a model id that only the default route takes: a misspelt one, most likely."""
+        policy, model = self._policy, request.model
+        if not model or policy.default_route is None or policy.names_route(model):
+            return
+        ids = sorted(each for r in policy.routes.values() for each in (r.id, *r.aliases))
+        meant = f'to test the default route, expect `route = "{policy.default_route}"`'
+        near = nearest(model, ids)
+        self._report(
+            "SY608",
+            f"no route has the model id `{shown(model)}`, so the default route takes it",
+            (*location, "request", "model"),
+            notes=(f"model ids: {', '.join(map(shown, ids))}",),
+            fix=f"did you mean `{near}`? If not, {meant}" if near else meant,
+        )
+
+    def _check_arguments(self, request: Request, written: Any, where: Location) -> None:
+        """Report arguments of a call that are a table where the wire format has text."""
+        if request.wire_format == "anthropic_messages":
+            return
+        try:
+            parts = [part for _, part in request.conversation.parts()]
+        except BodyError:
+            # The case ends with it.
+            return
+        for call in parts:
+            if isinstance(call, ToolCall) and isinstance(call.source, Mapping):
+                place: Location = tuple(
+                    int(index) if index else key for key, index in _STEP.findall(call.path)
+                )
+                text = json.dumps(call.source, ensure_ascii=False)
+                self._report(
+                    "SY609",
+                    "the arguments of this call are a table; this wire format has JSON text",
+                    (*where, *place, *_to_arguments(written, place)),
+                    fix=f"write `arguments = '{shown(text)}'`",
+                )
 
     def _data(self, model: RequestModel, where: Location) -> bytes | None:
         if model.request_file is None:
@@ -355,6 +406,18 @@ class _Reader:
     def _report(self, code: str, message: str, location: Location, **parts: Unpack[Parts]) -> None:
         where: Parts = {"at_key": True, **parts}
         self.findings.append(self._document.finding(code, message, location, **where))
+
+
+def _to_arguments(request: Any, place: Location) -> Location:
+    """Return the rest of the way to the arguments of a call in a request that is a table."""
+    call = request
+    for part in place:
+        try:
+            call = call[part]
+        except (LookupError, TypeError):
+            return ()
+    inner = call.get("function") if isinstance(call, dict) else None
+    return ("function", "arguments") if isinstance(inner, dict) else ("arguments",)
 
 
 def _lower(own: dict[str, str], others: dict[str, str]) -> dict[str, Any]:

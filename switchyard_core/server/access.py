@@ -117,7 +117,7 @@ def key_headers(headers: Headers, key: str) -> tuple[str, ...]:
     caller's own credential for the provider travels in the other one.
     """
     wanted = key.encode()
-    found = []
+    found, sent_one = [], False
     for name, value in headers.items_:
         if name == "authorization" and value[: len(_BEARER)].lower() == _BEARER:
             sent = value[len(_BEARER) :].strip()
@@ -125,13 +125,17 @@ def key_headers(headers: Headers, key: str) -> tuple[str, ...]:
             sent = value.strip()
         else:
             continue
+        sent_one = sent_one or bool(sent)
         # Compared in constant time: the answer's delay must not tell how much was right.
         if hmac.compare_digest(sent.encode("latin-1", "replace"), wanted):
             found.append(name)
     if not found:
+        how = "as `authorization: Bearer ...` or as `x-api-key`"
         raise RequestError(
-            "an API key is required: send it as `authorization: Bearer ...` or as `x-api-key`",
-            "invalid_api_key",
+            f"the API key is wrong: send the key of this server, not that of a provider, {how}"
+            if sent_one
+            else f"an API key is required: send it {how}",
+            "invalid_api_key" if sent_one else "missing_server_key",
             401,
             headers={"www-authenticate": "Bearer"},
         )

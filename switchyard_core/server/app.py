@@ -17,6 +17,8 @@ from switchyard_core.errors import RequestError
 from switchyard_core.hookspecs import VERSION
 from switchyard_core.identity import Headers
 from switchyard_core.jsonio.tree import encode
+from switchyard_core.policy.secrets import shown
+from switchyard_core.policy.wording import nearest
 from switchyard_core.server.access import Access, Limits
 from switchyard_core.server.access_log import BodyLog, LogEntry
 from switchyard_core.server.bodies import read_json
@@ -31,7 +33,7 @@ from switchyard_core.server.relay import (
     pass_on,
     serve_call,
 )
-from switchyard_core.wire import caller_format, endpoint_of
+from switchyard_core.wire import FORMATS, caller_format, endpoint_of
 
 if TYPE_CHECKING:
     from switchyard_core.switchyard import Switchyard
@@ -246,9 +248,7 @@ class SwitchyardApp:
             return
         name = engine.policy.fallback_client
         if name is None:
-            raise RequestError(
-                "nothing is served at this path; `/v1/models` lists the models", "not_found", 404
-            )
+            raise self._not_found(exchange.path)
         entry.call, entry.client = "fallback", name
         check_passable(exchange)
         body = await self._read(exchange)
@@ -258,6 +258,15 @@ class SwitchyardApp:
             )
         if cut is not None:
             entry.failed(cut)
+
+    def _not_found(self, path: str) -> RequestError:
+        calls = (known for each in FORMATS.values() for known in each.paths.values())
+        pages = (f"{'' if page.probed else '/v1'}{plain}" for plain, page in self._pages.items())
+        paths = [*(f"/v1{known}" for known in dict.fromkeys(calls)), *(p for p in pages if p)]
+        near = nearest(path, paths)
+        hint = f"; did you mean `{near}`?" if near else ""
+        message = f"nothing is served at `{shown(path)}`{hint} (paths: {', '.join(paths)})"
+        return RequestError(message, "not_found", 404)
 
     def _page(self, plain: str) -> _Page | None:
         page = self._pages.get(plain)

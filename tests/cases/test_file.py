@@ -13,6 +13,7 @@ from switchyard_core.cases import as_junit, as_text, run_file
 from switchyard_core.cases.file import CaseFileModel, CaseModel, ExpectModel
 from switchyard_core.policy.shapes import allowed_keys
 from switchyard_core.switchyard import Switchyard
+from tests.cases.conftest import POLICY as MAIN
 
 ROOT = Path(__file__).parents[2]
 POLICIES = ROOT / "policies"
@@ -183,3 +184,114 @@ def test_mistake_that_the_page_shows_is_reported_like_that(run):
     assert finding.render().replace(finding.file, "policies/coding.test.toml") + "\n" == shown, (
         place
     )
+
+
+# --- requests that run, but not as they are meant ------------------------------------------------
+
+DEFAULT = ("schema_version = 1\n", 'schema_version = 1\ndefault_route = "main"\n')
+CALL = "messages = [{ role = 'assistant', tool_calls = [{ id = 'c', type = 'function', "
+
+
+def defaulted(run, lines):
+    tests = "\n".join(["[[cases]]", 'name = "case"', *lines])
+    return run(tests, policy=MAIN.replace(*DEFAULT)).findings
+
+
+@pytest.mark.parametrize(
+    ("lines", "fix"),
+    [
+        pytest.param(
+            ["request = { model = 'mian', messages = [] }", EXPECT],
+            "did you mean `main`? If not, to test the default route, expect `route = ",
+            id="near",
+        ),
+        pytest.param(
+            ["request = { model = 'gpt-9', messages = [] }", EXPECT],
+            'to test the default route, expect `route = "main"`',
+            id="far",
+        ),
+        pytest.param(
+            ["before = [{ request = { model = 'mian', messages = [] } }]", REQUEST, EXPECT],
+            "did you mean `main`?",
+            id="of_an_earlier_request",
+        ),
+    ],
+)
+def test_model_that_only_the_default_route_takes_is_reported(run, lines, fix):
+    (finding,) = defaulted(run, lines)
+    assert (finding.code, finding.line) == ("SY608", 3)
+    assert "so the default route takes it" in finding.message
+    assert finding.notes == ("model ids: judged, main",)
+    assert finding.fix.startswith(fix)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        pytest.param([REQUEST, EXPECT], id="of_a_route"),
+        pytest.param(
+            [
+                "request = { model = 'gpt-9', messages = [] }",
+                "expect = { route = 'main', target = 'planner' }",
+            ],
+            id="expected",
+        ),
+        pytest.param(
+            ["request = { messages = [] }", "format = 'openai_chat'", EXPECT], id="no_model"
+        ),
+    ],
+)
+def test_model_that_means_the_default_route_or_another_is_not_reported(run, lines):
+    assert defaulted(run, lines) == ()
+
+
+@pytest.mark.parametrize(
+    ("lines", "column"),
+    [
+        pytest.param(
+            [
+                (
+                    f"request = {{ model = 'main', {CALL}function = {{ name = 'publish', "
+                    "arguments = { path = 'a' } } }] }] }"
+                )
+            ],
+            139,
+            id="chat",
+        ),
+        pytest.param(
+            [
+                (
+                    "request = { model = 'main', input = [{ type = 'function_call', call_id = 'c', "
+                    "name = 'publish', arguments = { path = 'a' } }] }"
+                )
+            ],
+            97,
+            id="responses",
+        ),
+        pytest.param(
+            [
+                (
+                    'request = \'{"model": "main", "messages": [{"role": "assistant", '
+                    '"tool_calls": [{"id": "c", "type": "function", '
+                    '"function": {"name": "publish", "arguments": {"path": "a"}}}]}]}\''
+                )
+            ],
+            1,
+            id="text",
+        ),
+    ],
+)
+def test_arguments_that_are_a_table_are_reported(run, lines, column):
+    (finding,) = run("\n".join(["[[cases]]", 'name = "case"', *lines, EXPECT])).findings
+    assert (finding.code, finding.line) == ("SY609", 3)
+    assert finding.message.startswith("the arguments of this call are a table")
+    assert finding.fix == """write `arguments = '{"path": "a"}'`"""
+    assert finding.column == column
+
+
+def test_arguments_of_messages_are_a_table(run):
+    call = "{ type = 'tool_use', id = 'c', name = 'publish', input = { path = 'a' } }"
+    request = f"{{ model = 'main', messages = [{{ role = 'assistant', content = [{call}] }}] }}"
+    lines = [f"request = {request}", "format = 'anthropic_messages'", EXPECT]
+    found = run("\n".join(["[[cases]]", 'name = "case"', *lines])).findings
+    assert not any(one.code == "SY609" for one in found)

@@ -38,6 +38,29 @@ def test_key_headers_refuses_everybody_else(headers):
 
 
 @pytest.mark.parametrize(
+    ("headers", "code", "told"),
+    [
+        ({}, "missing_server_key", "an API key is required: send it as"),
+        ({"authorization": "Bearer "}, "missing_server_key", "an API key is required"),
+        ({"authorization": "k1"}, "missing_server_key", "as `authorization: Bearer ...`"),
+        (
+            {"x-api-key": "sk-guess"},
+            "invalid_api_key",
+            "the API key is wrong: send the key of this",
+        ),
+        ({"authorization": "Bearer no"}, "invalid_api_key", "not that of a provider"),
+    ],
+    ids=["none", "empty", "no_scheme", "wrong", "wrong_bearer"],
+)
+def test_key_headers_tells_a_wrong_key_from_a_missing_one(headers, code, told):
+    with pytest.raises(RequestError) as caught:
+        key_headers(Headers(headers), "k1")
+    assert caught.value.code == code
+    assert told in caught.value.message
+    assert "guess" not in caught.value.message
+
+
+@pytest.mark.parametrize(
     ("key", "fits"),
     [("k-1", True), ("two words", True), ("kl\u00fc", False), ("a\nb", False), ("", False)],
     ids=["plain", "words", "not_ascii", "line_break", "empty"],

@@ -179,6 +179,23 @@ async def test_unknown_path_gives_404_in_the_shape_that_the_caller_reads():
             assert answer.headers["connection"] == "close"
 
 
+async def test_unknown_path_lists_the_paths_and_names_the_nearest():
+    async with running("openai_chat", BytesProvider()) as (url, _), httpx.AsyncClient() as client:
+        for path, told in (
+            ("/v1/chat/completion", "did you mean `/v1/chat/completions`?"),
+            ("/chat/completionss", "did you mean `/v1/chat/completions`?"),
+            ("/v1/message", "did you mean `/v1/messages`?"),
+            ("/metric", "did you mean `/metrics`?"),
+            ("/v1/model", "did you mean `/v1/models`?"),
+            ("/zzz", "nothing is served at `/zzz` (paths: /v1/chat/completions, "),
+        ):
+            answer = await client.post(url + path, content=b"{}")
+            assert answer.status_code == 404
+            assert told in answer.text
+            for each in ("/v1/responses", "/v1/messages", "/v1/models", "/v1/decision", "/health"):
+                assert each in answer.text
+
+
 async def test_request_in_another_wire_format_than_the_route_is_refused_by_name():
     async with running("openai_chat", BytesProvider()) as (url, _), httpx.AsyncClient() as client:
         answer = await client.post(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable
 
 from switchyard_core.declarations import LintRule
 from switchyard_core.errors import Finding
-from switchyard_core.policy.lint import mutation, tables
+from switchyard_core.policy.lint import mutation, shadows, tables
 from switchyard_core.policy.lint.base import Rule
 from switchyard_core.policy.lint.suppressions import without_suppressed
 from switchyard_core.policy.models import Policy
@@ -16,7 +16,9 @@ from switchyard_core.policy.secrets import one_line
 __all__ = ["RULES", "Rule", "lint"]
 
 #: Every lint rule of switchyard, by code.
-RULES: tuple[Rule, ...] = (*tables.RULES, *mutation.RULES)
+RULES: tuple[Rule, ...] = tuple(
+    sorted((*tables.RULES, *mutation.RULES, *shadows.RULES), key=lambda rule: rule.code)
+)
 
 _LOG = logging.getLogger(__name__)
 

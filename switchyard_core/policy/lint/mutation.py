@@ -3,32 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
-from itertools import chain, islice
+from itertools import chain
 
 from switchyard_core.errors import Finding
 from switchyard_core.mutation import RuleModel
 from switchyard_core.mutation.names import fold_name, pattern_spellings
-from switchyard_core.mutation.rule import CompiledRule, compile_rule, is_glob
+from switchyard_core.mutation.rule import is_glob
 from switchyard_core.patterns import name_set
 from switchyard_core.policy.lint.base import Rule
+from switchyard_core.policy.lint.shadows import compiled
 from switchyard_core.policy.models import Policy
 from switchyard_core.policy.places import Location
 from switchyard_core.policy.secrets import shown
 
 __all__ = ["RULES"]
 
-#: Errors with which rule sets or routes are missing.
-_RULE_SET_ERRORS = frozenset(
-    {"SY104", "SY105", "SY106", "SY107", "SY301", "SY508"}
-    | {f"SY{number}" for number in range(401, 417)}
-)
-# Limits that keep every check short; no hand-written policy reaches them.
-#: Earlier rules that one rule is compared with.
-_MOST_EARLIER = 100
-#: Orders of rule sets that are compared.
-_MOST_ORDERS = 50
 #: Names that are compared with known ones.
 _MOST_NAMES = 200
 
@@ -47,23 +38,12 @@ _HISTORY: Mapping[str, tuple[str, ...]] = {
 }
 _FIRST = re.compile(r"""\$(?:\.(\w+)|\[['"](\w+)['"]\])(?=[.\[]|$)""")
 
-#: A rule by its rule set and its place there.
-_Key = tuple[str, int]
-
 
 def _own_rules(policy: Policy) -> Iterator[tuple[Location, RuleModel]]:
     for name in policy.document.tables("mutation_rules"):
         if name in policy.rule_sets:
             for index, rule in enumerate(policy.rule_sets[name].rules):
                 yield ("mutation_rules", name, "rules", index), rule
-
-
-def _compiled(policy: Policy, name: str) -> list[CompiledRule]:
-    model = policy.rule_sets[name]
-    return [
-        compile_rule(rule, index=place, rule_set=name, place=place, fold=model.fold)
-        for place, rule in enumerate(model.rules)
-    ]
 
 
 def _rule_for_bodies_of_no_route(policy: Policy) -> Iterator[Finding]:
@@ -123,7 +103,7 @@ class _PackTools:
 
     def __init__(self, policy: Policy) -> None:
         own = policy.document.tables("mutation_rules")
-        packs = [_compiled(policy, name) for name in policy.rule_sets if name not in own]
+        packs = [compiled(policy, name) for name in policy.rule_sets if name not in own]
         rules = list(chain.from_iterable(packs))
         entries = list(chain.from_iterable(rule.model.match for rule in rules))
         self._spelt: dict[str, str] = {}
@@ -146,96 +126,6 @@ class _PackTools:
         return self._spelt[near[0]] if near else None
 
 
-# --- shadowed rules ---------------------------------------------------------------------------
-
-
-def _shadowed_rule(policy: Policy) -> Iterator[Finding]:
-    for (name, index), earlier in _shadowed(policy).items():
-        note = f"the earlier rule: {shown(earlier.name)} of {shown(earlier.rule_set)}"
-        if earlier.rule_set == name:
-            place = ("mutation_rules", name, "rules", earlier.index)
-            note += f", at {policy.document.where(place)}"
-        message = "an earlier rule decides every call that this rule matches"
-        fix = "move this rule before the earlier one, or remove it"
-        notes = (note,)
-        yield policy.finding(
-            "SY421", message, ("mutation_rules", name, "rules", index), notes=notes, fix=fix
-        )
-
-
-def _shadowed(policy: Policy) -> dict[_Key, CompiledRule]:
-    """Return each own rule that decides nothing on any route, and the rule that it comes after.
-
-    A rule set that no route uses is checked alone.
-    """
-    own = [name for name in policy.document.tables("mutation_rules") if name in policy.rule_sets]
-    if not own:  # the rest is costly
-        return {}
-    used = dict.fromkeys(tuple(route.rule_sets) for route in policy.routes.values())
-    orders = [_flattened(policy, names) for names in islice(used, _MOST_ORDERS)]
-    in_use = set(chain.from_iterable(orders))
-    if len(used) <= _MOST_ORDERS:
-        orders += [_flattened(policy, (n,)) for n in islice(own, _MOST_ORDERS) if n not in in_use]
-    compiled = {name: _compiled(policy, name) for name in dict.fromkeys(chain(*orders))}
-    found: dict[_Key, CompiledRule | None] = {}
-    for order in orders:
-        for key, earlier in _late(order, compiled):
-            # A rule that decides on one route is needed.
-            found[key] = earlier if found.get(key, earlier) is not None else None
-    return {key: earlier for key, earlier in found.items() if earlier and key[0] in own}
-
-
-def _flattened(policy: Policy, names: Sequence[str]) -> list[str]:
-    """Return rule sets in the order in which they are tried, with those that they extend."""
-    order: dict[str, None] = {}
-    waiting = list(reversed(names))
-    while waiting:
-        name = waiting.pop()
-        if name not in order and name in policy.rule_sets:
-            order[name] = None
-            waiting += reversed(policy.rule_sets[name].extends)
-    return list(order)
-
-
-def _late(
-    order: Sequence[str], compiled: Mapping[str, Sequence[CompiledRule]]
-) -> Iterator[tuple[_Key, CompiledRule | None]]:
-    """Yield each rule of an order with the first earlier rule that covers it."""
-    by_name: dict[Hashable, list[CompiledRule]] = {}
-    by_pattern: dict[Hashable, list[CompiledRule]] = {}
-    for rule in chain.from_iterable(compiled[name] for name in order):
-        reads = (rule.fold, rule.model.path, rule.model.document, rule.model.format)
-        named = by_name.get((reads, min(rule.literals)), ()) if rule.literals else ()
-        candidates = islice(chain(named, by_pattern.get(reads, ())), _MOST_EARLIER)
-        yield (rule.rule_set, rule.index), _cover(rule, candidates)
-        if rule.conditions:
-            continue
-        for literal in rule.literals:
-            by_name.setdefault((reads, literal), []).append(rule)
-        if rule.patterns or not rule.literals:
-            by_pattern.setdefault(reads, []).append(rule)
-
-
-def _cover(later: CompiledRule, candidates: Iterable[CompiledRule]) -> CompiledRule | None:
-    for rule in candidates:
-        if not rule.model.match or (later.model.match and _has_all(rule, later)):
-            return rule
-    return None
-
-
-def _has_all(rule: CompiledRule, later: CompiledRule) -> bool:
-    # Without patterns, comparing the sets of names is faster.
-    if not rule.patterns:
-        return not later.patterns and later.literals <= rule.literals
-    return all(_has(rule, entry) for entry in later.model.match)
-
-
-def _has(rule: CompiledRule, entry: str) -> bool:
-    if is_glob(entry):
-        return entry in rule.model.match or "*" in rule.model.match
-    return rule.names(entry)
-
-
 RULES = (
     Rule(
         code="SY420",
@@ -243,7 +133,6 @@ RULES = (
         check=_rule_for_bodies_of_no_route,
         needs=frozenset({"SY201", "SY202", "SY301", "SY303"}),
     ),
-    Rule(code="SY421", name="shadowed-rule", check=_shadowed_rule, needs=_RULE_SET_ERRORS),
     Rule(code="SY422", name="misspelt-tool", check=_misspelt_tool),
     # An invalid path is not checked.
     Rule(
