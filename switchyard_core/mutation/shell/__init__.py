@@ -136,8 +136,10 @@ def _known_signs() -> tuple[list[tuple[str, bool]], Callable[[str | bytes], Sequ
         # A Verb-Noun word, or an alias that no other shell has, at the start of a command.
         (
             "powershell",
-            r"(?:^|[|;&{(=\n])[ \t]*(?:[\w.]+\\)?"
-            rf"(?:{'|'.join(sorted(verbs))})-[A-Z]{{2,}}(?:[\s;|)}}]|$)",
+            (
+                r"(?:^|[|;&{(=\n])[ \t]*(?:[\w.]+\\)?"
+                rf"(?:{'|'.join(sorted(verbs))})-[A-Z]{{2,}}(?:[\s;|)}}]|$)"
+            ),
         ),
         ("powershell", rf"(?:^|[|;{{(\n])[ \t]*(?:{telling})(?:[\s)]|$)"),
         ("powershell", r"(?:^|[|;{(\n])[ \t]*(?:\$PSVersionTable|foreach\s*\(\$|\[\w+\]::)"),
