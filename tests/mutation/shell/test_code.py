@@ -291,7 +291,7 @@ CODE = {
         "ruby -e 'Dir[\"*.rb\"].each { |f| File.delete(f) }'",
         'ruby -e \'require "fileutils"; FileUtils.cp "a", "b.rb"\'',
         "ruby -e 'IO.write \"a.rb\", 1'",
-        "ruby -e 'File.open(\"a.rb\", File::WR_ONLY|File::CREAT) { |f| f << 1 }'",
+        "ruby -e 'File.open(\"a.rb\", File::RDWR|File::CREAT) { |f| f << 1 }'",
         "ruby -e 'File.binwrite(\"a.rb\", 1)'",
         "ruby -e 'exec \"rm a.rb\"'",
         'ruby -e \'File.symlink("a","b.rb")\'',
