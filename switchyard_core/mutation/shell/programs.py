@@ -235,6 +235,8 @@ def _hand_on(use: Use) -> None:
     program is one. What is left of the use is still unknown.
     """
     table = command_table()
+    if use.name in table.words["prompted_programs"]:
+        return
     flag = ""
     for place, word in enumerate(use.words[:_HANDED]):
         key, equals, value = word.partition("=")
