@@ -16,6 +16,7 @@ from switchyard_core.mutation.shell.code import pattern_reader, read_python
 from switchyard_core.mutation.shell.javascript import read_javascript
 from switchyard_core.mutation.shell.powershell import read_powershell
 from switchyard_core.mutation.shell.programs import run_program
+from switchyard_core.mutation.shell.sed import read_sed
 from switchyard_core.mutation.shell.session import TOO_DEEP, Budget, Decided, Reader, Session
 from switchyard_core.mutation.tables import load_table
 from switchyard_core.patterns import pattern_set
@@ -94,6 +95,7 @@ def _readers() -> Mapping[str, Reader]:
             "cmd": read_cmd,
             "python": read_python,
             "javascript": read_javascript,
+            "sed": read_sed,
         }
     )
 
@@ -134,7 +136,8 @@ def _known_signs() -> tuple[list[tuple[str, bool]], Callable[[str | bytes], Sequ
         # A Verb-Noun word, or an alias that no other shell has, at the start of a command.
         (
             "powershell",
-            rf"(?:^|[|;&{{(=\n])[ \t]*(?:{'|'.join(sorted(verbs))})-[A-Z]{{2,}}(?:[\s;|)}}]|$)",
+            r"(?:^|[|;&{(=\n])[ \t]*(?:[\w.]+\\)?"
+            rf"(?:{'|'.join(sorted(verbs))})-[A-Z]{{2,}}(?:[\s;|)}}]|$)",
         ),
         ("powershell", rf"(?:^|[|;{{(\n])[ \t]*(?:{telling})(?:[\s)]|$)"),
         ("powershell", r"(?:^|[|;{(\n])[ \t]*(?:\$PSVersionTable|foreach\s*\(\$|\[\w+\]::)"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
@@ -29,6 +30,11 @@ _FILL = 5
 #: Characters of a variable that are kept, and words of a loop that are run.
 _MAX_VALUE = 64 * 1024
 _MOST_ROUNDS = 8
+#: Between the items of an array in the value of `name[@]`; items that have variables of their own.
+_BETWEEN = "\0"
+_INDEXED = 8
+#: Characters of an array that are copied in a step.
+_COPIED = 500
 #: The file of a process substitution.
 _SUBSTITUTED = "/dev/fd/63"
 _EXPANSIONS = {"simple_expansion", "expansion"}
@@ -107,18 +113,36 @@ class _Walker:
     def define(self, node: _Node, _stdin: Input) -> None:
         name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
         if name is not None and body is not None:
-            self.session.functions[self.as_written(name)] = (self.script, body)
+            redirects = node.children_by_field_name("redirect")
+            self.session.functions[self.as_written(name)] = (self.script, body, redirects)
 
     def assign(self, node: _Node, _stdin: Input) -> None:
         name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
         if name is None:
             return
         self.substitute(name)
-        text = self.text(value, value.type) if value is not None else ""
         variable, variables = self.as_written(name), self.session.variables
-        if any(child.type == "+=" for child in node.children):
+        appends = any(child.type == "+=" for child in node.children)
+        if value is not None and value.type == "array":
+            self.assign_array(variable, value, appends=appends)
+            return
+        text = self.text(value, value.type) if value is not None else ""
+        if appends:
             text = variables.get(variable, "") + text
-        variables[variable] = text[:_MAX_VALUE]
+        variables[variable] = text.replace(_BETWEEN, " ")[:_MAX_VALUE]
+
+    def assign_array(self, name: str, value: _Node, *, appends: bool) -> None:
+        variables = self.session.variables
+        items = [word for child in value.named_children for word in self.words(child)]
+        if appends and (before := variables.get(f"{name}[@]")):
+            items = [before, *items]
+        text = _BETWEEN.join(items)[:_MAX_VALUE]
+        self.session.spend(len(text) // _COPIED)
+        items = text.split(_BETWEEN)
+        variables.update((f"{name}[{place}]", item) for place, item in enumerate(items[:_INDEXED]))
+        variables[name] = items[0]
+        variables[f"{name}[@]"] = text
+        variables[f"{name}[*]"] = " ".join(items)
 
     def stages(self, nodes: Sequence[_Node], stdin: Input) -> str | None:
         """Run parts of a pipeline, each in its own shell: a ``cd`` does not last."""
@@ -203,10 +227,11 @@ class _Walker:
             return None
         first, *others = places
         extra += [word for other in others for word in self.words(other)]
-        reads = operator.startswith("<") and operator != "<>"
+        # The grammar does not know `<>`.
+        reads = operator.startswith("<") and "<>" not in self.as_written(node)
         if first.type == "process_substitution":
-            self.run(first)
-            return Input(connected=True) if reads else None
+            output = self.run(first)
+            return Input(text=output, connected=True) if reads else None
         descriptor = next((c for c in node.named_children if c.type == "file_descriptor"), None)
         number = self.as_written(descriptor) if descriptor is not None else ""
         if (heredoc := self.script.heredocs.get(first.start_byte)) is not None:
@@ -214,7 +239,7 @@ class _Walker:
                 self.session.spend(_FILL)
                 self.session.inner().read(script, "bash")
             return Input(text=heredoc.body, connected=True) if number in {"", "0"} else None
-        path = self.text(first, first.type)
+        path = self.text(first, first.type).replace(_BETWEEN, " ")
         if operator in _CLOSING or (operator in _DUPLICATING and _DESCRIPTOR.fullmatch(path)):
             return None
         if reads:
@@ -255,15 +280,23 @@ class _Walker:
         function = session.functions.get(name) if session.functions else None
         if function is None or name in session.running:
             return run_program(words, session, stdin)
-        script, body = function
         session.running.add(name)
+        if isinstance(function, str):
+            return self.run_alias(name, function, words[1:], stdin)
+        script, body, redirects = function
         for place, word in enumerate(words[1:], 1):
             session.variables[str(place)] = word
         session.variables["@"] = session.variables["*"] = " ".join(words[1:])
         try:
-            return _Walker(session, script, self.depth).run(body, stdin)
+            return _Walker(session, script, self.depth).redirect(redirects, body, stdin)
         finally:
             session.running.discard(name)
+
+    def run_alias(self, name: str, text: str, words: list[str], stdin: Input) -> str | None:
+        try:
+            return self.session.read(" ".join([text, *map(shlex.quote, words)]), "bash", stdin)
+        finally:
+            self.session.running.discard(name)
 
     # Words: what only a running shell knows stays as written.
 
@@ -271,6 +304,8 @@ class _Walker:
         """Return the words of one node of a command; an unquoted variable may be several."""
         kind = node.type
         text = self.text(node, kind)
+        if _BETWEEN in text:
+            return text.split(_BETWEEN)
         if kind in _EXPANSIONS and text and not text.startswith("$"):
             return text.split()
         return [text]

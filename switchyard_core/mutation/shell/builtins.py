@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import posixpath
 import re
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from itertools import takewhile
 from types import MappingProxyType
@@ -14,7 +15,7 @@ import msgspec
 
 from switchyard_core.mutation.patch import patched_files
 from switchyard_core.mutation.shell.arguments import Arguments, split_arguments
-from switchyard_core.mutation.shell.session import NO_INPUT, Input, Session
+from switchyard_core.mutation.shell.session import NO_INPUT, STANDARD_INPUT, Input, Session
 from switchyard_core.mutation.shell.table import command_table
 
 __all__ = ["BUILTINS", "USES", "Run", "Use", "unquoted"]
@@ -82,10 +83,12 @@ def _cd(use: Use) -> None:
 
 
 def _echo(use: Use) -> str:
-    words = use.words
+    words, escapes = use.words, False
     while words and re.fullmatch(r"-[neE]+", words[0]):
+        escapes = escapes or "e" in words[0]
         words = words[1:]
-    return " ".join(words) + "\n"
+    text = " ".join(words) + "\n"
+    return text.replace("\\n", "\n").replace("\\t", "\t") if escapes else text
 
 
 def _printf(use: Use) -> str:
@@ -127,15 +130,22 @@ def _mktemp(use: Use) -> str:
 
 
 def _trap(use: Use) -> None:
-    if len(use.words) > 1 and not use.words[0].startswith("-"):
-        use.read_inner(use.words[0])
+    words = use.words[1:] if use.words[:1] == ["--"] else use.words
+    if len(words) > 1 and not words[0].startswith("-"):
+        use.read_inner(words[0])
+
+
+def _alias(use: Use) -> None:
+    for name, _, text in (word.partition("=") for word in use.operands()):
+        if text:
+            use.session.functions[name] = text
 
 
 def _source(use: Use) -> str | None:
     if not use.words:
         return None
     path = use.words[0]
-    content = use.session.content(path)
+    content = use.stdin.text if path in STANDARD_INPUT else use.session.content(path)
     if content is not None:
         return use.read_inner(content)
     if not _ACTIVATION.search(path):
@@ -171,6 +181,10 @@ def _parallel(use: Use) -> None:
     place = next((n for n, word in enumerate(command) if word in {":::", "::::", ":::+"}), None)
     if place is not None:
         command, names = command[:place], command[place + 1 :] or ["{}"]
+    if not command:
+        for name in names[:_MOST_JOBS]:
+            use.read_inner(name)
+        return
     if len(command) == 1 and " " in command[0]:
         for name in names[:_MOST_JOBS]:
             text = command[0].replace("{}", name) if "{}" in command[0] else f"{command[0]} {name}"
@@ -232,7 +246,8 @@ def _powershell(use: Use) -> None:
     for place, word in enumerate(words):
         flag, rest = word.casefold(), words[place + 1 :]
         if flag in {"-command", "-c", "/c", "-commandwithargs"}:
-            use.read_inner(" ".join(rest), "powershell")
+            text = use.stdin.text if rest == ["-"] else " ".join(rest)
+            use.read_inner(text or "", "powershell")
             return
         if flag in {"-file", "-f"}:
             use.session.add("unknown", "powershell -File", _UNSEEN)
@@ -250,17 +265,19 @@ def _powershell(use: Use) -> None:
         place += 2 if words[place].casefold() in _POWERSHELL_VALUED else 1
     if place < len(words):
         use.read_inner(" ".join(words[place:]), "powershell")
+    elif use.stdin.text is not None:
+        use.read_inner(use.stdin.text, "powershell")
     elif not any(word.startswith("-") for word in words):
         use.session.add("unknown", "powershell", "an interactive shell")
 
 
 def _cmd(use: Use) -> None:
     for place, word in enumerate(use.words):
-        if word.casefold()[:2] in {"/c", "/k"}:
-            text = " ".join([word[2:], *use.words[place + 1 :]]).strip()
-            if text.startswith('"') and text.endswith('"') and len(text) > 1:
-                text = text[1:-1]
-            use.read_inner(text, "cmd")
+        # The shells of Git for Windows need a second slash.
+        switch = word.replace("//", "/", 1) if word.startswith("//") else word
+        if switch.casefold()[:2] in {"/c", "/k"}:
+            text = " ".join([switch[2:], *use.words[place + 1 :]]).strip()
+            use.read_inner(unquoted(text), "cmd")
             return
     use.session.add("unknown", "cmd", "an interactive shell")
 
@@ -278,6 +295,7 @@ BUILTINS: Mapping[str, Callable[[Use], str | None]] = MappingProxyType(
         "cat": _cat,
         "mktemp": _mktemp,
         "trap": _trap,
+        "alias": _alias,
         "eval": lambda use: use.session.read(" ".join(use.words), "bash", use.stdin),
         **dict.fromkeys(("source", "."), _source),
         "pwd": lambda use: use.session.directory or ".",
@@ -335,6 +353,19 @@ def _use_shell(use: Use) -> bool:
     return bool(use.words)
 
 
+def _use_settings(use: Use) -> bool:
+    """Run an alias of git that the command itself defines."""
+    operands = use.arguments.operands
+    for setting in use.arguments.value({"-c"}):
+        name, _, text = setting.partition("=")
+        if operands and name.casefold() == f"alias.{operands[0].casefold()}":
+            given = " ".join(map(shlex.quote, operands[1:]))
+            command = text[1:] if text.startswith("!") else f"{use.name} {text}"
+            use.read_inner(f"{command} {given}", stdin=use.stdin)
+            return True
+    return False
+
+
 def _use_program(use: Use) -> bool:
     """Run the program that a runner is given, when the table knows it."""
     table = command_table()
@@ -389,6 +420,7 @@ USES: Mapping[str, Callable[[Use], bool]] = MappingProxyType(
         "program": _use_program,
         "python": _use_python,
         "script": _use_script,
+        "settings": _use_settings,
         "shell": _use_shell,
         "values": _use_targets,
     }

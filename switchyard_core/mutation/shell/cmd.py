@@ -91,6 +91,12 @@ def _run_call(rest: list[str], session: Session) -> None:
         session.add("unknown", "call", "what call runs cannot be seen")
 
 
+def _run_for_files(rest: list[str], session: Session) -> None:
+    lowered = [word.casefold() for word in rest]
+    if "/c" in lowered:
+        session.inner().read(_unquoted(" ".join(rest[lowered.index("/c") + 1 :])), "cmd")
+
+
 def _change_directory(rest: list[str], session: Session) -> None:
     operands = [word for word in rest if not word.startswith("/")]
     session.enter(_unquoted(operands[-1]) if operands else "")
@@ -134,6 +140,7 @@ _STATEMENTS: Mapping[str, Callable[[list[str], Session], object]] = MappingProxy
         "cmd": lambda rest, session: run_program(["cmd", *rest], session),
         **dict.fromkeys(("else", "do", "not"), _run_rest),
         "for": _run_loop,
+        "forfiles": _run_for_files,
         "if": _run_condition,
         "start": _run_start,
     }

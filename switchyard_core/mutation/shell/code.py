@@ -30,6 +30,10 @@ _STEPS = 3
 #: Steps for the shortest piece of code, and for a match of a pattern.
 _CODE = 15
 _MATCH = 2
+#: Signs around the words of a command that is a list.
+_LISTED = re.compile(r"[\"',\[\]]+")
+#: A line that notebooks give to the shell.
+_SHELL_LINE = re.compile(r"^!([^\n]+)", re.MULTILINE)
 _ASSIGNMENT = re.compile(r"(?<![\w$@])([$@]?\w+)\s*=\s*(?:\w{1,40}\(\s*)?(['\"])([^'\"]{1,4096})\2")
 
 
@@ -51,19 +55,39 @@ def _scan_patterns(language: str, text: str, session: Session) -> None:
     if comments is not None:
         text = comments.sub("", text)
     code = _Code(text)
-    word = session.word
     for pattern, entry in patterns:
         for match in pattern.finditer(text):
             session.spend(_MATCH)
             groups = match.groupdict()
-            if command := groups.get("shell"):
-                session.inner().read(command, "bash")
-            elif entry.get("paths"):
-                path = code.literal(groups.get("path"))
-                cap = None if is_plain(path) else entry.get("usually")
-                session.write(path, word, cap=entry.get("cap", cap))
-            else:
-                session.add(entry["label"], word, f"{word} code: {match[0].strip()[:40]}")
+            if not groups.get(entry.get("unless", "")):
+                _record(entry, groups, match[0], code, session)
+
+
+def _record(
+    entry: Mapping[str, Any],
+    groups: Mapping[str, str | None],
+    found: str,
+    code: _Code,
+    session: Session,
+) -> None:
+    """Record what a match of a pattern does."""
+    word = session.word
+    if entry.get("paths"):
+        path = code.literal(groups.get("path"))
+        if "://" not in path:
+            cap = None if is_plain(path) else entry.get("usually")
+            session.write(path, word, cap=entry.get("cap", cap))
+        return
+    if "label" in entry:
+        session.add(entry["label"], word, f"{word} code: {found.strip()[:40]}")
+        return
+    command = groups.get("shell") or code.literal(groups.get("command"))
+    if entry.get("words"):
+        command = _LISTED.sub(" ", command)
+    if command:
+        session.inner().read(command, "bash")
+    else:
+        session.add("unknown", word, "runs a command that cannot be seen")
 
 
 class _Code:
@@ -103,6 +127,8 @@ def _patterns(
 def read_python(text: str, session: Session, _stdin: Input) -> None:
     """Record what Python code writes; what is not Python of this version is searched."""
     session.spend(_CODE)
+    for line in _SHELL_LINE.findall(text):
+        session.inner().read(line, "bash")
     if not scan_python(text, session):
         _scan_patterns("python", text, session)
 
@@ -133,7 +159,7 @@ def scan_python(text: str, session: Session) -> bool:
 def _triggers() -> frozenset[str]:
     """Return the last names of all calls that count; a text without any is not parsed."""
     table = load_table("languages")["python"]
-    keys = ("open", "functions", "methods", "commands", "in_place", "unknown")
+    keys = ("open", "functions", "methods", "commands", "in_place", "unknown", "evaluate")
     return frozenset(name.rsplit(".", maxsplit=1)[-1] for key in keys for name in table[key])
 
 
@@ -208,6 +234,8 @@ class _Scanner:
                 self._write(_argument(node, 0))
         elif isinstance(node.func, ast.Attribute) and short in table["methods"]:
             self._method(node, node.func, table["methods"][short])
+        elif name in table["evaluate"] and (text := self.path(_argument(node, 0) or node)):
+            self.session.inner(self.session.word).read(text, "python")
         elif name in table["unknown"]:
             self.session.add("unknown", self.session.word, f"calls {name}")
 

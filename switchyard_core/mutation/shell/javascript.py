@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import tree_sitter
 
+from switchyard_core.mutation.shell.expressions import UNREADABLE, Expressions
 from switchyard_core.mutation.shell.parsing import parse
 from switchyard_core.mutation.shell.programs import run_program
 from switchyard_core.mutation.shell.session import Budget, Input, Session
@@ -17,27 +18,38 @@ __all__ = ["UNREADABLE", "JavaScriptCall", "calls_of", "read_javascript", "scan_
 
 _Node = tree_sitter.Node
 
-#: An unknown value.
-UNREADABLE = object()
-#: Characters that are kept of an owner, and of a joined text.
+#: Characters that are kept of an owner.
 _MAX_OWNER = 200
-_MAX_VALUE = 64 * 1024
-#: Maximum depth of expressions.
-_MAX_NESTING = 40
 #: Steps for a script, and for a call.
 _CODE = 15
 _CALL = 4
-#: Latest parts of a template that are measured.
-_MAX_PARTS = 20
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "0": "\0"}
+#: Items of a list for which a loop is read, and calls of the script's own functions.
+_MOST_ROUNDS = 4
+_MOST_CALLS = 24
+_WORD = re.compile(r"\w+")
+_WRITING_MODE = re.compile(r"[wa+]")
+_FUNCTIONS = {"arrow_function", "function_expression", "function_declaration", "function"}
+#: Methods of a list that call a function with each item.
+_LOOPS = {"map", "forEach", "flatMap", "filter", "reduce"}
 
 
 class JavaScriptCall(NamedTuple):
     """One call in a script."""
 
-    owner: str  # text in front of the last dot, ``""`` without one
+    owner: str  # name of the object in front of the last dot, or its text; ``""`` without one
     name: str  # last part of what is called, ``""`` when it is computed
     arguments: tuple[Any, ...]  # values of literal arguments, :data:`UNREADABLE` for others
+
+
+class _Bound(NamedTuple):
+    """A pattern whose variables get a name and a value when its turn comes."""
+
+    pattern: _Node
+    name: str
+    value: Any
+
+
+_Item: TypeAlias = "_Node | _Bound"
 
 
 def read_javascript(text: str, session: Session, _stdin: Input) -> None:
@@ -52,30 +64,55 @@ def scan_javascript(text: str, session: Session) -> None:
     # Most scripts only read: without the name of a call that writes there is nothing to parse.
     if not any(name in text for key in ("functions", "commands") for name in table[key]):
         return
-    for owner, name, arguments in calls_of(text, session.budget):
-        if (entry := table["functions"].get(name)) is not None:
-            if entry.get("files_only") and not any(part in owner for part in table["owners"]):
-                continue
-            for place in entry["paths"]:
-                value = arguments[place] if place < len(arguments) else None
-                path = value if isinstance(value, str) else ""
-                session.write(path, session.word, cap=entry.get("cap"))
-        elif name in table["commands"] and (
-            not owner or any(part in owner for part in table["runners"])
+    for call in calls_of(text, session.budget):
+        owners = set(_WORD.findall(call.owner))
+        if (entry := table["functions"].get(call.name)) is not None:
+            if not entry.get("files_only") or not owners.isdisjoint(table["owners"]):
+                _write(entry, call, session)
+        elif call.name in table["commands"] and (
+            not owners or not owners.isdisjoint(table["runners"])
         ):
-            _run_command(arguments, session)
+            _run_command(call.arguments, session)
+        elif call.name == "eval" and call.arguments and isinstance(call.arguments[0], str):
+            session.inner(session.word).read(call.arguments[0], "javascript")
     session.spend(0)
+
+
+def _write(entry: Mapping[str, Any], call: JavaScriptCall, session: Session) -> None:
+    arguments = call.arguments
+    if "mode" in entry:
+        mode = arguments[entry["mode"]] if entry["mode"] < len(arguments) else None
+        if not _writes(mode):
+            return
+    if of := entry.get("of"):
+        # The file is in front of the call: `Bun.file("a.ts").delete()`.
+        if call.owner.startswith(of):
+            session.write(call.owner[len(of) :].strip("()'\"`"), session.word)
+        return
+    for place in entry["paths"]:
+        value = arguments[place] if place < len(arguments) else None
+        path = value if isinstance(value, str) else ""
+        session.write(path, session.word, cap=entry.get("cap"))
+
+
+def _writes(mode: Any) -> bool:
+    """Return whether a file is opened for writing: ``"w"``, ``{write: true}``."""
+    if isinstance(mode, dict):
+        return any(mode.get(key) is True for key in ("write", "append", "create", "truncate"))
+    return isinstance(mode, str) and _WRITING_MODE.search(mode) is not None
 
 
 def _run_command(arguments: tuple[Any, ...], session: Session) -> None:
     first, second = (*arguments, None, None)[:2]
-    if not isinstance(first, str) or not first:
-        session.add("unknown", session.word, "runs a command that cannot be seen")
-    elif isinstance(second, list):
-        words = [first, *(item if isinstance(item, str) else "{}" for item in second)]
-        run_program(words, session.inner())
-    else:
+    if isinstance(second, dict) and isinstance(second.get("args"), list):
+        second = second["args"]
+    words = [first, *second] if isinstance(second, list) else first
+    if isinstance(words, list) and words and isinstance(words[0], str):
+        run_program([item if isinstance(item, str) else "{}" for item in words], session.inner())
+    elif isinstance(first, str) and first:
         session.inner().read(first, "bash")
+    else:
+        session.add("unknown", session.word, "runs a command that cannot be seen")
 
 
 def calls_of(text: str, budget: Budget) -> Iterator[JavaScriptCall]:
@@ -90,147 +127,162 @@ def calls_of(text: str, budget: Budget) -> Iterator[JavaScriptCall]:
         budget.left = -1
 
 
-class _Script:
-    """Reads the nodes of one script; the text of a node is a copy of its bytes."""
+class _Script(Expressions):
+    """Walks the nodes of one script in order."""
 
     def __init__(self, data: bytes) -> None:
-        self.data = data
-        #: Literal values of variables.
-        self.values: dict[str, Any] = {}
+        super().__init__(data)
+        #: Functions of the script, by name.
+        self.functions: dict[str, _Node] = {}
+        #: How often functions of the script are called.
+        self.called = 0
 
     def calls(self, root: _Node, budget: Budget) -> Iterator[JavaScriptCall]:
-        stack = [root]
+        self.hoist(root)
+        stack: list[_Item] = [root]
         while stack and budget.spend():
             node = stack.pop()
-            if node.type == "variable_declarator":
-                name, value = _fields(node, "name", "value")
-                if name is not None and value is not None and name.type == "identifier":
-                    literal = self.value(value)
-                    if literal is not UNREADABLE:
-                        self.values[self.text(name)] = literal
-            elif node.type in {"call_expression", "new_expression"}:
+            if isinstance(node, _Bound):
+                self.bind(*node)
+                continue
+            kind = node.type
+            if kind in {"call_expression", "new_expression"}:
                 budget.spend(_CALL)
-                yield self._call(node)
+                call = self.call(node)
+                yield call
+                stack.extend(reversed(self.following(node, call)))
+                continue
+            if kind == "for_in_statement":
+                stack.extend(reversed(self.rounds(node)))
+                continue
+            self.declare(node, kind)
             stack.extend(reversed(node.named_children))
 
-    def _call(self, node: _Node) -> JavaScriptCall:
-        function, constructor, arguments = _fields(node, "function", "constructor", "arguments")
-        owner, name = self._callee(function or constructor)
-        given: list[_Node] = []
-        if arguments is not None:
-            given = [arguments] if arguments.type == "template_string" else _children(arguments)
-        return JavaScriptCall(owner, name, tuple(self.value(child) for child in given))
+    def hoist(self, root: _Node) -> None:
+        for child in root.named_children:
+            if child.type == "function_declaration":
+                self.declare(child, child.type)
 
-    def _callee(self, node: _Node | None) -> tuple[str, str]:
-        if node is not None and node.type == "identifier":
-            return "", self.text(node)
-        if node is None or node.type not in {"member_expression", "subscript_expression"}:
-            return "", ""
-        base, last, index = _fields(node, "object", "property", "index")
-        name = self.text(last) if last is not None else ""
-        if index is not None:
-            literal = self.value(index)
-            name = literal if isinstance(literal, str) else ""
-        return self.text(base, _MAX_OWNER) if base is not None else "", name
+    def declare(self, node: _Node, kind: str) -> None:
+        """Take over the variables and functions of a statement."""
+        if kind == "import_statement":
+            self.load(node)
+            return
+        if kind == "function_declaration":
+            if (name := node.child_by_field_name("name")) is not None:
+                self.functions[self.text(name)] = node
+            return
+        if kind == "variable_declarator":
+            left, right = node.child_by_field_name("name"), node.child_by_field_name("value")
+        elif kind in {"assignment_expression", "augmented_assignment_expression"}:
+            left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+        else:
+            return
+        if left is None or right is None or left.type == "member_expression":
+            return
+        if right.type in _FUNCTIONS:
+            self.functions[self.text(left)] = right
+        elif kind == "augmented_assignment_expression":
+            self.set(self.text(left), "", self.sum(self.value(left), self.value(right)))
+        else:
+            self.bind(left, self.name(right), self.value(right))
 
-    def value(self, node: _Node, depth: int = 0) -> Any:
-        """Return the value of a literal expression."""
-        read = _VALUES.get(node.type)
-        return UNREADABLE if read is None or depth > _MAX_NESTING else read(self, node, depth + 1)
+    def load(self, node: _Node) -> None:
+        """Take over the names of an import."""
+        source = node.child_by_field_name("source")
+        module = self.value(source) if source is not None else None
+        if not isinstance(module, str):
+            return
+        module = module.removeprefix("node:")
+        for clause in (child for child in node.named_children if child.type == "import_clause"):
+            for child in clause.named_children:
+                if child.type == "named_imports":
+                    self.load_members(child, module)
+                else:
+                    name = child.named_children[0] if child.named_children else child
+                    self.set(self.text(name), module, UNREADABLE)
 
-    def variable(self, node: _Node, _depth: int = 0) -> Any:
-        return self.values.get(self.text(node), UNREADABLE)
-
-    def inner(self, node: _Node, depth: int) -> Any:
-        return self.value(node.named_children[0], depth) if node.named_children else UNREADABLE
-
-    def joined_call(self, node: _Node, depth: int) -> Any:
-        """Return the text of ``["a", "b"].join("")`` and of ``path.join("a", "b")``."""
-        function, given = _fields(node, "function", "arguments")
-        if function is None or given is None or function.type != "member_expression":
-            return UNREADABLE
-        base, last = _fields(function, "object", "property")
-        if base is None or last is None or self.text(last) not in {"join", "resolve", "raw"}:
-            return UNREADABLE
-        parts = [self.value(child, depth) for child in given.named_children]
-        items = self.value(base, depth)
-        if isinstance(items, list) and all(isinstance(item, str) for item in items):
-            return (parts[0] if parts and isinstance(parts[0], str) else ",").join(items)
-        if self.text(base) == "path" and parts:
-            return "/".join(part if isinstance(part, str) else "{}" for part in parts)
-        return UNREADABLE
-
-    def members(self, node: _Node, depth: int) -> dict[str, Any]:
-        result: dict[str, Any] = {}
+    def load_members(self, node: _Node, module: str) -> None:
         for child in node.named_children:
-            if child.type == "pair":
-                key, value = _fields(child, "key", "value")
-                if key is not None and value is not None:
-                    name = self.text(key)
-                    name = name[1:-1] if key.type == "string" else name
-                    result[name] = self.value(value, depth)
-            elif child.type == "shorthand_property_identifier":
-                result[self.text(child)] = self.variable(child)
-        return result
+            name, alias = child.child_by_field_name("name"), child.child_by_field_name("alias")
+            if name is not None:
+                member = self.text(name)
+                full = module if member == "default" else f"{module}.{member}"
+                self.set(self.text(alias or name), full, UNREADABLE)
 
-    def sum(self, node: _Node, depth: int) -> Any:
-        sides = _fields(node, "left", "right")
-        if None in sides or not any(child.type == "+" for child in node.children):
-            return UNREADABLE
-        values = [self.value(side, depth) for side in sides if side is not None]
-        if not any(isinstance(value, str) for value in values):
-            return UNREADABLE
-        return "".join(v if isinstance(v, str) else "{}" for v in values)[:_MAX_VALUE]
+    def rounds(self, node: _Node) -> list[_Item]:
+        """Return what a loop runs: its body for the first items, if they can be told."""
+        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+        body = node.child_by_field_name("body")
+        if left is None or right is None or body is None:
+            return list(node.named_children)
+        items = self.value(right)
+        if not isinstance(items, list) or not items:
+            return [right, body]
+        first = items[:_MOST_ROUNDS]
+        return [right, *(part for item in first for part in (_Bound(left, "", item), body))]
 
-    def template(self, node: _Node, depth: int) -> str:
-        source, start, position = self.data[node.start_byte : node.end_byte], node.start_byte, 1
-        parts: list[str] = []
-        for child in node.named_children:
-            if child.type != "template_substitution":
-                continue
-            text = source[position : child.start_byte - start]
-            parts.append(_unescaped(text.decode("utf-8", "replace")))
-            inner = self.inner(child, depth)
-            # Inserting a long text repeatedly would fill the memory.
-            room = sum(map(len, parts[-_MAX_PARTS:])) < _MAX_VALUE
-            parts.append(inner if isinstance(inner, str) and room else "{}")
-            position = child.end_byte - start
-        parts.append(_unescaped(source[position:-1].decode("utf-8", "replace")))
-        return "".join(parts)
+    def following(self, node: _Node, call: JavaScriptCall) -> list[_Item]:
+        """Return what is read after a call: its parts, and the function that it runs."""
+        function, given = (
+            node.child_by_field_name("function"),
+            node.child_by_field_name("arguments"),
+        )
+        parts: list[_Item] = list(node.named_children)
+        if function is None or given is None or self.called >= _MOST_CALLS:
+            return parts
+        arguments = given.named_children
+        own = self.functions.get(call.name) if not call.owner else None
+        if own is not None:
+            self.called += 1
+            return [*parts, *self.entered(own, [(self.name(a), self.value(a)) for a in arguments])]
+        base = function.child_by_field_name("object")
+        inner = next((child for child in arguments if child.type in _FUNCTIONS), None)
+        if inner is None or base is None:
+            return parts
+        if call.name == "then":
+            return [base, *self.entered(inner, [(self.name(base), UNREADABLE)])]
+        items = self.value(base) if call.name in _LOOPS else None
+        if not isinstance(items, list) or not items:
+            return parts
+        self.called += 1
+        return [
+            base,
+            *(p for item in items[:_MOST_ROUNDS] for p in self.entered(inner, [("", item)])),
+        ]
 
-    def text(self, node: _Node, limit: int | None = None) -> str:
-        """Return the text of a node, or its first bytes."""
-        end = node.end_byte if limit is None else min(node.end_byte, node.start_byte + limit)
-        return self.data[node.start_byte : end].decode("utf-8", "replace")
+    def entered(self, function: _Node, given: Sequence[tuple[str, Any]]) -> list[_Item]:
+        """Return the body of a function, behind what gives its parameters their values."""
+        single = function.child_by_field_name("parameter")
+        listed = function.child_by_field_name("parameters")
+        parameters = [single] if single is not None else listed.named_children if listed else []
+        body = function.child_by_field_name("body")
+        bound = [
+            _Bound(pattern, name, value)
+            for pattern, (name, value) in zip(parameters, given, strict=False)
+        ]
+        return [*bound, body] if body is not None else []
 
+    def call(self, node: _Node) -> JavaScriptCall:
+        function = node.child_by_field_name("function") or node.child_by_field_name("constructor")
+        given = node.child_by_field_name("arguments")
+        owner, name = self.callee(function) if function is not None else ("", "")
+        nodes: list[_Node] = []
+        if given is not None:
+            nodes = [given] if given.type == "template_string" else given.named_children
+        arguments = tuple(self.value(child) for child in nodes if child.type != "comment")
+        if name in {"call", "apply"} and "." in owner:
+            owner, _, inner = owner.rpartition(".")
+            listed = arguments[1] if len(arguments) > 1 and name == "apply" else None
+            arguments = tuple(listed) if isinstance(listed, list) else arguments[1:]
+            name = inner
+        return JavaScriptCall(owner, name, arguments)
 
-_Value: TypeAlias = Callable[[_Script, _Node, int], Any]
-#: Values of literal expressions, by type.
-_VALUES: dict[str, _Value] = {
-    "string": lambda script, node, _: _unescaped(script.text(node)[1:-1]),
-    "template_string": _Script.template,
-    "identifier": _Script.variable,
-    "true": lambda *_: True,
-    "false": lambda *_: False,
-    "null": lambda *_: None,
-    "number": lambda script, node, _: script.text(node),
-    "array": lambda script, node, depth: [script.value(n, depth) for n in _children(node)],
-    "object": _Script.members,
-    "parenthesized_expression": _Script.inner,
-    "await_expression": _Script.inner,
-    "binary_expression": _Script.sum,
-    "call_expression": _Script.joined_call,
-}
-
-
-def _fields(node: _Node, *names: str) -> list[_Node | None]:
-    return [node.child_by_field_name(name) for name in names]
-
-
-def _children(node: _Node) -> list[_Node]:
-    return [child for child in node.named_children if child.type != "comment"]
-
-
-def _unescaped(text: str) -> str:
-    text = re.sub(r"\\u\{?([0-9A-Fa-f]{4,6})\}?", lambda m: chr(min(int(m[1], 16), 0x10FFFF)), text)
-    return re.sub(r"\\(.)", lambda m: _ESCAPES.get(m[1], m[1]), text, flags=re.DOTALL)
+    def callee(self, node: _Node) -> tuple[str, str]:
+        """Return the owner and the name of what is called."""
+        if node.type in {"member_expression", "subscript_expression"}:
+            base = node.child_by_field_name("object")
+            owner = self.name(base) or (self.text(base, _MAX_OWNER) if base is not None else "")
+            return owner, self.member(node)
+        owner, _, name = self.name(node).rpartition(".")
+        return owner, name

@@ -30,7 +30,8 @@ _OPERATORS_PER_STEP = 40
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 #: The grammar reads the keyword before a group as a program.
 _TIMED_GROUP = re.compile(
-    r"(?:^|(?<=[;&|\n(]))[ \t]*\btime[ \t]+(?:-p[ \t]+)?(?=[({])", re.MULTILINE
+    r"(?:^|(?<=[;&|\n(]))[ \t]*\b(?:time[ \t]+(?:-p[ \t]+)?|coproc[ \t]+(?:\w+[ \t]+)?)(?=[({])",
+    re.MULTILINE,
 )
 #: Replaced by blanks: the grammar reads the sign before a group as one before a program, and an
 #: escaped word on its own line as an argument of the line before.
@@ -57,7 +58,7 @@ class Script(NamedTuple):
 
 def parse_bash(text: str, session: Session) -> Script:
     """Return the tree of a script; what could not be read of it is an effect."""
-    if "time" in text:
+    if "time" in text or "coproc" in text:
         text = _TIMED_GROUP.sub(lambda match: " " * len(match[0]), text)
     inlined = inline_heredocs(text)
     root = _bash_tree(inlined.source, session)

@@ -37,6 +37,22 @@ _TOKEN = re.compile(
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 _HOST = re.compile(r"^(?:.*[\\/])?(?:powershell|pwsh)(?:\.exe)?$", re.IGNORECASE)
 _HERE = re.compile(r"@(['\"])\r?\n(.*?)\r?\n\1@", re.DOTALL)
+#: A comment between commands, or a text that may look like one.
+_COMMENT = re.compile(r"('[^']*'|\"[^\"]*\")|<#.*?(?:#>|\Z)", re.DOTALL)
+#: A cmdlet behind the name of its module.
+_QUALIFIED = re.compile(r"[\w.]+\\([A-Za-z]+-[A-Za-z]+)")
+#: Functions and blocks of a text that are looked for among its other words.
+_MOST_DEFINITIONS = 20
+_DEFINITION = re.compile(
+    r"(?:^|[;\n{}])[ \t]*(?P<head>(?:function|filter)[ \t]+(?:\w+:)?(?P<function>[\w-]+)[^{};\n]*\{"
+    r"|(?P<block>\$\w+)[ \t]*=[ \t]*\{)",
+    re.IGNORECASE,
+)
+_BRACES = re.compile(r"'[^']*'|\"[^\"]*\"|[{}]")
+#: What turns a cmdlet into a question.
+_DRY = frozenset({"-whatif", "-wi", "-whatif:$true"})
+#: A type before a value.
+_CAST = re.compile(r"(?:\[[\w.\[\]]+\])+\(")
 _ASSIGNED = re.compile(r"(\$[\w:]+)\+?=(.+)$", re.DOTALL)
 _CMDLET = re.compile(r"[a-z]+-[a-z]\w*")
 _PARAMETER = re.compile(r"-[A-Za-z]")
@@ -49,13 +65,41 @@ _SOURCES = ("-path", "-literalpath")
 
 def read_powershell(text: str, session: Session, _stdin: Input) -> None:
     """Record the effects of a PowerShell command; never raises on bad syntax."""
-    text = _HERE.sub("'…'", text)
+    text = _COMMENT.sub(lambda found: found[1] or "", _HERE.sub("'…'", text))
     *_, rest = text.split("(", _MOST_GROUPS)
     if "(" in rest:
         session.add("unknown", "powershell", TOO_MUCH)
         text = text[: -len(rest)]
+    text = _without_uncalled(text)
     _run_net(text, session)
     _Shell(session).run(text)
+
+
+def _without_uncalled(text: str) -> str:
+    """Return a text without the functions and blocks that it defines and does not use."""
+    position = 0
+    for _ in range(_MOST_DEFINITIONS):
+        match = _DEFINITION.search(text, position)
+        if match is None:
+            break
+        position = match.end()
+        end = _closing(text, position)
+        name = (match["function"] or match["block"] or "").casefold()
+        start = match.start("head")
+        if name and name in (text[:start] + "\n" + text[end:]).casefold():
+            continue
+        text, position = text[:start] + text[end:], start
+    return text
+
+
+def _closing(text: str, position: int) -> int:
+    """Return where the block ends that is open at a position."""
+    opened = 1
+    for match in _BRACES.finditer(text, position):
+        opened += {"{": 1, "}": -1}.get(match[0], 0)
+        if not opened:
+            return match.end()
+    return len(text)
 
 
 def _run_net(text: str, session: Session) -> None:
@@ -76,7 +120,7 @@ def _commands(text: str, session: Session, depth: int = 0) -> Iterator[tuple[lis
     """Yield the commands of a text: their words, and the paths of their redirections."""
     words: list[str] = []
     redirects: list[str] = []
-    pending = joined = False
+    pending = joined = called = False
     for match in _TOKEN.finditer(text):
         kind, token = match.lastgroup, match[0]
         session.spend()
@@ -85,12 +129,13 @@ def _commands(text: str, session: Session, depth: int = 0) -> Iterator[tuple[lis
                 yield words, redirects
                 words, redirects = [], []
             pending = joined = False
+            called = match[0] == "&"
         elif kind == "redirect":
             pending = "&" not in token
         elif kind == "comma":
             joined = True
         elif kind == "word":
-            if "(" in token and token[0] not in "'[":
+            if "(" in token and (token[0] not in "'[" or _CAST.match(token)):
                 yield from _inner_commands(token, session, depth + 1)
             if pending:
                 redirects.append(unquoted(token))
@@ -99,7 +144,8 @@ def _commands(text: str, session: Session, depth: int = 0) -> Iterator[tuple[lis
                 words[-1] += f",{token}"
                 session.spend(len(words[-1]) // _COPIED)
             else:
-                words.append(token)
+                # A text behind `&` is a program.
+                words.append(unquoted(token) if called and not words else token)
             joined = False
     if words or redirects:
         yield words, redirects
@@ -129,6 +175,8 @@ class _Shell:
     def __init__(self, session: Session) -> None:
         self.session = session
         self.variables: dict[str, str] = {}
+        #: The text that a command of one word gives.
+        self.given = ""
         self.table = load_table("powershell")
 
     def run(self, text: str) -> None:
@@ -144,6 +192,7 @@ class _Shell:
                 words = words[2:]
             if words:
                 self._run_words(words)
+            self.given = words[0] if len(words) == 1 and words[0][0] in "'\"" else ""
 
     def _assigned(self, words: list[str]) -> str:
         """Return the value of an assignment if it is a text or a temporary file."""
@@ -156,13 +205,15 @@ class _Shell:
         table, session = self.table, self.session
         keywords, verbs = table["keywords"], table["verbs"]
         name, rest = unquoted(words[0]), words[1:]
+        if match := _QUALIFIED.fullmatch(name):
+            name = match[1]
         folded = name.casefold()
         lowered = table["aliases"].get(folded, folded)
         if folded in keywords["cmd_aliases"] and any(map(_SWITCH_OF_CMD.fullmatch, rest)):
             session.read(" ".join(words), "cmd")
         elif _HOST.match(name):
             run_program(words, session)
-        elif any(word.casefold() == "-whatif" for word in rest):
+        elif any(word.casefold() in _DRY for word in rest):
             return
         elif lowered in _RUNNING:
             _RUNNING[lowered](self, rest)
@@ -181,14 +232,17 @@ class _Shell:
         elif not command_table().knows(name) and _is_cmd_program(lowered):
             session.read(" ".join(words), "cmd")
         else:
-            run_program([unquoted(word) for word in words], session)
+            run_program([name, *map(unquoted, rest)], session)
 
     def set_location(self, words: list[str]) -> None:
         if words:
             self.session.enter(unquoted(words[-1]))
 
     def invoke_expression(self, words: list[str]) -> None:
-        text = words[-1] if words else ""
+        text = words[-1] if words else self.given
+        text = self.variables.get(text.casefold(), text)
+        if text and text[0] not in "'\"$(":
+            text = f"'{text}'"
         if text[:1] in {"'", '"'}:
             self.session.inner().read(unquoted(text), "powershell")
         else:

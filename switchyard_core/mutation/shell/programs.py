@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import posixpath
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -12,8 +13,15 @@ import msgspec
 
 from switchyard_core.mutation.shell.arguments import Arguments
 from switchyard_core.mutation.shell.builtins import BUILTINS, USES, Use
-from switchyard_core.mutation.shell.session import MAX_DEPTH, NO_INPUT, TOO_DEEP, Input, Session
-from switchyard_core.mutation.shell.table import Program, UsageRule, command_table, is_plain, select
+from switchyard_core.mutation.shell.session import (
+    MAX_DEPTH,
+    NO_INPUT,
+    STANDARD_INPUT,
+    TOO_DEEP,
+    Input,
+    Session,
+)
+from switchyard_core.mutation.shell.table import Program, UsageRule, command_table, is_plain
 
 __all__ = ["run_program"]
 
@@ -31,6 +39,8 @@ _INSTALLED = {"bin", "sbin", ".bin", "scripts", "libexec", "usr"}
 _PROGRAM = 6
 #: Words of a command that are read.
 _MAX_WORDS = 5000
+#: First words of a program that are searched for a command.
+_HANDED = 24
 #: Whether an entry decided, and the output if it is known.
 _Done: TypeAlias = tuple[bool, str | None]
 
@@ -47,11 +57,12 @@ def run_program(words: Sequence[str], session: Session, stdin: Input = NO_INPUT)
         return None
     session.spend(_PROGRAM + len(words) // 2)
     path, *rest = words
-    path = path.replace("\\", "/") if path[1:3] == ":\\" else path
+    path = path.replace("\\", "/") if "\\" in path else path
     table = command_table()
     name = table.name_of(path)
+    use = Use(name=name, words=rest, session=session, stdin=stdin, run=run_program)
     if "/" in path and not _stands_for_its_name(path, name):
-        _run_unlisted(path, name, rest, session)
+        _run_unlisted(path, use)
         return None
     if name in table.reading and name not in BUILTINS:
         # Most commands only read.
@@ -63,9 +74,7 @@ def run_program(words: Sequence[str], session: Session, stdin: Input = NO_INPUT)
         return None
     if rest and _only_helps(name, rest):
         return None
-    return _run_known(
-        path, Use(name=name, words=rest, session=session, stdin=stdin, run=run_program)
-    )
+    return _run_known(path, use)
 
 
 def _run_known(path: str, use: Use) -> str | None:
@@ -85,9 +94,11 @@ def _run_known(path: str, use: Use) -> str | None:
     else:
         program, output = None, None
         if label := table.simple.get(listed):
+            if label == "unknown":
+                _hand_on(use)
             use.session.add(label, use.name, f"{use.name} is known to do that")
         elif all(entry.kind != "program" for entry in entries):
-            _run_unlisted(path, use.name, use.words, use.session)
+            _run_unlisted(path, use)
     if len(use.session.readings) == before and (program is None or program.kind == "program"):
         _note_outputs(listed, use.words, use.session)
     return output
@@ -102,6 +113,8 @@ def _note_outputs(name: str, words: Sequence[str], session: Session) -> None:
 def _stands_for_its_name(path: str, name: str) -> bool:
     """Return whether a path is the program of its last part, not a script of that name."""
     directory = posixpath.basename(posixpath.dirname(path)).casefold()
+    if path.casefold().endswith(".exe") and _is_program(name.casefold().removesuffix(".exe")):
+        return True
     return path.startswith("@") or directory in _INSTALLED or command_table().is_local(name)
 
 
@@ -129,6 +142,8 @@ def _apply(rule: UsageRule, use: Use, operands: list[str], arguments: Arguments)
     if rule.run:
         return USES[rule.run](msgspec.structs.replace(use, words=operands, arguments=arguments))
     if not rule.writes:
+        if rule.label == "unknown":
+            _hand_on(use)
         use.session.add(rule.label, " ".join([use.name, *rule.shown(arguments)]))
         return True
     paths = rule.written(operands, arguments)
@@ -143,51 +158,114 @@ def _run_wrapper(program: Program, use: Use) -> _Done:
     """Run the command inside a wrapper such as ``sudo`` or ``docker exec``."""
     table, rest = program.table, use.words
     if program.behind:
-        if all(sub[0] not in rest for sub in program.behind):
+        found = [words for sub in program.behind if (words := _behind(program, sub, rest))]
+        if not any(found):
             return False, None
-        words = program.split(rest, stop=True).rest
-        taken = max((len(sub) for sub in program.behind if words[: len(sub)] == sub), default=0)
-        if not taken:
-            return False, None
-        rest = words[taken:]
+        rest = min(found, key=len)[1:]
     if runner := table.get("run_as"):
         return True, use.run_inner([runner, *rest], use.stdin)
     arguments = program.split(rest, stop=True)
     if arguments.has(table.get("reads", ())):
-        return True, None
-    written = select(table["writes"], arguments.operands) if "writes" in table else []
-    for path in arguments.value(table.get("output", ())) + written:
-        use.session.write(path, use.name, cap=None if is_plain(path) else "file_write_other")
+        return True, arguments.rest[0] if len(arguments.rest) == 1 else None
+    _write_log(table, use, arguments)
     command = _wrapped(table, rest, arguments)
     if command and "append" in table and not any("{" in word for word in command):
         command = [*command, table["append"]]
     flags = table.get("shell_flags", ())
     texts = arguments.value(flags) or (command[1:2] if command and command[0] in flags else [])
+    if table.get("texts"):
+        texts = [*texts, *command]
+    if not command and not texts and table.get("stdin") and use.stdin.text is not None:
+        texts = [use.stdin.text]
     if texts:
         for text in texts:
             use.read_inner(text, stdin=use.stdin)
         return True, None
-    if not command:
-        if (empty := table.get("empty")) is not None:
-            use.session.add(empty, use.name, f"{use.name} without a command")
-        return empty is not None, None
-    if table.get("shell"):
+    return _run_wrapped(table, command, msgspec.structs.replace(use, words=rest))
+
+
+def _behind(program: Program, sub: Sequence[str], words: list[str]) -> list[str]:
+    """Return a wrapper's words from the last one of its subcommand on, if they have it."""
+    if sub[0] not in words and sub[0] != "*":
+        return []
+    for place, part in enumerate(sub):
+        words = program.split(words[1:] if place else words, stop=True).rest
+        if not words or (words[0] != part and part != "*"):
+            return []
+    return words
+
+
+def _write_log(table: Mapping[str, Any], use: Use, arguments: Arguments) -> None:
+    logs = arguments.value(table.get("output", ()))
+    if table.get("log"):
+        logs = [*logs, *arguments.rest[:1]]
+    for path in logs:
+        use.session.write(path, use.name, cap=None if is_plain(path) else "file_write_other")
+
+
+def _run_wrapped(table: Mapping[str, Any], command: list[str], use: Use) -> _Done:
+    if command and (table.get("shell") or (table.get("typed") and " " in command[0])):
         return True, use.read_inner(" ".join(command), stdin=use.stdin)
-    return True, use.run_inner(command, use.stdin)
+    if table.get("typed") == "only":
+        return False, None
+    if not (command and _is_program(command_table().name_of(command[0]))):
+        # A flag may have been taken for one with a value, or the other way round.
+        _hand_on(use)
+    if command:
+        return True, use.run_inner(command, use.stdin)
+    if (empty := table.get("empty")) is not None:
+        use.session.add(empty, use.name, f"{use.name} without a command")
+    return empty is not None, None
 
 
 def _wrapped(table: Mapping[str, Any], rest: list[str], arguments: Arguments) -> list[str]:
     command = arguments.rest[table.get("skip", 0) :]
+    if entry := arguments.value(table.get("entry", ())):
+        command = [*entry[:1], *command]
     if table.get("dashdash"):
         command = rest[rest.index("--") + 1 :] if "--" in rest else []
-    for flag in table.get("command_flags", ()):
-        if flag in rest:
-            command = rest[rest.index(flag) + 1 :]
-    if command[:1] == ["--"]:
-        command = command[1:]
-    while command and _ASSIGNMENT.match(command[0]):
+    if table.get("reference"):
+        # A package and its arguments: `nixpkgs#gnused -- -i …`.
+        places = ["", *command[:1]][-1].rpartition(table["reference"])
+        command = [places[2] if places[0] in table["packages"] else "", *command[1:]]
+        command = [word for place, word in enumerate(command) if place != 1 or word != "--"]
+    starts = [rest.index(flag) + 1 for flag in table.get("command_flags", ()) if flag in rest]
+    if starts:
+        command = rest[min(starts) :]
+    if command == ["-"] and "dash" in table:
+        return [table["dash"], "-"]
+    while command and (command[0] in {"--", "-"} or _ASSIGNMENT.match(command[0])):
         command = command[1:]
     return command
+
+
+def _hand_on(use: Use) -> None:
+    """Run what looks like a command among the words of a program that is not known to run one.
+
+    A shell, an interpreter or a wrapper with its arguments is a command: alone (`rlwrap sed -i …`)
+    or in one word (`nodemon --exec 'sed -i …'`). Behind `--` and a flag such as `--exec` any
+    program is one. What is left of the use is still unknown.
+    """
+    table = command_table()
+    flag = ""
+    for place, word in enumerate(use.words[:_HANDED]):
+        key, equals, value = word.partition("=")
+        text = value if equals and key.startswith("-") else word
+        flag = key if equals else flag
+        first, blank, _ = text.strip().partition(" ")
+        name = table.name_of(first)
+        any_program = flag in table.words["command_flags"] or (not blank and flag == "--")
+        if name in table.words["inner_programs"] or (any_program and _is_program(name)):
+            if blank:
+                use.read_inner(text, stdin=use.stdin)
+            elif not equals:
+                use.run_inner(use.words[place:], use.stdin)
+                return
+        flag = word if word.startswith("-") else ""
+
+
+def _is_program(name: str) -> bool:
+    return command_table().knows(name) or name in BUILTINS
 
 
 def _run_interpreter(program: Program, use: Use) -> _Done:
@@ -202,21 +280,35 @@ def _run_interpreter(program: Program, use: Use) -> _Done:
     code = arguments.value(table.get("code", ()))
     if not code and first is not None and not arguments.has(file_flags):
         code = operands[first : first + 1]
+    code = [*code, *_operand_code(table, operands)]
+    if table.get("only_code") and not code:
+        given = use.stdin.text
+        if given is None or (operands and operands[-1] not in STANDARD_INPUT):
+            return False, None
+        return True, _read_code(table, given, use)
     output = None
     for text in code:
-        output = _read_code(table, text, use, operands)
+        output = _read_code(table, text, use, operands, use.stdin)
     for path in arguments.value(file_flags):
         _run_file(path, table, use, table.get("file_label", "unknown"))
     if code or arguments.has(file_flags):
+        _add_rest(table, use)
         return True, output
-    if operands and operands[0] != "-" and first is None and "-s" not in arguments.flags:
+    if (
+        operands
+        and operands[0] not in STANDARD_INPUT
+        and first is None
+        and "-s" not in arguments.flags
+    ):
         script = posixpath.basename(operands[0])
         if script in command_table().words["local_programs"]:
             return True, use.run([script, *operands[1:]], use.session, use.stdin)
         _run_file(operands[0], table, use, "unknown")
         return True, None
     if use.stdin.text is not None:
-        return True, _read_code(table, use.stdin.text, use)
+        output = _read_code(table, use.stdin.text, use)
+        _add_rest(table, use)
+        return True, output
     label = table.get("empty", "unknown")
     if use.stdin.connected:
         label = "unknown" if use.stdin.file is None else table.get("file_label", label)
@@ -224,17 +316,36 @@ def _run_interpreter(program: Program, use: Use) -> _Done:
     return True, None
 
 
+def _add_rest(table: Mapping[str, Any], use: Use) -> None:
+    if label := table.get("rest_label"):
+        use.session.add(label, use.name, f"what else {use.name} does cannot be seen")
+
+
+def _operand_code(table: Mapping[str, Any], operands: Sequence[str]) -> list[str]:
+    """Return the operand that is code: ``deno eval CODE``, ``bb '(code)'``."""
+    if operands and operands[0] in table.get("code_after", ()):
+        return [word for word in operands[1:] if not word.startswith("-")][:1]
+    if mark := table.get("code_mark"):
+        return [word.removeprefix(mark) for word in operands if word.startswith(mark)]
+    glob = table.get("code_glob")
+    return [operands[0]] if glob and operands and fnmatch.fnmatchcase(operands[0], glob) else []
+
+
 def _read_code(
-    table: Mapping[str, Any], text: str, use: Use, operands: Sequence[str] = ()
+    table: Mapping[str, Any],
+    text: str,
+    use: Use,
+    operands: Sequence[str] = (),
+    stdin: Input = NO_INPUT,
 ) -> str | None:
     inner = use.session.inner(use.name)
     if table["language"] == "bash":
         inner.variables.update((str(place), word) for place, word in enumerate(operands))
-    return inner.read(text, table["language"])
+    return inner.read(text, table["language"], stdin)
 
 
 def _run_file(path: str, table: Mapping[str, Any], use: Use, label: str) -> None:
-    content = use.session.content(path)
+    content = use.stdin.text if path in STANDARD_INPUT else use.session.content(path)
     if content is not None:
         _read_code(table, content, use)
     elif not _only_checks(posixpath.basename(path).rsplit(".", 1)[0]):
@@ -261,7 +372,8 @@ def _only_checks(stem: str) -> bool:
     return stem in names or not names.isdisjoint(re.split(r"[-_.]", stem))
 
 
-def _run_unlisted(path: str, name: str, rest: list[str], session: Session) -> None:
+def _run_unlisted(path: str, use: Use) -> None:
+    name, session = use.name, use.session
     if _SCRIPT_NAME.search(path):
         content = session.content(path)
         if content is not None:
@@ -269,11 +381,18 @@ def _run_unlisted(path: str, name: str, rest: list[str], session: Session) -> No
             return
         if _only_checks(re.sub(r"\.\w+$", "", name)):
             return
-    elif not command_table().words["fixing_flags"].isdisjoint(word.split("=")[0] for word in rest):
+        _hand_on(use)
+    elif (
+        not command_table()
+        .words["fixing_flags"]
+        .isdisjoint(word.split("=")[0] for word in use.words)
+    ):
         session.add("file_edit", name, f"{name} has a flag that writes")
         return
+    else:
+        _hand_on(use)
     told = f"what {name} does cannot be seen"
-    for flag, _path in command_table().outputs(name, rest):
+    for flag, _path in command_table().outputs(name, use.words):
         told = f"{name} is not in the table, and {flag} seems to name an output"
     session.add("unknown", name, told)
 

@@ -11,7 +11,17 @@ import msgspec
 from switchyard_core.mutation.labels import Reading
 from switchyard_core.mutation.paths import PathClasses, clean_path
 
-__all__ = ["NO_INPUT", "STEPS", "TOO_MUCH", "Budget", "Decided", "Input", "Reader", "Session"]
+__all__ = [
+    "NO_INPUT",
+    "STANDARD_INPUT",
+    "STEPS",
+    "TOO_MUCH",
+    "Budget",
+    "Decided",
+    "Input",
+    "Reader",
+    "Session",
+]
 
 #: Steps for one command or script; a step takes one or two microseconds.
 STEPS = 10_000
@@ -28,6 +38,8 @@ _MAX_PATH = 4096
 _WRITE = 6
 #: Characters of a written file that are kept.
 _MAX_FILE = 64 * 1024
+#: Names of standard input where a program expects a file.
+STANDARD_INPUT = frozenset({"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
 
 
 class Budget(msgspec.Struct, kw_only=True, eq=False, gc=False):
@@ -79,7 +91,7 @@ class Session(msgspec.Struct, kw_only=True, eq=False):
     word: str = "shell"  # the program that reads, for verdicts
     #: Values of variables that the command itself sets.
     variables: dict[str, str] = msgspec.field(default_factory=dict)
-    #: Parsed bodies of functions that it defines.
+    #: Parsed bodies of functions that it defines, and texts of aliases.
     functions: dict[str, Any] = msgspec.field(default_factory=dict)
     #: Content of files that it writes, by path, where the command shows it.
     files: dict[str, str] = msgspec.field(default_factory=dict)
