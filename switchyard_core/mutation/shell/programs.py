@@ -201,6 +201,10 @@ def _write_log(table: Mapping[str, Any], use: Use, arguments: Arguments) -> None
         logs = [*logs, *arguments.rest[:1]]
     for path in logs:
         use.session.write(path, use.name, cap=None if is_plain(path) else "file_write_other")
+    own = use.words[: len(use.words) - len(arguments.rest)]
+    for flag, path in command_table().outputs(use.name, own):
+        if flag not in table.get("values", ()):
+            use.session.write(path, use.name, cap="unknown")
 
 
 def _run_wrapped(table: Mapping[str, Any], command: list[str], use: Use) -> _Done:
