@@ -28,6 +28,7 @@ MAX_COMMAND = 256 * 1024
 #: Characters that decide the dialect.
 _SHOWN = 16384
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
+_SEPARATED = re.compile(r"\w[ \t]*;[ \t]*\w")
 _HOSTED = re.compile(r"\s*(?:\S*[\\/])?(cmd|powershell|pwsh)(?:\.exe)?\s", re.IGNORECASE)
 _HOST = re.compile(r"(?:.*[\\/])?(?:powershell|pwsh)(?:\.exe)?", re.IGNORECASE)
 
@@ -113,6 +114,9 @@ def dialect_of(text: str) -> str:
     names = {name for name, _ in signs}
     if "powershell" in names:
         return "powershell"
+    if names >= {"shared", "path"} and _SEPARATED.search(_QUOTED.sub("''", shown)):
+        # `;` separates commands in PowerShell only.
+        return "powershell"
     if "cmd" in names or names >= {"shared", "path"} or names >= {"switched", "switch"}:
         return "cmd"
     return "bash"
@@ -136,8 +140,10 @@ def _known_signs() -> tuple[list[tuple[str, bool]], Callable[[str | bytes], Sequ
         # A Verb-Noun word, or an alias that no other shell has, at the start of a command.
         (
             "powershell",
-            r"(?:^|[|;&{(=\n])[ \t]*(?:[\w.]+\\)?"
-            rf"(?:{'|'.join(sorted(verbs))})-[A-Z]{{2,}}(?:[\s;|)}}]|$)",
+            (
+                r"(?:^|[|;&{(=\n])[ \t]*(?:[\w.]+\\)?"
+                rf"(?:{'|'.join(sorted(verbs))})-[A-Z]{{2,}}(?:[\s;|)}}]|$)"
+            ),
         ),
         ("powershell", rf"(?:^|[|;{{(\n])[ \t]*(?:{telling})(?:[\s)]|$)"),
         ("powershell", r"(?:^|[|;{(\n])[ \t]*(?:\$PSVersionTable|foreach\s*\(\$|\[\w+\]::)"),
