@@ -14,8 +14,9 @@ from typing import TypeAlias
 import msgspec
 
 from switchyard_core.mutation.patch import patched_files
+from switchyard_core.mutation.shell.arguments import Arguments, split_arguments
 from switchyard_core.mutation.shell.session import NO_INPUT, STANDARD_INPUT, Input, Session
-from switchyard_core.mutation.shell.table import Arguments, command_table, split_arguments
+from switchyard_core.mutation.shell.table import command_table
 
 __all__ = ["BUILTINS", "USES", "Run", "Use", "unquoted"]
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from switchyard_core.mutation.shell.programs import run_program
 from switchyard_core.mutation.shell.session import Input, Reader, Session
+from switchyard_core.mutation.shell.table import is_plain
 from switchyard_core.mutation.tables import load_table
 from switchyard_core.patterns import linear
 
@@ -76,7 +77,8 @@ def _record(
     if entry.get("paths"):
         path = code.literal(groups.get("path"))
         if "://" not in path:
-            session.write(path, word, cap=entry.get("cap"))
+            cap = None if is_plain(path) else entry.get("usually")
+            session.write(path, word, cap=entry.get("cap", cap))
         return
     if "label" in entry:
         session.add(entry["label"], word, f"{word} code: {found.strip()[:40]}")

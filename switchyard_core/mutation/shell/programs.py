@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from switchyard_core.mutation.shell.arguments import Arguments
 from switchyard_core.mutation.shell.builtins import BUILTINS, USES, Use
 from switchyard_core.mutation.shell.session import (
     MAX_DEPTH,
@@ -20,7 +21,7 @@ from switchyard_core.mutation.shell.session import (
     Input,
     Session,
 )
-from switchyard_core.mutation.shell.table import Arguments, Program, UsageRule, command_table
+from switchyard_core.mutation.shell.table import Program, UsageRule, command_table, is_plain
 
 __all__ = ["run_program"]
 
@@ -62,6 +63,8 @@ def run_program(words: Sequence[str], session: Session, stdin: Input = NO_INPUT)
     other = "/" in path and not _stands_for_its_name(path, name)
     if not other and name in table.reading and name not in BUILTINS:
         # Most commands only read.
+        if rest:
+            _note_outputs(name, rest, session)
         return None
     use = Use(name=name, words=rest, session=session, stdin=stdin, run=run_program)
     if other:
@@ -70,7 +73,7 @@ def run_program(words: Sequence[str], session: Session, stdin: Input = NO_INPUT)
     if path.startswith(("$", "`")):
         session.add("unknown", path, "the program is a variable")
         return None
-    if rest and _only_helps(rest):
+    if rest and _only_helps(name, rest):
         return None
     return _run_known(path, use)
 
@@ -84,17 +87,28 @@ def _run_known(path: str, use: Use) -> str | None:
     listed = table.canonical(use.name)
     entries = table.programs.get(listed, ())
     listed_use = use if listed == use.name else msgspec.structs.replace(use, name=listed)
+    before = len(use.session.readings)
     for program in entries:
         done, output = _KINDS[program.kind](program, listed_use)
         if done:
-            return output
-    if label := table.simple.get(listed):
-        if label == "unknown":
-            _hand_on(use)
-        use.session.add(label, use.name, f"{use.name} is known to do that")
-    elif all(program.kind != "program" for program in entries):
-        _run_unlisted(path, use)
-    return None
+            break
+    else:
+        program, output = None, None
+        if label := table.simple.get(listed):
+            if label == "unknown":
+                _hand_on(use)
+            use.session.add(label, use.name, f"{use.name} is known to do that")
+        elif all(entry.kind != "program" for entry in entries):
+            _run_unlisted(path, use)
+    if len(use.session.readings) == before and (program is None or program.kind == "program"):
+        _note_outputs(listed, use.words, use.session)
+    return output
+
+
+def _note_outputs(name: str, words: Sequence[str], session: Session) -> None:
+    """Record what a program that reads writes by flags that its entry does not explain."""
+    for _flag, path in command_table().outputs(name, words):
+        session.write(path, name, cap="unknown")
 
 
 def _stands_for_its_name(path: str, name: str) -> bool:
@@ -105,9 +119,11 @@ def _stands_for_its_name(path: str, name: str) -> bool:
     return path.startswith("@") or directory in _INSTALLED or command_table().is_local(name)
 
 
-def _only_helps(rest: Sequence[str]) -> bool:
-    if rest[0] == "help" or (len(rest) == 1 and rest[0] in _SHORT_HELP):
+def _only_helps(name: str, rest: Sequence[str]) -> bool:
+    if rest[0] == "help":
         return True
+    if len(rest) == 1 and rest[0] in _SHORT_HELP:
+        return rest[0] != "version" or name not in command_table().words["version_writers"]
     # Only the first words: after a wrapper they belong to the inner program.
     before = (rest[: rest.index("--")] if "--" in rest else rest)[:3]
     return not _HELP.isdisjoint(before) and not any(" " in word for word in before)
@@ -135,7 +151,7 @@ def _apply(rule: UsageRule, use: Use, operands: list[str], arguments: Arguments)
     if not paths and rule.optional:
         return False
     for path in paths or [use.stdin.file or ""]:
-        use.session.write(path, use.name, cap=rule.cap)
+        use.session.write(path, use.name, cap=rule.strongest(path))
     return True
 
 
@@ -186,7 +202,11 @@ def _write_log(table: Mapping[str, Any], use: Use, arguments: Arguments) -> None
     if table.get("log"):
         logs = [*logs, *arguments.rest[:1]]
     for path in logs:
-        use.session.write(path, use.name)
+        use.session.write(path, use.name, cap=None if is_plain(path) else "file_write_other")
+    own = use.words[: len(use.words) - len(arguments.rest)]
+    for flag, path in command_table().outputs(use.name, own):
+        if flag not in table.get("values", ()):
+            use.session.write(path, use.name, cap="unknown")
 
 
 def _run_wrapped(table: Mapping[str, Any], command: list[str], use: Use) -> _Done:
@@ -382,13 +402,16 @@ def _run_unlisted(path: str, use: Use) -> None:
         return
     else:
         _hand_on(use)
-    session.add("unknown", name, f"what {name} does cannot be seen")
+    told = f"what {name} does cannot be seen"
+    for flag, _path in command_table().outputs(name, use.words):
+        told = f"{name} is not in the table, and {flag} seems to name an output"
+    session.add("unknown", name, told)
 
 
 _KINDS: Mapping[str, Callable[[Program, Use], _Done]] = MappingProxyType(
     {
         "program": lambda program, use: (
-            _apply_first(program, use, program.split(use.words)),
+            program.may_decide(use.words) and _apply_first(program, use, program.split(use.words)),
             None,
         ),
         "wrapper": _run_wrapper,

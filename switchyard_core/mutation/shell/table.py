@@ -5,161 +5,27 @@ from __future__ import annotations
 import fnmatch
 import posixpath
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
+from itertools import zip_longest
 from typing import Any
 
-import msgspec
-
+from switchyard_core.mutation.shell.arguments import Arguments, is_value, split_arguments
 from switchyard_core.mutation.tables import load_table
 
-__all__ = [
-    "Arguments",
-    "CommandTable",
-    "Program",
-    "UsageRule",
-    "command_table",
-    "select",
-    "split_arguments",
-]
+__all__ = ["CommandTable", "Program", "UsageRule", "command_table", "is_plain", "select"]
 
-_FLAG = re.compile(r"-(?:[A-Za-z]{1,2}|-[A-Za-z][\w-]*)$")
 #: A package of a registry with its version, as runners take it: `prettier@3`.
 _VERSIONED = re.compile(r"^(@[^/@]+/[^@]+|[^/@]+)@[\w.^~*-]+$")
 #: Longer paths are not remembered.
 _SHORT = 256
-_FILES = ("programs", "git", "packages", "tools")
-
-
-class Arguments(msgspec.Struct, kw_only=True, eq=False):
-    """The words after a program's name."""
-
-    #: Every flag, ``-abc`` also as ``-a``, ``-b``, ``-c``; and ``--``.
-    flags: set[str] = msgspec.field(default_factory=set)
-    values: dict[str, list[str]] = msgspec.field(default_factory=dict)  # values by flag, in order
-    #: The words that are neither flags nor values.
-    operands: list[str] = msgspec.field(default_factory=list)
-    #: Words from the first operand on, untouched: the command of a wrapper.
-    rest: list[str] = msgspec.field(default_factory=list)
-
-    def has(self, names: Collection[str]) -> bool:
-        """Return whether any of these flags is present; ``--x*`` is a prefix."""
-        if not self.flags:
-            return False
-        if not self.flags.isdisjoint(names):
-            return True
-        starts = _starts(tuple(names))
-        return bool(starts) and any(flag.startswith(starts) for flag in self.flags)
-
-    def value(self, names: Collection[str]) -> list[str]:
-        """Return the values of these flags."""
-        if not self.values:
-            return []
-        starts = _starts(tuple(names))
-        return [
-            value
-            for flag, values in self.values.items()
-            if flag in names or (starts and flag.startswith(starts))
-            for value in values
-        ]
-
-
-@lru_cache(maxsize=4096)
-def _starts(names: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(name[:-1] for name in names if name.endswith("*"))
-
-
-def split_arguments(
-    words: Sequence[str],
-    *,
-    valued: Collection[str] = (),
-    attached: Collection[str] = (),
-    long_single: bool = False,
-    bundled: bool = False,
-    through: bool = False,
-    stop: bool = False,
-) -> Arguments:
-    """Split the words after a program's name into flags, values and operands.
-
-    Args:
-        words: Without the program's name.
-        valued: Flags that take a value, in the same word or the next one.
-        attached: Short flags whose value, if any, is the rest of their word.
-        long_single: Flags such as ``-check`` have one dash and are not split.
-        bundled: The first word is flags even without a dash, as in ``tar xzf``.
-        through: Words after ``--`` are flags of an inner program and count as well.
-        stop: Everything from the first operand on is ``rest``, for wrappers.
-    """
-    result = Arguments()
-    index = 0
-    while index < len(words):
-        word = words[index]
-        index += 1
-        if bundled and index == 1 and not word.startswith("-"):
-            word = f"-{word}"
-        if word == "--":
-            result.flags.add(word)
-            if not through:
-                result.operands += words[index:]
-                result.rest = list(words[index:])
-                break
-        elif word == "-" or not word.startswith("-"):
-            if stop:
-                result.rest = list(words[index - 1 :])
-                result.operands += result.rest
-                break
-            result.operands.append(word)
-        else:
-            following = words[index] if index < len(words) else None
-            flag, value, taken = _value_of(
-                result, word, following, valued, attached, long_single=long_single
-            )
-            if value is not None:
-                result.values.setdefault(flag, []).append(value)
-            index += taken
-    return result
-
-
-def _value_of(
-    result: Arguments,
-    word: str,
-    following: str | None,
-    valued: Collection[str],
-    attached: Collection[str],
-    *,
-    long_single: bool,
-) -> tuple[str, str | None, bool]:
-    """Add the flags of a word; return the flag with a value, the value, and if it is the next."""
-    if word.startswith("--") or long_single:
-        name, equals, value = word.partition("=")
-        result.flags.add(name)
-        if equals:
-            return name, value, False
-        takes = name in valued and _is_value(following)
-        return name, following if takes else None, takes
-    # Some programs have long flags with one dash (`clang-tidy -fix`): the word counts, too.
-    result.flags.add(word)
-    if word in valued:
-        takes = _is_value(following)
-        return word, following if takes else None, takes
-    for place in range(1, len(word)):
-        flag, tail = f"-{word[place]}", word[place + 1 :]
-        result.flags.add(flag)
-        if flag in valued or flag in attached:
-            if tail or flag in attached:
-                return flag, tail.removeprefix("=") if tail else None, False
-            if _is_value(following):
-                return flag, following, True
-    return word, None, False
-
-
-def _is_value(word: str | None) -> bool:
-    """Return whether a word can be the value of the flag before it.
-
-    A word like a flag cannot: many tools share a letter that takes a value in some of them.
-    """
-    return word is not None and not _FLAG.match(word)
+#: Earlier files are asked first when several know a program.
+_FILES = ("outputs", "formatters", "programs", "git", "packages", "tools")
+#: A path on another machine or in a store, such as `host:a` and `s3://b/a`; not `C:\\a`.
+_ELSEWHERE = re.compile(r"[^/\\]*:(?!\\)")
+_SUFFIX = re.compile(r"\.[A-Za-z]\w{0,9}$", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,11 +40,14 @@ class UsageRule:
     also: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
     operand: tuple[str, ...] = ()
+    value: tuple[str, ...] = ()
+    below: tuple[str, ...] = ()
     at_least: int = 0
     at_most: int = 1_000_000
     label: str = "read_only"
     writes: str = ""
     cap: str | None = None
+    usually: str | None = None
     optional: bool = False
     run: str = ""
     #: The subcommands of ``sub``, in words, by their first one.
@@ -209,9 +78,9 @@ class UsageRule:
             return None
         if not self.at_least <= len(operands) <= self.at_most:
             return None
-        if self.operand and not any(
-            fnmatch.fnmatchcase(word, glob) for word in operands for glob in self.operand
-        ):
+        if self.operand and not _any_fits(operands, self.operand):
+            return None
+        if self.value and not _any_fits(arguments.value(self.flags), self.value):
             return None
         return operands
 
@@ -231,21 +100,40 @@ class UsageRule:
         first = self.firsts.get(arguments.operands[0]) if arguments.operands else None
         return [" ".join(first[0]), *shown] if first else shown
 
+    def strongest(self, path: str) -> str | None:
+        """Return the strongest label that writing a path may have, ``None`` for any."""
+        return self.cap or (None if is_plain(path) else self.usually)
+
     def written(self, operands: list[str], arguments: Arguments) -> list[str]:
         """Return the paths that a use writes."""
-        return (
-            arguments.value(self.flags) if self.writes == "value" else select(self.writes, operands)
-        )
+        if self.writes == "value":
+            return arguments.value(self.flags)
+        paths = select(self.writes, operands)
+        for directory in arguments.value(self.below)[:1]:
+            paths = [posixpath.join(directory, path) for path in paths]
+        return paths
+
+
+def is_plain(path: str) -> bool:
+    """Return whether a path says that it is a file: by its suffix, or a directory of sources."""
+    *directories, name = path.replace("\\", "/").rstrip("/").split("/")
+    sources = command_table().words["source_directories"]
+    return bool(_SUFFIX.search(name)) or not sources.isdisjoint((*directories, name))
 
 
 def _fits(word: str, glob: str) -> bool:
     return word == glob or fnmatch.fnmatchcase(word, glob)
 
 
+def _any_fits(words: Sequence[str], globs: Sequence[str]) -> bool:
+    return any(fnmatch.fnmatchcase(word, glob) for word in words for glob in globs)
+
+
 def select(which: str, operands: list[str]) -> list[str]:
     """Return the operands that are written paths.
 
-    ``which`` is ``all``, ``first``, ``second``, ``last``, ``rest``, ``into`` or ``key:NAME``.
+    ``which`` is ``all``, ``first``, ``second``, ``last``, ``rest``, ``into``, ``landed``, ``urls``
+    or ``key:NAME``.
     """
     kind, _, name = which.partition(":")
     if kind == "key":
@@ -265,6 +153,17 @@ def _into(operands: list[str]) -> list[str]:
     return [posixpath.join(last.replace("\\", "/"), name) for name in names]
 
 
+def _landed(operands: list[str]) -> list[str]:
+    """Return what a copy between machines writes on this one."""
+    return [] if _ELSEWHERE.match(operands[-1] if operands else "") else _into(operands)
+
+
+def _urls(operands: list[str]) -> list[str]:
+    """Return the names under which downloads of these addresses are kept."""
+    paths = [re.split("[?#]", word, maxsplit=1)[0] for word in operands]
+    return [posixpath.basename(path.partition("://")[2].partition("/")[2]) for path in paths]
+
+
 _SELECT: Mapping[str, Callable[[list[str]], list[str]]] = {
     "all": lambda operands: operands,
     "first": lambda operands: operands[:1],
@@ -272,6 +171,8 @@ _SELECT: Mapping[str, Callable[[list[str]], list[str]]] = {
     "last": lambda operands: operands[-1:],
     "rest": lambda operands: operands[1:],
     "into": _into,
+    "landed": _landed,
+    "urls": _urls,
 }
 
 
@@ -285,6 +186,8 @@ class Program:
     #: The rules that may apply by first operand.
     by_first: Mapping[str, tuple[UsageRule, ...]]
     others: tuple[UsageRule, ...]  # the rules that may apply to other operands
+    #: First operands without which no rule applies; ``None`` if there are rules for any.
+    needs: frozenset[str] | None
     #: Subcommands, in words, before a wrapper's command; empty for any.
     behind: tuple[list[str], ...]
     table: Mapping[str, Any]  # the table as written, for the keys of one kind
@@ -292,6 +195,10 @@ class Program:
     def split(self, words: Sequence[str], *, stop: bool = False) -> Arguments:
         """Split the words after the program's name."""
         return split_arguments(words, stop=stop, **self.splitting)
+
+    def may_decide(self, words: Sequence[str]) -> bool:
+        """Return whether a rule may apply; quicker than to split the words."""
+        return self.needs is None or not self.needs.isdisjoint(words)
 
     def rules_for(self, operands: list[str]) -> tuple[UsageRule, ...]:
         """Return the rules that may apply to these operands, in order."""
@@ -310,6 +217,8 @@ class CommandTable:
     standing_for: Mapping[str, str]  # the name for each group of ``globs``
     #: Lists of words by name, such as the script names that only read.
     words: Mapping[str, frozenset[str]]
+    #: By program, the flags whose meaning is known although other programs name outputs by them.
+    explained: Mapping[str, frozenset[str]]
 
     def canonical(self, name: str) -> str:
         """Return the name under which a program is listed."""
@@ -322,6 +231,30 @@ class CommandTable:
         """Return whether the table has a program."""
         name = self.canonical(name)
         return name in self.programs or name in self.simple
+
+    def outputs(self, name: str, words: Sequence[str]) -> list[tuple[str, str]]:
+        """Return each flag that seems to name an output, and the output (``""`` if unnamed).
+
+        These are flags by which most programs write and that the entry of this one does not
+        explain.
+        """
+        flags = {word.partition("=")[0] for word in words if word[:1] == "-"}
+        named = self.words["output_flags"] & flags
+        if not named:
+            return []
+        named -= self.explained.get(self.canonical(name), frozenset())
+        words = words[: words.index("--")] if "--" in words else words
+        found = []
+        for word, following in zip_longest(words, words[1:], fillvalue=""):
+            flag, equals, value = word.partition("=")
+            value = value if equals else following if is_value(following) else ""
+            if flag in named and not self._is_format(value):
+                found.append((flag, value))
+        return found
+
+    def _is_format(self, value: str) -> bool:
+        """Return whether the value of an output flag is the form of the output, such as `json`."""
+        return re.split("[=:]", value, maxsplit=1)[0].casefold() in self.words["output_formats"]
 
     def is_local(self, name: str) -> bool:
         """Return whether a project may have a program of this name in its sources."""
@@ -354,14 +287,20 @@ def command_table() -> CommandTable:
     simple: dict[str, str] = {}
     globs: list[tuple[str, str]] = []
     words: dict[str, frozenset[str]] = {}
+    explained: dict[str, set[str]] = defaultdict(set)
     for file in _FILES:
         table = load_table(file)
         for label, names in table.get("simple", {}).items():
             simple.update(dict.fromkeys(names, label))
         globs += table.get("globs", {}).items()
         words.update({name: frozenset(value) for name, value in table.get("words", {}).items()})
+        for flag, names in table.get("other_meanings", {}).items():
+            for name in names:
+                explained[name].add(flag)
         for name, program in _programs(table):
             programs.setdefault(name, []).append(program)
+            for rule in program.rules:
+                explained[name].update(rule.flags, rule.also, rule.without)
     return CommandTable(
         programs={name: tuple(listed) for name, listed in programs.items()},
         simple=simple,
@@ -371,6 +310,7 @@ def command_table() -> CommandTable:
         ),
         standing_for={f"g{n}": name for n, (_, name) in enumerate(globs)},
         words=words,
+        explained={name: frozenset(flags) for name, flags in explained.items()},
     )
 
 
@@ -383,6 +323,8 @@ def _programs(table: Mapping[str, Any]) -> Iterator[tuple[str, Program]]:
                 "attached": frozenset(entry.get("attached", ())),
                 **{key: True for key in ("long_single", "bundled", "through") if entry.get(key)},
             }
+            others = tuple(rule for rule in rules if not rule.sub or rule.globs)
+            firsts = {first for rule in rules for first in rule.firsts}
             program = Program(
                 kind=kind,
                 splitting=splitting,
@@ -391,9 +333,10 @@ def _programs(table: Mapping[str, Any]) -> Iterator[tuple[str, Program]]:
                     word: tuple(
                         rule for rule in rules if not rule.sub or rule.globs or word in rule.firsts
                     )
-                    for word in {first for rule in rules for first in rule.firsts}
+                    for word in firsts
                 },
-                others=tuple(rule for rule in rules if not rule.sub or rule.globs),
+                others=others,
+                needs=None if others else frozenset(firsts),
                 behind=tuple(map(str.split, entry.get("sub", ()))),
                 table=entry,
             )
