@@ -66,6 +66,10 @@ rsync -n a b;
 Get-Item a; |Set-Content $env:TEMP\\a b; |$a = 1; |if ($a) { b }; |@(1)
 foreach ($a in b) { c }; |a.b() |::a
 if exist a b & |for %a in (b) do |for %a in (b) do c & |rem a\n
+a=(b); "${a[@]}";|alias a='b';|alias a='b a'; a;|f() { a; } >/tmp/a; f;|a 1<>/tmp/b;|foo sed -n p;
+foo --exec 'ls';|foo -- ls;|git -c alias.x='!ls' x;|hyperfine 'ls' |watchexec ls;|tmux send 'ls' a;
+<#|#>|& a;|& 'a' b;|$a = { b };|function a { b };|function a {|'a' \| python -;|[void](a);
+@'\na\n'@ \| python -;|(gi a)|$a = gi b;|File]::Open(a,|iex 'a';|a\\b-c d;
 copy a %TEMP%\\b & |type a > nul & |^|%a% |call
 """
 #: What opens, stands in the middle and closes, nested until the text is long.
@@ -123,6 +127,28 @@ FRAMED = (
     *((f"{name} ", "/tmp/a ", "") for name in ("rm", "touch", "tee", "cp")),
     *(("find . ", "-name a ", ""), ("find . ", "-exec a {} ; ", ""), ("sed ", "-e 1p ", "f")),
     *(("printf 'a b' | xargs -I{} echo ", "{} ", ""), ("parallel echo ::: ", "a ", "")),
+    *(
+        ("sed '", unit, "' f")
+        for unit in (
+            "s/a/b/w /tmp/a\n",
+            "s/a/b/e;",
+            "s/e/b/;",
+            "/e/",
+            "s/[e]/",
+            "w /tmp/a\n",
+            "e ls\n",
+        )
+    ),
+    *(("sed -n 's/", unit, "/e' f") for unit in ("[", "[]]", "\\", "a")),
+    *(
+        ("foo ", "'sed x' ", ""),
+        ("foo ", "sed bash ", ""),
+        ("a=(", "'b' ", '); "${a[@]}" "${a[@]}"'),
+    ),
+    *(("awk '", unit, "' f") for unit in ('print "a" ', "print (", "system(x);", '"a" | getline;')),
+    *(("tclsh <<'E'\n", "exec ls\n", "E\n"), ("bb -e '", '(sh "ls")', "'"), ("vim ", "+x ", "")),
+    *(("Rscript -e '", "writeLines(a(b)", "'"), ("groovy -e '", '"a".execute();', "'")),
+    *(("osascript -e '", 'do shell script "ls"\n', "'"), ("swift -e '", ".write(to: ", "'")),
     *(("echo ", "a$b'c'\"d\"", ""), ("apply_patch <<'E'\n", "*** Update File: /tmp/a\n", "E\n")),
 )
 #: Units of JavaScript for the tool `exec`.
@@ -138,7 +164,12 @@ path.join('a','b');|!ls\n|\\
 ['a'].join('');|x(a);|a.b.c();|tools['a']();|tools[a]();|%%bash\n|open('/tmp/a','w')\n
 os.system('ls')\n
 tools.exec_command({cmd:'a\|b;c>/tmp/x'});|tools.apply_patch('*** Update File: node_modules/a');
-<!--|a:|a&&
+<!--|a:|a&&|const {a:b}=tools;|a=a.b;|a=a+a;|a=[a];|a={b:a};|a.push('b');
+a.b='c';|import {a as b} from 'c';
+for(const a of ['b','c'])|['a','b'].map(a=>|['a'].map(tools.b);
+function f(a){f(a)};f('b');|a.call(b,'c');
+a=['b',a].join('');|a=`${a}${a}`;|require('a').b();
+const b={c(d){b.c(d)}};b.c('e');|'a'.concat('b')|.trim()
 """
 PATCH_UNITS = r"""
 *** Update File: a\n|*** Add File: dist/a.js\n|+++ a\n|--- /dev/null\n

@@ -28,6 +28,7 @@ MAX_COMMAND = 256 * 1024
 #: Characters that decide the dialect.
 _SHOWN = 16384
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
+_SEPARATED = re.compile(r"\w[ \t]*;[ \t]*\w")
 _HOSTED = re.compile(r"\s*(?:\S*[\\/])?(cmd|powershell|pwsh)(?:\.exe)?\s", re.IGNORECASE)
 _HOST = re.compile(r"(?:.*[\\/])?(?:powershell|pwsh)(?:\.exe)?", re.IGNORECASE)
 
@@ -117,6 +118,9 @@ def dialect_of(text: str) -> str:
         signs = {sign for sign in signs if not sign[1]} | {sign for sign in unquoted if sign[1]}
     names = {name for name, _ in signs}
     if "powershell" in names:
+        return "powershell"
+    if names >= {"shared", "path"} and _SEPARATED.search(_QUOTED.sub("''", shown)):
+        # `;` separates commands in PowerShell only.
         return "powershell"
     if "cmd" in names or names >= {"shared", "path"} or names >= {"switched", "switch"}:
         return "cmd"

@@ -30,7 +30,7 @@ _FILL = 5
 #: Characters of a variable that are kept, and words of a loop that are run.
 _MAX_VALUE = 64 * 1024
 _MOST_ROUNDS = 8
-#: Between the items of an array in the value of `name[@]`; items that have variables of their own.
+#: Between items in the values of `name[@]` and `@`, and the items with variables of their own.
 _BETWEEN = "\0"
 _INDEXED = 8
 #: Characters of an array that are copied in a step.
@@ -286,7 +286,7 @@ class _Walker:
         script, body, redirects = function
         for place, word in enumerate(words[1:], 1):
             session.variables[str(place)] = word
-        session.variables["@"] = session.variables["*"] = " ".join(words[1:])
+        session.variables.update({"@": _BETWEEN.join(words[1:]), "*": " ".join(words[1:])})
         try:
             return _Walker(session, script, self.depth).redirect(redirects, body, stdin)
         finally:

@@ -31,6 +31,8 @@ _STEPS = 3
 #: Steps for the shortest piece of code, and for a match of a pattern.
 _CODE = 15
 _MATCH = 2
+#: Keys of the calls that run commands.
+_COMMANDS = ("commands", "command_list", "command_words")
 #: Signs around the words of a command that is a list.
 _LISTED = re.compile(r"[\"',\[\]]+")
 #: A line that notebooks give to the shell.
@@ -161,8 +163,20 @@ def scan_python(text: str, session: Session) -> bool:
 def _triggers() -> frozenset[str]:
     """Return the last names of all calls that count; a text without any is not parsed."""
     table = load_table("languages")["python"]
-    keys = ("open", "functions", "methods", "commands", "in_place", "unknown", "evaluate")
+    keys = ("open", "functions", "methods", *_COMMANDS, "in_place", "unknown", "evaluate")
     return frozenset(name.rsplit(".", maxsplit=1)[-1] for key in keys for name in table[key])
+
+
+@cache
+def _members(module: str) -> Mapping[str, str]:
+    """Return the full names of the calls of a module, by the names that ``*`` imports."""
+    table = load_table("languages")["python"]
+    names = [name for key in ("functions", *_COMMANDS) for name in table[key]]
+    return {
+        name.removeprefix(f"{module}."): name
+        for name in names
+        if name.startswith(f"{module}.") and "." not in name.removeprefix(f"{module}.")
+    }
 
 
 def _in_order(tree: ast.AST) -> Iterator[ast.AST]:
@@ -198,7 +212,10 @@ class _Scanner:
                 self.names.update({alias.asname: alias.name for alias in names if alias.asname})
             case ast.ImportFrom(module=module, names=names):
                 for alias in names:
-                    self.names[alias.asname or alias.name] = f"{module}.{alias.name}"
+                    if alias.name == "*":
+                        self.names.update(_members(module or ""))
+                    else:
+                        self.names[alias.asname or alias.name] = f"{module}.{alias.name}"
             case ast.Call():
                 self._call(node)
 
@@ -229,7 +246,11 @@ class _Scanner:
             for place in entry["paths"]:
                 self._write(_argument(node, place), entry.get("cap"))
         elif name in table["commands"]:
-            self._command(node)
+            self._command(_argument(node, 0))
+        elif (place := table["command_list"].get(name)) is not None:
+            self._command(_argument(node, place))
+        elif (place := table["command_words"].get(name)) is not None:
+            self._command(ast.List(node.args[place:]))
         elif name in table["in_place"]:
             given = [k.value for k in node.keywords if k.arg == "inplace"]
             if any(not isinstance(value, ast.Constant) or value.value for value in given):
@@ -282,9 +303,11 @@ class _Scanner:
         path = self.path(node) if node is not None else None
         self.session.write(path or "", self.session.word, cap=cap)
 
-    def _command(self, node: ast.Call) -> None:
-        first = _argument(node, 0)
+    def _command(self, first: ast.expr | None) -> None:
         session = self.session
+        if isinstance(first, ast.Call) and (text := self._split(first)):
+            session.inner().read(text, "bash")
+            return
         if isinstance(first, ast.List | ast.Tuple):
             given = [item for item in first.elts if not isinstance(item, ast.Starred)]
             words = [self.path(item) or _UNKNOWN for item in given]
@@ -296,6 +319,15 @@ class _Scanner:
             return
         if not (isinstance(first, ast.Attribute) and self._dotted(first) == "sys.executable"):
             session.add("unknown", session.word, "runs a command that cannot be seen")
+
+    def _split(self, node: ast.Call) -> str | None:
+        """Return the text that ``shlex.split(text)`` or ``text.split()`` splits."""
+        if self._dotted(node.func) == "shlex.split" and node.args:
+            return self.path(node.args[0])
+        splits = isinstance(node.func, ast.Attribute) and node.func.attr == "split"
+        return (
+            self.path(node.func.value) if splits and isinstance(node.func, ast.Attribute) else None
+        )
 
     def _dotted(self, node: ast.expr) -> str:
         match node:

@@ -265,6 +265,8 @@ def _no_text(_whole: Any, _parts: list[Any]) -> Any:
 def _joined(whole: Any, parts: list[Any]) -> Any:
     if not isinstance(whole, list) or not all(isinstance(item, str) for item in whole):
         return UNREADABLE
+    if sum(map(len, whole)) > _MAX_VALUE:
+        return UNREADABLE
     return (parts[0] if parts and isinstance(parts[0], str) else ",").join(whole)[:_MAX_VALUE]
 
 

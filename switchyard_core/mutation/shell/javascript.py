@@ -26,9 +26,10 @@ _CALL = 4
 #: Items of a list for which a loop is read, and calls of the script's own functions.
 _MOST_ROUNDS = 4
 _MOST_CALLS = 24
+_MOST_ITEMS = 100
 _WORD = re.compile(r"\w+")
 _WRITING_MODE = re.compile(r"[wa+]")
-_FUNCTIONS = {"arrow_function", "function_expression", "function_declaration", "function"}
+_FUNCTIONS = {"arrow_function", "function_expression", "function_declaration", "method_definition"}
 #: Methods of a list that call a function with each item.
 _LOOPS = {"map", "forEach", "flatMap", "filter", "reduce"}
 
@@ -150,6 +151,7 @@ class _Script(Expressions):
                 budget.spend(_CALL)
                 call = self.call(node)
                 yield call
+                yield from self.passed(node, call)
                 stack.extend(reversed(self.following(node, call)))
                 continue
             if kind == "for_in_statement":
@@ -168,9 +170,12 @@ class _Script(Expressions):
         if kind == "import_statement":
             self.load(node)
             return
-        if kind == "function_declaration":
-            if (name := node.child_by_field_name("name")) is not None:
+        if kind in {"function_declaration", "class_declaration"}:
+            name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
+            if name is not None and kind == "function_declaration":
                 self.functions[self.text(name)] = node
+            elif name is not None and body is not None:
+                self.declare_methods(self.text(name), body)
             return
         if kind == "variable_declarator":
             left, right = node.child_by_field_name("name"), node.child_by_field_name("value")
@@ -178,14 +183,61 @@ class _Script(Expressions):
             left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
         else:
             return
-        if left is None or right is None or left.type == "member_expression":
+        if left is None or right is None:
             return
+        if left.type in {"member_expression", "subscript_expression"}:
+            self.change(left, right)
+            return
+        if right.type == "object":
+            self.declare_methods(self.text(left), right)
         if right.type in _FUNCTIONS:
             self.functions[self.text(left)] = right
         elif kind == "augmented_assignment_expression":
             self.set(self.text(left), "", self.sum(self.value(left), self.value(right)))
         else:
             self.bind(left, self.name(right), self.value(right))
+
+    def declare_methods(self, owner: str, body: _Node) -> None:
+        """Take over the functions of an object or class."""
+        for child in body.named_children:
+            key, value = child.child_by_field_name("key"), child.child_by_field_name("value")
+            if child.type == "method_definition":
+                key, value = child.child_by_field_name("name"), child
+            if key is not None and value is not None and value.type in _FUNCTIONS:
+                self.functions[f"{owner}.{self.text(key)}"] = value
+
+    def change(self, member: _Node, value: _Node) -> None:
+        """Take over a new value of a member of a literal object."""
+        base = member.child_by_field_name("object")
+        if base is None or base.type != "identifier":
+            return
+        whole, changed = self.value(base), self.value(value)
+        if isinstance(whole, dict) and not isinstance(changed, dict | list):
+            self.set(self.text(base), "", {**whole, self.member(member): changed})
+        else:
+            self.set(self.text(base), self.name(base), UNREADABLE)
+
+    def passed(self, node: _Node, call: JavaScriptCall) -> Iterator[JavaScriptCall]:
+        """Yield the calls of a function that is passed by name: ``patches.map(tools.apply_patch)``.
+
+        A list that grows by ``push`` gets its new items.
+        """
+        function, given = (
+            node.child_by_field_name("function"),
+            node.child_by_field_name("arguments"),
+        )
+        base = function.child_by_field_name("object") if function is not None else None
+        if base is None or given is None or call.name not in {*_LOOPS, "push"}:
+            return
+        items = self.value(base)
+        if not isinstance(items, list):
+            return
+        if call.name == "push" and base.type == "identifier":
+            self.set(self.text(base), "", [*items, *call.arguments][:_MOST_ITEMS])
+        elif call.name != "push" and (owner := self.name(next(iter(given.named_children), None))):
+            owner, _, name = owner.rpartition(".")
+            for item in items[:_MOST_ROUNDS]:
+                yield JavaScriptCall(owner, name, (item,))
 
     def load(self, node: _Node) -> None:
         """Take over the names of an import."""
@@ -232,7 +284,7 @@ class _Script(Expressions):
         if function is None or given is None or self.called >= _MOST_CALLS:
             return parts
         arguments = given.named_children
-        own = self.functions.get(call.name) if not call.owner else None
+        own = self.functions.get(f"{call.owner}.{call.name}" if call.owner else call.name)
         if own is not None:
             self.called += 1
             return [*parts, *self.entered(own, [(self.name(a), self.value(a)) for a in arguments])]
@@ -261,6 +313,9 @@ class _Script(Expressions):
             _Bound(pattern, name, value)
             for pattern, (name, value) in zip(parameters, given, strict=False)
         ]
+        if parameters and parameters[-1].type == "rest_pattern":
+            rest = [value for _, value in given[len(parameters) - 1 :]]
+            bound = [*bound[: len(parameters) - 1], _Bound(parameters[-1], "", rest)]
         return [*bound, body] if body is not None else []
 
     def call(self, node: _Node) -> JavaScriptCall:

@@ -10,7 +10,14 @@ from typing import Any, NamedTuple
 
 from switchyard_core.mutation.shell.builtins import unquoted
 from switchyard_core.mutation.shell.programs import run_program
-from switchyard_core.mutation.shell.session import MAX_DEPTH, TOO_DEEP, TOO_MUCH, Input, Session
+from switchyard_core.mutation.shell.session import (
+    MAX_DEPTH,
+    NO_INPUT,
+    TOO_DEEP,
+    TOO_MUCH,
+    Input,
+    Session,
+)
 from switchyard_core.mutation.shell.table import command_table, select
 from switchyard_core.mutation.tables import load_table
 
@@ -53,6 +60,8 @@ _BRACES = re.compile(r"'[^']*'|\"[^\"]*\"|[{}]")
 _DRY = frozenset({"-whatif", "-wi", "-whatif:$true"})
 #: A type before a value.
 _CAST = re.compile(r"(?:\[[\w.\[\]]+\])+\(")
+#: Begins the word in the place of a here-string.
+_PLACE = "…"
 _ASSIGNED = re.compile(r"(\$[\w:]+)\+?=(.+)$", re.DOTALL)
 _CMDLET = re.compile(r"[a-z]+-[a-z]\w*")
 _PARAMETER = re.compile(r"-[A-Za-z]")
@@ -65,14 +74,22 @@ _SOURCES = ("-path", "-literalpath")
 
 def read_powershell(text: str, session: Session, _stdin: Input) -> None:
     """Record the effects of a PowerShell command; never raises on bad syntax."""
-    text = _COMMENT.sub(lambda found: found[1] or "", _HERE.sub("'…'", text))
+    texts: list[str] = []
+    text = _HERE.sub(lambda found: _kept(found[2], texts), text)
+    text = _COMMENT.sub(lambda found: found[1] or "", text)
     *_, rest = text.split("(", _MOST_GROUPS)
     if "(" in rest:
         session.add("unknown", "powershell", TOO_MUCH)
         text = text[: -len(rest)]
     text = _without_uncalled(text)
     _run_net(text, session)
-    _Shell(session).run(text)
+    _Shell(session, texts).run(text)
+
+
+def _kept(text: str, texts: list[str]) -> str:
+    """Keep a text that may hold any sign; return a word in its place."""
+    texts.append(text)
+    return f"'{_PLACE}{len(texts) - 1}'"
 
 
 def _without_uncalled(text: str) -> str:
@@ -116,20 +133,29 @@ def _net() -> tuple[tuple[re.Pattern[str], str | None], ...]:
     return tuple((re.compile(e["pattern"], re.IGNORECASE), e.get("cap")) for e in entries)
 
 
-def _commands(text: str, session: Session, depth: int = 0) -> Iterator[tuple[list[str], list[str]]]:
-    """Yield the commands of a text: their words, and the paths of their redirections."""
+class _Line(NamedTuple):
+    """One command of a text."""
+
+    words: list[str]
+    redirects: list[str]  # the paths of its redirections
+    sign: str  # the sign in front of it, such as ``|`` and ``&``
+
+
+def _commands(text: str, session: Session, depth: int = 0) -> Iterator[_Line]:
+    """Yield the commands of a text."""
     words: list[str] = []
     redirects: list[str] = []
-    pending = joined = called = False
+    pending = joined = False
+    sign = ""
     for match in _TOKEN.finditer(text):
         kind, token = match.lastgroup, match[0]
         session.spend()
         if kind == "end":
             if words or redirects:
-                yield words, redirects
+                yield _Line(words, redirects, sign)
                 words, redirects = [], []
             pending = joined = False
-            called = match[0] == "&"
+            sign = token
         elif kind == "redirect":
             pending = "&" not in token
         elif kind == "comma":
@@ -144,16 +170,16 @@ def _commands(text: str, session: Session, depth: int = 0) -> Iterator[tuple[lis
                 words[-1] += f",{token}"
                 session.spend(len(words[-1]) // _COPIED)
             else:
-                # A text behind `&` is a program.
-                words.append(unquoted(token) if called and not words else token)
+                words.append(token)
             joined = False
     if words or redirects:
-        yield words, redirects
+        yield _Line(words, redirects, sign)
 
 
-def _inner_commands(
-    token: str, session: Session, depth: int
-) -> Iterator[tuple[list[str], list[str]]]:
+def _inner_commands(token: str, session: Session, depth: int) -> Iterator[_Line]:
+    if token[0] == '"':
+        # In a text only `$(…)` is a command.
+        token = token[token.find("$(") :] if "$(" in token else ""
     if depth > MAX_DEPTH:
         session.add("unknown", "powershell", TOO_DEEP)
         return
@@ -172,27 +198,50 @@ def _inner_commands(
 class _Shell:
     """Runs the commands of one text, with their variables."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, texts: list[str]) -> None:
         self.session = session
+        #: The here-strings, by the numbers in their places.
+        self.texts = texts
         self.variables: dict[str, str] = {}
+        #: Functions and blocks, whose commands count where they are defined.
+        self.defined: set[str] = set()
         #: The text that a command of one word gives.
-        self.given = ""
+        self.given: str | None = None
         self.table = load_table("powershell")
 
     def run(self, text: str) -> None:
-        for spoken, redirects in _commands(text, self.session):
+        for spoken, redirects, sign in _commands(text, self.session):
             words = spoken
             self.session.spend(_COMMAND + len(words) // 2)
             for path in redirects:
                 self.session.write(self._resolved(path), ">")
             if words and (match := _ASSIGNED.match(words[0])):
                 words = [match[1], "=", match[2], *words[1:]]
+            if len(words) == 2 and words[1] == "=":
+                self.defined.add(words[0].casefold())
             if len(words) > 2 and words[0].startswith("$") and words[1] in {"=", "+="}:
                 self.variables[words[0].casefold()] = self._assigned(words[2:])
                 words = words[2:]
+            if words and sign == "&":
+                words = [self._called(words[0]), *words[1:]]
             if words:
-                self._run_words(words)
-            self.given = words[0] if len(words) == 1 and words[0][0] in "'\"" else ""
+                self._run_words(words, self.given if sign == "|" else None)
+            self.given = self._text(words[0]) if len(words) == 1 else None
+
+    def _text(self, word: str) -> str | None:
+        """Return the text of a word or variable, if it is one."""
+        word = self.variables.get(word.casefold(), word if word[0] in "'\"" else "")
+        text = unquoted(word)
+        place = text.removeprefix(_PLACE)
+        if place != text and place.isdecimal() and int(place) < len(self.texts):
+            return self.texts[int(place)]
+        return text or None
+
+    def _called(self, word: str) -> str:
+        """Return the program behind ``&``: a word, a text, a variable, or what is looked up."""
+        if word.startswith("("):
+            return unquoted(word.strip("()").split()[-1]) if word.strip("()") else word
+        return self._text(word) or unquoted(word)
 
     def _assigned(self, words: list[str]) -> str:
         """Return the value of an assignment if it is a text or a temporary file."""
@@ -201,22 +250,24 @@ class _Shell:
             return "$env:TEMP/new"
         return unquoted(words[0])
 
-    def _run_words(self, words: list[str]) -> None:
+    def _run_words(self, words: list[str], given: str | None = None) -> None:
         table, session = self.table, self.session
         keywords, verbs = table["keywords"], table["verbs"]
         name, rest = unquoted(words[0]), words[1:]
         if match := _QUALIFIED.fullmatch(name):
             name = match[1]
         folded = name.casefold()
+        if folded in {"function", "filter"} and rest:
+            self.defined.add(rest[0].split("(")[0].casefold())
         lowered = table["aliases"].get(folded, folded)
         if folded in keywords["cmd_aliases"] and any(map(_SWITCH_OF_CMD.fullmatch, rest)):
             session.read(" ".join(words), "cmd")
         elif _HOST.match(name):
-            run_program(words, session)
+            run_program(words, session, _input(given))
         elif any(word.casefold() in _DRY for word in rest):
             return
         elif lowered in _RUNNING:
-            _RUNNING[lowered](self, rest)
+            _RUNNING[lowered](self, rest, given)
         elif (entry := table["cmdlets"].get(lowered)) is not None:
             self._run_cmdlet(lowered, entry, rest)
         elif _CMDLET.fullmatch(lowered) and not re.match(r"[a-z]+-[a-z]+$", name):
@@ -227,28 +278,26 @@ class _Shell:
             (_CMDLET.fullmatch(lowered) and _verb(lowered) in verbs["read_only"])
             or _VALUE.match(words[0])
             or lowered.split("(")[0] in keywords["names"]
+            or folded in self.defined
         ):
             return
         elif not command_table().knows(name) and _is_cmd_program(lowered):
             session.read(" ".join(words), "cmd")
         else:
-            run_program([name, *map(unquoted, rest)], session)
+            run_program([name, *map(unquoted, rest)], session, _input(given))
 
-    def set_location(self, words: list[str]) -> None:
+    def set_location(self, words: list[str], _given: str | None) -> None:
         if words:
             self.session.enter(unquoted(words[-1]))
 
-    def invoke_expression(self, words: list[str]) -> None:
-        text = words[-1] if words else self.given
-        text = self.variables.get(text.casefold(), text)
-        if text and text[0] not in "'\"$(":
-            text = f"'{text}'"
-        if text[:1] in {"'", '"'}:
-            self.session.inner().read(unquoted(text), "powershell")
+    def invoke_expression(self, words: list[str], given: str | None) -> None:
+        text = self._text(words[-1]) if words else given
+        if text:
+            self.session.inner().read(text, "powershell")
         else:
             self.session.add("unknown", "invoke-expression", "what it runs cannot be seen")
 
-    def start_process(self, words: list[str]) -> None:
+    def start_process(self, words: list[str], _given: str | None) -> None:
         given = _Parameters.of(words)
         programs = [*given.values("-filepath"), *given.positional[:1]][:1]
         arguments = [*given.values("-argumentlist"), *given.values("-args"), *given.positional[1:]]
@@ -293,7 +342,7 @@ class _Shell:
 
 
 #: Cmdlets that run something, or change where commands run.
-_RUNNING: Mapping[str, Callable[[_Shell, list[str]], None]] = MappingProxyType(
+_RUNNING: Mapping[str, Callable[[_Shell, list[str], str | None], None]] = MappingProxyType(
     {
         **dict.fromkeys(("set-location", "push-location"), _Shell.set_location),
         "pop-location": lambda shell, _: shell.session.enter(""),
@@ -354,6 +403,10 @@ class _Parameters(NamedTuple):
     def of_directory(self) -> bool:
         kinds = [*self.named.get("-itemtype", ()), *self.named.get("-type", ())]
         return any("directory" in kind.casefold() for kind in kinds)
+
+
+def _input(text: str | None) -> Input:
+    return NO_INPUT if text is None else Input(text=text, connected=True)
 
 
 def _is_switch(key: str) -> bool:

@@ -60,14 +60,15 @@ def run_program(words: Sequence[str], session: Session, stdin: Input = NO_INPUT)
     path = path.replace("\\", "/") if "\\" in path else path
     table = command_table()
     name = table.name_of(path)
-    use = Use(name=name, words=rest, session=session, stdin=stdin, run=run_program)
-    if "/" in path and not _stands_for_its_name(path, name):
-        _run_unlisted(path, use)
-        return None
-    if name in table.reading and name not in BUILTINS:
+    other = "/" in path and not _stands_for_its_name(path, name)
+    if not other and name in table.reading and name not in BUILTINS:
         # Most commands only read.
         if rest:
             _note_outputs(name, rest, session)
+        return None
+    use = Use(name=name, words=rest, session=session, stdin=stdin, run=run_program)
+    if other:
+        _run_unlisted(path, use)
         return None
     if path.startswith(("$", "`")):
         session.add("unknown", path, "the program is a variable")
@@ -173,6 +174,7 @@ def _run_wrapper(program: Program, use: Use) -> _Done:
         command = [*command, table["append"]]
     flags = table.get("shell_flags", ())
     texts = arguments.value(flags) or (command[1:2] if command and command[0] in flags else [])
+    texts = [*texts, *(f"{use.name} {own}" for own in arguments.value(table.get("own_flags", ())))]
     if table.get("texts"):
         texts = [*texts, *command]
     if not command and not texts and table.get("stdin") and use.stdin.text is not None:
@@ -203,6 +205,10 @@ def _write_log(table: Mapping[str, Any], use: Use, arguments: Arguments) -> None
         logs = [*logs, *arguments.rest[:1]]
     for path in logs:
         use.session.write(path, use.name, cap=None if is_plain(path) else "file_write_other")
+    own = use.words[: len(use.words) - len(arguments.rest)]
+    for flag, path in command_table().outputs(use.name, own):
+        if flag not in table.get("values", ()):
+            use.session.write(path, use.name, cap="unknown")
 
 
 def _run_wrapped(table: Mapping[str, Any], command: list[str], use: Use) -> _Done:
@@ -231,6 +237,8 @@ def _wrapped(table: Mapping[str, Any], rest: list[str], arguments: Arguments) ->
         places = ["", *command[:1]][-1].rpartition(table["reference"])
         command = [places[2] if places[0] in table["packages"] else "", *command[1:]]
         command = [word for place, word in enumerate(command) if place != 1 or word != "--"]
+    if table.get("inner_dashes") and "--" in command:
+        command.remove("--")
     starts = [rest.index(flag) + 1 for flag in table.get("command_flags", ()) if flag in rest]
     if starts:
         command = rest[min(starts) :]
@@ -249,6 +257,8 @@ def _hand_on(use: Use) -> None:
     program is one. What is left of the use is still unknown.
     """
     table = command_table()
+    if use.name in table.words["prompted_programs"]:
+        return
     flag = ""
     for place, word in enumerate(use.words[:_HANDED]):
         key, equals, value = word.partition("=")
@@ -303,7 +313,8 @@ def _run_interpreter(program: Program, use: Use) -> _Done:
         and "-s" not in arguments.flags
     ):
         script = posixpath.basename(operands[0])
-        if script in command_table().words["local_programs"]:
+        local = script in command_table().words["local_programs"]
+        if local and use.session.content(operands[0]) is None:
             return True, use.run([script, *operands[1:]], use.session, use.stdin)
         _run_file(operands[0], table, use, "unknown")
         return True, None

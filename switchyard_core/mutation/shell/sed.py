@@ -17,7 +17,7 @@ _MOST_COMMANDS = 500
 _MOST_LINES = 8
 _TELLING = re.compile(r"[wWe]")
 _ADDRESS = re.compile(
-    r"(?:[\s;{}]|(?:\d+|\$)(?:~\d+)?|[,+~!]|/(?:[^/\\\n]|\\.)*+/[IM]*|\\(?!\n)(?P<sign>.))",
+    r"(?:[\s;{}]|(?:\d+|\$)(?:~\d+)?|[,+~!]|/(?:\[\^?\]?[^\]\n]{0,60}\]|[^/\\\n]|\\.)*+/[IM]*|\\(?!\n)(?P<sign>.))",
     re.DOTALL,
 )
 _LINE = re.compile(r"[^\n]*")

@@ -86,6 +86,72 @@ TOOL_EDITS = [
     "await tools.exec_command({cmd: [`rm`, `a.py`].join(` `), yield_time_ms: 1000});",
     "await tools.exec_command({cmd: `sed -i ${[1,2].map(n => n)} a.py`});",
     "await tools.exec_command({cmd: 'python3 - <<\\'PY\\'\\nopen(\"a.py\",\"w\")\\nPY'});",
+    "const call = (name, args) => tools[name](args); await call('apply_patch', PATCH);",
+    "const h = { run: c => tools.exec_command({cmd:c}) }; await h.run('rm a.py');",
+    "const h = { async run(c) { return tools.exec_command({cmd:c}) } }; await h.run('rm a.py');",
+    "class X { static run(c) { return tools.exec_command({cmd:c}) } } await X.run('rm a.py');",
+    "const cmds=['ls','rm a.py']; await tools.exec_command({cmd: cmds.join(' && ')});",
+    "let cmd; cmd = 'rm a.py'; await tools.exec_command({cmd});",
+    "const f = process.argv[2]; await tools.exec_command({cmd: 'rm ' + f});",
+    "await tools.exec_command({cmd: `rm ${f}`});",
+    "const files=['a.py','b.py']; for (const f of files) { const cmd = `sed -i s/a/b/ ${f}`; await tools.exec_command({cmd}); }",  # noqa: E501
+    "for (const name of ['apply_patch']) await tools[name](PATCH);",
+    "for (const [f,c] of [['a.py','x'],['b.py','y']]) await tools.exec_command({cmd:`echo ${c} > ${f}`});",  # noqa: E501
+    "for (const [f,c] of Object.entries({'a.py':'x'})) await tools.exec_command({cmd:`echo ${c} > ${f}`});",  # noqa: E501
+    "const steps=[{cmd:'ls'},{cmd:'rm a.py'}]; for (const s of steps) await tools.exec_command(s);",
+    "const steps=[{cmd:'ls'},{cmd:'rm a.py'}]; for (const s of steps) await tools.exec_command({cmd: s.cmd});",  # noqa: E501
+    "const steps=[{cmd:'ls'},{cmd:'rm a.py'}]; for (const {cmd} of steps) await tools.exec_command({cmd});",  # noqa: E501
+    "for (let i=0;i<2;i++) await tools.exec_command({cmd:`echo ${i} >> a.py`});",
+    "while (x) { await tools.apply_patch(PATCH) }",
+    "async function main() { await tools.apply_patch(PATCH) } await main();",
+    "const main = async () => { const {apply_patch} = tools; await apply_patch(PATCH) }; main();",
+    "setTimeout(() => tools.apply_patch(PATCH), 0)",
+    "tools.exec_command({cmd:'ls'}).then(() => tools.apply_patch(PATCH))",
+    "Promise.resolve().then(async () => { await tools.exec_command({cmd:'rm a.py'}) })",
+    "const {output} = await tools.exec_command({cmd:'rm a.py'}); text(output)",
+    "text((await tools.exec_command({cmd:'rm a.py'})).output)",
+    "const r = [await tools.exec_command({cmd:'ls'}), await tools.exec_command({cmd:'rm a.py'})];",
+    "await tools.exec_command({cmd: ['bash','-lc','rm a.py']});",
+    "await tools.exec_command({cmd: ['sed','-i','s/a/b/','a.py']});",
+    "await tools.shell({command: 'sed -i s/a/b/ a.py'});",
+    "await tools.local_shell({command:['rm','a.py']});",
+    "await tools.exec_command({\n  cmd: \"python3 - <<'PY'\\nfrom pathlib import Path\\nPath('a.py').write_text('x')\\nPY\",\n  workdir: \"/repo\",\n});",  # noqa: E501
+    "const py = `\nfrom pathlib import Path\nPath('a.py').write_text('x')\n`;\nawait tools.exec_command({cmd: `python3 - <<'PY'\n${py}\nPY`});",  # noqa: E501
+    "const py = \"open('a.py','w')\"; await tools.exec_command({cmd: `python3 -c \"${py}\"`});",
+    "const script = ['set -e','sed -i s/a/b/ a.py'].join('\\n'); await tools.exec_command({cmd: script});",  # noqa: E501
+    "const script = ['set -e','sed -i s/a/b/ a.py']; await tools.exec_command({cmd: script.join('\\n')});",  # noqa: E501
+    "const parts = []; parts.push('sed -i'); parts.push('s/a/b/ a.py'); await tools.exec_command({cmd: parts.join(' ')});",  # noqa: E501
+    "const patch = ['*** Begin Patch', '*** Update File: a.py', '@@', '-a', '+b', '*** End Patch'].join('\\n');\nconst result = await tools.apply_patch(patch);\ntext(result);",  # noqa: E501
+    "const patch = `*** Begin Patch\n*** Add File: a.py\n+x\n*** End Patch\n`;\ntext(await tools.apply_patch(patch));",  # noqa: E501
+    "await tools.apply_patch(String.raw`*** Begin Patch\n*** Update File: a.py\n@@\n-a\n+b\n*** End Patch`);",  # noqa: E501
+    "const p1 = PATCH; const p2 = PATCH; for (const p of [p1,p2]) await tools.apply_patch(p);",
+    "await Promise.all([PATCH].map(p => tools.apply_patch(p)));",
+    "await Promise.all([PATCH].map(tools.apply_patch));",
+    "[PATCH].forEach(tools.apply_patch);",
+    "const run = tools.exec_command; await run({cmd: 'rm a.py'});",
+    "const run = async (cmd) => { const r = await tools.exec_command({ cmd, yield_time_ms: 1000 }); return r.output; };\ntext(await run('git status'));\ntext(await run('sed -i s/a/b/ a.py'));",  # noqa: E501
+    "const run = async function(cmd, opts = {}) { return tools.exec_command({ cmd, ...opts }); }; await run('rm a.py', {workdir: 'x'});",  # noqa: E501
+    "function run(cmd) { return tools.exec_command({ cmd: cmd }); }\nrun('rm a.py');",
+    "function run({cmd}) { return tools.exec_command({ cmd }); }\nrun({cmd: 'rm a.py'});",
+    "function run(...args) { return tools.exec_command({ cmd: args.join(' ') }); }\nrun('rm','a.py');",  # noqa: E501
+    "const edit = f => run(`sed -i s/a/b/ ${f}`); const run = cmd => tools.exec_command({cmd}); await edit('a.py');",  # noqa: E501
+    "const dir='src'; await tools.exec_command({cmd:`cd ${dir} && rm a.py`});",
+    "await tools.exec_command({cmd:'rm a.py', workdir:'/repo'});",
+    "if (!(await tools.exec_command({cmd:'ls'})).ok) { await tools.apply_patch(PATCH); }",
+    "switch (x) { case 1: await tools.apply_patch(PATCH); }",
+    "try { JSON.parse(x) } finally { await tools.apply_patch(PATCH) }",
+    "const { tools: t } = globalThis; await t.apply_patch(PATCH);",
+    "const { apply_patch } = globalThis.tools; await apply_patch(PATCH);",
+    "const fn = 'apply' + '_patch'; const f = tools[fn]; await f(PATCH);",
+    "const f = tools[`apply_${'patch'}`]; await f(PATCH);",
+    "await tools.apply_patch(PATCH.replace('x','y'));",
+    "await tools.exec_command({cmd: `cat <<'EOF' > a.py\n${content}\nEOF`});",
+    "await tools.exec_command({cmd: 'tee a.py <<< ' + JSON.stringify(x)});",
+    'await tools.exec_command({cmd: "git apply <<\'E\'\\n" + diff + "\\nE"});',
+    "await tools.mcp__filesystem__write_file({path:'a.py',content});",
+    "await tools.mcp__fs__edit_file({path:'a.py',edits:[]});",
+    "const {mcp__fs__write_file} = tools; mcp__fs__write_file({path:'a.py',content:'x'})",
+    "await tools.edit_file({path:'a.py'}); text('x')",
 ]
 TOOL_READS = [
     "const { exec_command } = tools; await exec_command({cmd:'ls'});",
@@ -113,6 +179,31 @@ TOOL_READS = [
     "await tools.web_search({query:'sed -i'});",
     "const o = {cmd:'ls'}; await tools.exec_command(o)",
     "console.log(['sed','-i'].join(' '))",
+    "const call = (name, args) => tools[name](args); await call('exec_command', {cmd:'ls'});",
+    "const h = { run: c => tools.exec_command({cmd:c}) }; await h.run('ls');",
+    "const cmds=['ls','git status']; await tools.exec_command({cmd: cmds.join(' && ')});",
+    "await tools.exec_command({cmd: `cat ${f}`});",
+    "for (const f of ['a.py','b.py']) { text((await tools.exec_command({cmd:`cat ${f}`})).output) }",  # noqa: E501
+    "const run = async (cmd) => { const r = await tools.exec_command({ cmd }); return r.output; };\ntext(await run('git status'));\ntext(await run('rg -n foo src'));",  # noqa: E501
+    "const out = await tools.exec_command({cmd:'git diff'}); text(out.output.split('\\n').filter(l => l.startsWith('+')).join('\\n'))",  # noqa: E501
+    "text('rm a.py'); await tools.exec_command({cmd:'ls'});",
+    "const patch = PATCH; text(patch.length); await tools.exec_command({cmd:'ls'});",
+    "const edits = ['rm a.py']; text(edits.join()); await tools.exec_command({cmd:'ls'});",
+    "await tools.exec_command({cmd: 'npm test', workdir: '/repo'});",
+    "const {exec_command: x} = tools; await Promise.all(['ls','pwd'].map(cmd => x({cmd})));",
+    "const r = await tools.exec_command({cmd: \"sed -n '1,200p' a.py\"}); text(r.output)",
+    "const files = ['a.py','b.py']; const r = await Promise.all(files.map(f => tools.exec_command({cmd: `sed -n 1,50p ${f}`}))); r.map(x => text(x.output));",  # noqa: E501
+    "await tools.update_plan({plan:[{step:'rm a.py',status:'pending'}]});",
+    "await tools.exec_command({cmd:'grep -rn \"apply_patch\" .'});",
+    "text(ALL_TOOLS.map(t => t.name).join());",
+    "const name='exec_command'; await tools[name]({cmd:'ls'});",
+    "store('x', 1); text(load('x')); await tools.exec_command({cmd:'ls'})",
+    "const x = {apply_patch: p => p}; x.apply_patch(PATCH); tools.exec_command({cmd:'ls'})",
+    "function apply_patch(p) { return p } apply_patch(PATCH); tools.exec_command({cmd:'ls'})",
+    "await tools.web__run({search_query:[{q:'sed -i'}]});",
+    "image(await tools.view_image({path:'a.png'}))",
+    "await tools.exec_command({cmd:'python3 - <<\\'PY\\'\\nprint(open(\"a.py\").read())\\nPY'});",
+    "const q = 'x > y'; await tools.exec_command({cmd:`rg '${q}' src`});",
 ]
 SCRIPTS = {
     "file_edit": [

@@ -386,7 +386,6 @@ USES = [
     "operf %c",
     "nsys profile %c",
     "nsys profile -o /tmp/x %c",
-    "ncu %c",
     "vtune -collect hotspots -- %c",
     "xcrun %c",
     "xctrace record --template x --launch -- %c",
@@ -617,6 +616,7 @@ def test_program_that_runs_a_command_has_its_label() -> None:
 
     assert [use for use in USES if _label(use, edit) != "file_edit"] == []
     assert [use for use in USES if _label(use, reading) == "file_edit"] == []
+    assert [use for use in USES if _label(use, "rm a.py") == "read_only"] == []
 
 
 def test_names_of_programs_among_words_are_not_commands() -> None:
