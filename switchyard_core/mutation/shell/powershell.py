@@ -345,7 +345,7 @@ class _Shell:
 _RUNNING: Mapping[str, Callable[[_Shell, list[str], str | None], None]] = MappingProxyType(
     {
         **dict.fromkeys(("set-location", "push-location"), _Shell.set_location),
-        "pop-location": lambda shell, _: shell.session.enter(""),
+        "pop-location": lambda shell, _words, _given: shell.session.enter(""),
         "invoke-expression": _Shell.invoke_expression,
         "start-process": _Shell.start_process,
     }
