@@ -22,6 +22,7 @@ from switchyard_core.mutation.shell.session import (
     Session,
 )
 from switchyard_core.mutation.shell.table import Program, UsageRule, command_table, is_plain, select
+from switchyard_core.mutation.tables import load_table
 
 __all__ = ["run_program"]
 
@@ -385,8 +386,21 @@ def _only_checks(stem: str) -> bool:
     return stem in names or not names.isdisjoint(re.split(r"[-_.]", stem))
 
 
+def _is_of_windows(name: str) -> bool:
+    """Return whether a name with ``.exe`` is a program that the table of cmd.exe has."""
+    stem, suffix, _ = name.casefold().partition(".exe")
+    table = load_table("cmd")
+    return bool(suffix) and any(
+        stem in table[key] for key in ("read_only", "file_write_other", "unknown", "writes")
+    )
+
+
 def _run_unlisted(path: str, use: Use) -> None:
     name, session = use.name, use.session
+    if _is_of_windows(name):
+        words = [f'"{word}"' if " " in word else word for word in use.words]
+        use.read_inner(" ".join([name, *words]), "cmd")
+        return
     if _SCRIPT_NAME.search(path):
         content = session.content(path)
         if content is not None:

@@ -108,6 +108,10 @@ CMD = {
 
 BASH = {
     "file_edit": [
+        "xcopy.exe a b.py",
+        "robocopy.exe a src",
+        "cmd.exe /c rmdir /s /q src",
+        "'C:/Program Files/Git/bin/bash.exe' -c 'rm a.py'",
         'powershell.exe -Command "Set-Content a.py x"',
         'powershell.exe -NoProfile -c "Set-Content a.py x"',
         "pwsh.exe -c 'sc a.py x'",
@@ -173,6 +177,8 @@ BASH = {
         "powershell.exe Set-Content a.py x",
     ],
     "read_only": [
+        "reg.exe query HKCU",
+        "clip.exe < a.py",
         'powershell.exe -Command "Get-Content a.py"',
         "pwsh.exe -c 'gci'",
         "cmd.exe /c dir",
