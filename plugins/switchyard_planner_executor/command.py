@@ -94,11 +94,10 @@ def command(  # noqa: PLR0913, PLR0917  # one per option
     """Make a plan for a REQUEST, show it, then run it step by step.
 
     The policy's route of type planner_executor does the work. At a terminal you are asked before
-    anything runs, unless you say --yes. Exits 0 when all steps are done, 1 when a step or the
-    plan failed, 2 when the policy or the command cannot be used, 3 when the plan waits for
-    approval, 130 when you stopped it.
+    anything runs. Exits 0 when all steps are done, 1 when a step or the plan failed, 2 when it
+    cannot run, 3 when the plan waits for approval, 130 when you stopped it.
 
-    Example: switchyard plan policies/planner_executor.toml "plan a picnic" --replay recordings
+    Example: switchyard plan shop.toml "plan a picnic" --replay recordings
     """
     printer = PRINTERS[output](sys.stdout, verbose=verbose)
     message = ""

@@ -70,7 +70,7 @@ def command(  # noqa: PLR0913 - click passes options by name
     turns: bool,
     brief: bool,
 ) -> None:
-    """Explain what POLICY (default: switchyard.toml) does with REQUEST, without network.
+    """Explain what POLICY (or switchyard.toml) does with REQUEST; no network.
 
     REQUEST is a file (`-`: standard input) with a body, a recorded request (an object with
     `request.body`), or several, one per line or in an array. They are played in order, each with

@@ -12,7 +12,7 @@ from pydantic_core import ErrorDetails
 
 from switchyard_core.declarations import ReferenceKind
 from switchyard_core.errors import Finding
-from switchyard_core.policy.document import Document
+from switchyard_core.policy.document import Document, dotted
 from switchyard_core.policy.literals import (
     choices_at,
     default_at,
@@ -91,8 +91,16 @@ def unknown_key(
         location,
         at_key=True,
         notes=(*notes, note) if note else tuple(notes),
-        fix=suggestion(key, names, otherwise),
+        fix=_undotted(document, location) or suggestion(key, names, otherwise),
     )
+
+
+def _undotted(document: Document, location: Location) -> str:
+    """Return what to write for a name with a point, such as ``[targets.gpt-5.1]``."""
+    places = document.positions
+    if len(location) != 3 or not places.is_header(location) or places.is_header(location[:2]):
+        return ""
+    return f"write `[{dotted((location[0], '.'.join(map(str, location[1:]))))}]`, in quotes"
 
 
 def is_date(value: object) -> bool:

@@ -193,7 +193,7 @@ def test_command_that_two_plugins_add_belongs_to_neither() -> None:
     result = run(PluginRegistry(given), "greet")
     assert result.exit_code == 2
     assert "command `greet` of plugin `two` is not used: plugin `one` has it too" in result.output
-    assert "No such command 'greet'" in result.output
+    assert "no command `greet`" in result.output
 
 
 def test_plugin_that_fails_to_add_commands_does_not_stop_the_others() -> None:
@@ -206,7 +206,7 @@ def test_plugin_that_fails_to_add_commands_does_not_stop_the_others() -> None:
 def test_unknown_command_exits_2() -> None:
     result = run(PluginRegistry(), "chekc")
     assert result.exit_code == 2
-    assert "No such command 'chekc'" in result.output
+    assert "no command `chekc`: did you mean `check`?" in result.output
 
 
 def test_installed_registry_is_built_once_per_run() -> None:

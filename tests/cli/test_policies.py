@@ -100,7 +100,7 @@ def test_serve_takes_config_as_another_way_to_name_its_policy() -> None:
 @pytest.mark.parametrize(
     ("word", "said"),
     [
-        pytest.param("chek", "no command `chek`: did you mean `check`?", id="near"),
+        pytest.param("pluginz", "no command `pluginz`: did you mean `plugins`?", id="near"),
         pytest.param("Serv", "did you mean `serve`?", id="case"),
         pytest.param("plans", "did you mean `plan`?", id="of_a_plugin"),
         pytest.param("my.toml", "such as `switchyard check my.toml`", id="policy"),

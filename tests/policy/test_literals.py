@@ -128,6 +128,12 @@ _WRONG = {
         "`max_replans` is a key of route type `planner_executor` of plugin",
         "remove the key, or set the `type` that has it",
     ),
+    "point_in_a_name": (
+        _HEAD + '[targets.gpt-5.1]\nid = "m"\nllm_client = "c"\n[routes]\n',
+        "targets.gpt-5.1",
+        "unknown key `1`",
+        'write `[targets."gpt-5.1"]`, in quotes',
+    ),
     "blank_name": (
         _HEAD + '[targets.""]\nid = "m"\nllm_client = "c"\n[routes]\n',
         'targets.""',
