@@ -21,7 +21,7 @@ from switchyard_core.mutation.shell.session import (
     Input,
     Session,
 )
-from switchyard_core.mutation.shell.table import Program, UsageRule, command_table, is_plain, select
+from switchyard_core.mutation.shell.table import Program, UsageRule, command_table, is_plain
 from switchyard_core.mutation.tables import load_table
 
 __all__ = ["run_program"]
@@ -200,8 +200,6 @@ def _behind(program: Program, sub: Sequence[str], words: list[str]) -> list[str]
 
 def _write_log(table: Mapping[str, Any], use: Use, arguments: Arguments) -> None:
     logs = arguments.value(table.get("output", ()))
-    if "writes" in table:
-        logs = [*logs, *select(table["writes"], arguments.operands)]
     if table.get("log"):
         logs = [*logs, *arguments.rest[:1]]
     for path in logs:
