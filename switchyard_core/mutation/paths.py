@@ -86,7 +86,8 @@ class PathClasses:
             return Reading(label="read_only", word=path)
         if self._is_scratch(place):
             return Reading(label="scratch_write", word=path, detail=told)
-        lowered = self._is_lowered(place) or not _OTHER.isdisjoint(place.classes)
+        lowered = self._is_lowered(place) or "outside" in place.classes
+        lowered = lowered or ("data" in place.classes and "fixtures" not in place.classes)
         lowered = lowered or ("/" not in place.name and "output_names" in place.classes)
         label = "file_write_other" if lowered else "file_edit"
         return Reading(label=label, word=path, detail=f"{told}{self._note(place)}")
@@ -201,8 +202,6 @@ class _Place(NamedTuple):
 
 #: Classes that lower the label of whatever writes.
 _LOWERED = frozenset({"artifact", "plan", "dot_entries"})
-#: Classes that lower the label of what a shell writes.
-_OTHER = frozenset({"data", "outside"})
 #: Tables of the data file that are not classes.
 _NOT_CLASSES = frozenset({"shelves", "spellings"})
 
@@ -229,7 +228,9 @@ def _shipped(path: str) -> Sequence[str]:
 
 @cache
 def _shipped_classes() -> Callable[[str], Sequence[str]]:
-    table = load_table("paths")
+    table = dict(load_table("paths"))
+    # Who removes the whole directory writes no more than who writes into it.
+    table["artifact"] = [*table["artifact"], *(g.removesuffix("/**") for g in table["artifact"])]
     return path_classes({name: globs for name, globs in table.items() if name not in _NOT_CLASSES})
 
 

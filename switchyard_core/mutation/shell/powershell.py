@@ -245,10 +245,10 @@ class _Shell:
 
     def _assigned(self, words: list[str]) -> str:
         """Return the value of an assignment if it is a text or a temporary file."""
-        value = " ".join(words).casefold()
-        if any(word in value for word in self.table["keywords"]["scratch"]):
+        value = " ".join(words)
+        if any(word in value.casefold() for word in self.table["keywords"]["scratch"]):
             return "$env:TEMP/new"
-        return unquoted(words[0])
+        return value if _JOINED.match(value) else unquoted(words[0])
 
     def _run_words(self, words: list[str], given: str | None = None) -> None:
         table, session = self.table, self.session
@@ -330,7 +330,7 @@ class _Shell:
         seen: set[str] = set()
         while True:
             path = unquoted(path)
-            if path.startswith("(") and re.search(r"join-path", path, re.IGNORECASE):
+            if _JOINED.match(path):
                 words = path.strip("()").split()[1:]
                 path = "/".join(unquoted(word) for word in words if not word.startswith("-"))
             name = path.casefold()
@@ -341,6 +341,7 @@ class _Shell:
             path = value
 
 
+_JOINED = re.compile(r"\(?\s*join-path\s", re.IGNORECASE)
 #: Cmdlets that run something, or change where commands run.
 _RUNNING: Mapping[str, Callable[[_Shell, list[str], str | None], None]] = MappingProxyType(
     {

@@ -26,7 +26,7 @@ from switchyard_core.mutation.tables import load_table
 
 __all__ = ["run_program"]
 
-_ASSIGNMENT = re.compile(r"^[A-Za-z_]\w*=")
+_ASSIGNMENT = re.compile(r"^[A-Za-z_]\w*=(?!=)")
 _HELP = {"--help", "--version", "-help", "-version"}
 _SHORT_HELP = {"-h", "-V", "-v", "-?", "help", "version"}
 #: A flag among words that are joined with NUL.
@@ -36,6 +36,8 @@ _SCRIPT_NAME = re.compile(
 )
 #: Directories of installed programs.
 _INSTALLED = {"bin", "sbin", ".bin", "scripts", "libexec", "usr"}
+#: Files that an interpreter runs as a program.
+_ARCHIVES = (".jar", ".phar")
 #: Steps to look up a program, without its words.
 _PROGRAM = 6
 #: Words of a command that are read.
@@ -117,7 +119,17 @@ def _stands_for_its_name(path: str, name: str) -> bool:
     directory = posixpath.basename(posixpath.dirname(path)).casefold()
     if path.casefold().endswith(".exe") and _is_program(name.casefold().removesuffix(".exe")):
         return True
-    return path.startswith("@") or directory in _INSTALLED or command_table().is_local(name)
+    # Packages have a path, too, with a version: `golang.org/x/tools/cmd/goimports@latest`.
+    packed = path.startswith("@") or "@" in posixpath.basename(path) or path.endswith(_ARCHIVES)
+    return packed or directory in _INSTALLED or command_table().is_local(name)
+
+
+def _is_listed_script(path: str) -> bool:
+    """Return whether a script that an interpreter runs is a program of the table."""
+    table = command_table()
+    name = table.name_of(path)
+    known = _stands_for_its_name(path, name) and table.knows(name)
+    return name in table.words["local_programs"] or known
 
 
 def _only_helps(name: str, rest: Sequence[str]) -> bool:
@@ -215,7 +227,10 @@ def _run_wrapped(table: Mapping[str, Any], command: list[str], use: Use) -> _Don
         return True, use.read_inner(" ".join(command), stdin=use.stdin)
     if table.get("typed") == "only":
         return False, None
-    if not (command and _is_program(command_table().name_of(command[0]))):
+    known = bool(command) and _is_program(command_table().name_of(command[0]))
+    if table.get("known") and not known:
+        return False, None
+    if not known:
         # A flag may have been taken for one with a value, or the other way round.
         _hand_on(use)
     if command:
@@ -311,10 +326,8 @@ def _run_interpreter(program: Program, use: Use) -> _Done:
         and first is None
         and "-s" not in arguments.flags
     ):
-        script = posixpath.basename(operands[0])
-        local = script in command_table().words["local_programs"]
-        if local and use.session.content(operands[0]) is None:
-            return True, use.run([script, *operands[1:]], use.session, use.stdin)
+        if _is_listed_script(operands[0]) and use.session.content(operands[0]) is None:
+            return True, use.run(operands, use.session, use.stdin)
         _run_file(operands[0], table, use, "unknown")
         return True, None
     if use.stdin.text is not None:

@@ -17,8 +17,11 @@ from switchyard_core.mutation.tables import load_table
 
 __all__ = ["CommandTable", "Program", "UsageRule", "command_table", "is_plain", "select"]
 
-#: A package of a registry with its version, as runners take it: `prettier@3`.
-_VERSIONED = re.compile(r"^(@[^/@]+/[^@]+|[^/@]+)@[\w.^~*-]+$")
+#: A package of a registry with its version, as runners take it: `prettier@3`, `black==24.1`,
+#: `golang.org/x/tools/cmd/goimports@latest`.
+_VERSIONED = re.compile(
+    r"^(@[^/@]+/[^@]+|[^@=<>~!\[]+)(?:\[[\w.,-]+\])?(?:@[\w.^~*-]+|[=<>~!]=[\w.,*+-]+)$"
+)
 #: Longer paths are not remembered.
 _SHORT = 256
 #: Earlier files are asked first when several know a program.
