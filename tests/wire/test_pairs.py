@@ -430,12 +430,13 @@ KEPT = [
     ("openai_chat", {"role": "user", "content": [{"type": "text", "text": 5}]}),
     ("anthropic_messages", {"role": "user", "content": [{"type": "text", "text": []}]}),
     ("anthropic_messages", {"role": "system", "output_config": {"effort": "low"}}),
+    ("anthropic_messages", {"role": 5, "content": "a"}, {"role": [5], "content": "b"}),
 ]
 
 
 def test_what_is_not_empty_or_of_a_wrong_type_is_kept(rewrite):
-    for wire_format, kept in KEPT:
-        body = {"messages": [SAID, ASKS, kept]}
+    for wire_format, *kept in KEPT:
+        body = {"messages": [SAID, ASKS, *kept]}
         assert rewrite(wire_format, body, EMPTY)[0] == body, kept
 
 

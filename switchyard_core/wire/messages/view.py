@@ -352,7 +352,8 @@ def _merge(messages: ArrayText) -> list[str]:
         first, second = messages.object(index - 1), messages.object(index)
         if first is None or second is None:
             continue
-        if first.text("role") != second.text("role") or first.text("role") == "system":
+        role = first.text("role")
+        if role in (None, "system") or second.text("role") != role:
             continue
         if first.keys() != second.keys() or set(first.keys()) != {"role", "content"}:
             continue
