@@ -227,7 +227,9 @@ def _run_wrapped(table: Mapping[str, Any], command: list[str], use: Use) -> _Don
         return True, use.read_inner(" ".join(command), stdin=use.stdin)
     if table.get("typed") == "only":
         return False, None
-    known = bool(command) and _is_program(command_table().name_of(command[0]))
+    name = command_table().name_of(command[0]) if command else ""
+    # `.` is a package for `go run`, and a command of a shell.
+    known = name != "." and _is_program(name)
     if table.get("known") and not known:
         return False, None
     if not known:
