@@ -25,7 +25,7 @@ class Thinking:
         if not sys.stderr.isatty():
             return
         from rich.console import Console  # noqa: PLC0415  # fast --help
-        from rich.progress import Progress, SpinnerColumn, TimeElapsedColumn  # noqa: PLC0415
+        from rich.progress import Progress, SpinnerColumn, TimeElapsedColumn  # noqa: PLC0415  # as above
 
         self._progress = Progress(
             SpinnerColumn(),

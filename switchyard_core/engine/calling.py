@@ -152,6 +152,8 @@ class Upstreams:
         self._open: dict[Client, Upstream] = {}
         # A script is read once per policy: the next one may play another text.
         self._scripted: dict[Client, Upstream] = {}
+        #: Those of this policy, by name of the client.
+        self._by_name: dict[str, Upstream] = {}
 
     def following(self, policy: Policy) -> Upstreams:
         """Return the connections for the next policy, which shares those of unchanged clients."""
@@ -163,10 +165,11 @@ class Upstreams:
 
     def of(self, client: Client) -> Upstream:
         """Return the connection of a client, always the same one."""
-        made = self._scripted if client.scripted else self._open
-        upstream = made.get(client)
+        upstream = self._by_name.get(client.name)
         if upstream is None:
-            upstream = made[client] = self._connect(client)
+            made = self._scripted if client.scripted else self._open
+            upstream = made.get(client) or made.setdefault(client, self._connect(client))
+            self._by_name[client.name] = upstream
         return upstream
 
     async def call(self, client: Client, outgoing: Outgoing, headers: Headers) -> UpstreamResponse:
@@ -187,7 +190,7 @@ class Upstreams:
     def _without_key(self, client: Client, answer: UpstreamResponse) -> UpstreamResponse:
         """Return an answer whose errors do not repeat the configured key."""
         key = self._world.environ.get(client.api_key_env or "", "").strip()
-        if not KeyMask.worth(key):
+        if not key or not KeyMask.worth(key):
             return answer
         mask = KeyMask(key, from_start=not succeeded(answer.status))
         chunks = _masked(answer.chunks, mask)
@@ -264,11 +267,13 @@ class Upstreams:
     async def retire(self, kept: Collection[Client]) -> None:
         """Close the connections that no client in ``kept`` uses, once the policy serves nothing."""
         gone = [client for client in self._policy.clients.values() if client not in kept]
+        self._by_name.clear()
         await _close(self._open, gone)
         await _close(self._scripted, list(self._scripted))
 
     async def aclose(self) -> None:
         """Close all connections, shared ones too."""
+        self._by_name.clear()
         await _close(self._open, list(self._open))
         await _close(self._scripted, list(self._scripted))
 

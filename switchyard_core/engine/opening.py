@@ -47,9 +47,11 @@ class Opening:
         self._format = wire_format
         self._model = model
         self._patch = ModelPatch(wire_format, model) if model and self.streams else None
-        self._decoder = self._decoder_of(answer)
+        encoding = content_encoding(answer.headers)
+        self._decoder = self._decoder_of(encoding) if encoding else None
+        self._readable = bool(self._decoder) or not encoding
         #: Whether the client gets it without its content encoding, since it is patched.
-        self._decodes = bool(self._model and content_encoding(answer.headers))
+        self._decodes = bool(self._model and encoding)
         headers = answer.headers
         if self._decodes:
             headers = tuple(pair for pair in headers if pair[0] not in _ENCODED)
@@ -59,9 +61,9 @@ class Opening:
         #: The answer to pass on.
         self.response = UpstreamResponse(answer.status, headers, self, answer.aclose)
 
-    def _decoder_of(self, answer: UpstreamResponse) -> Decoder | None:
+    def _decoder_of(self, encoding: str) -> Decoder | None:
         try:
-            return Decoder(content_encoding(answer.headers), DECODED_BYTES)
+            return Decoder(encoding, DECODED_BYTES)
         except EncodingError:
             # Nobody here can read it: it passes as it is.
             self.check.settled = True
@@ -98,7 +100,7 @@ class Opening:
 
     def _plain(self, chunk: bytes) -> bytes:
         if self._decoder is None:
-            return b""
+            return chunk if self._readable else b""
         try:
             return self._decoder.feed(chunk)
         except EncodingError as error:

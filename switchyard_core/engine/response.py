@@ -113,8 +113,10 @@ class Response:
         self._ending: asyncio.Future[None] | None = None
         #: How the request ended, ``None`` while it runs.
         self.outcome: Outcome | None = None
+        self._decoder: Decoder | None = None
         try:
-            self._decoder = Decoder(content_encoding(upstream.headers), _DECODED_BYTES)
+            if encoding := content_encoding(upstream.headers):
+                self._decoder = Decoder(encoding, _DECODED_BYTES)
         except EncodingError:
             self.trace = None
 
@@ -152,7 +154,7 @@ class Response:
         if not chunk or self.trace is None:
             return
         try:
-            self.trace.note(self._decoder.feed(chunk))
+            self.trace.note(chunk if self._decoder is None else self._decoder.feed(chunk))
         except EncodingError:
             self.trace = None
 

@@ -48,7 +48,7 @@ class SuccessCheck:
         self._endpoint = endpoint
         self._announced = streams
         self._streams: bool | None = None
-        self._events = EventCutter()
+        self._events: EventCutter | None = None  # of a stream
         self._begun = False  # whether an event of the answer itself came by
         self._body: list[bytes] = []
         self._size = 0
@@ -67,6 +67,7 @@ class SuccessCheck:
         if self._streams is None:
             self._streams = self._is_stream(data)
         if self._streams:
+            self._events = self._events or EventCutter()
             self._judge(self._events.feed(data))
             self.settled = self.settled or self._size > HEAD_BYTES
         else:
@@ -75,7 +76,7 @@ class SuccessCheck:
 
     def end(self) -> None:
         """Note that nothing follows."""
-        if not self.settled and self._streams:
+        if not self.settled and self._events is not None:
             self._judge(self._events.end())
             if not self.settled:
                 self._fail("the stream ended before its first content" if self._begun else _EMPTY)

@@ -148,7 +148,8 @@ def insert_prompt(
 ) -> Sequence[str]:
     """Add an instruction before or after the caller's own."""
     append = parameters.position == "append"
-    return _told(history.view_of(body, scope).add_instruction(parameters.text, append=append))
+    view = FORMATS[scope.wire_format].view(body, scope.untouched)
+    return _told(view.add_instruction(parameters.text, append=append))
 
 
 def end_with_user_turn(body: ObjectText, parameters: None, scope: RewriteScope) -> Sequence[str]:
