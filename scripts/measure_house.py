@@ -239,6 +239,13 @@ def public_names() -> None:
 
 async def small_request() -> None:
     """Print how many modules and calls one small request passes."""
+    for what, passed, goals in await walks():
+        row(f"modules passed by one small request, {what}", len(passed), f"≤ {goals[0]}")
+        row(f"calls into the project, {what}", passed.total(), f"≤ {goals[1]}")
+
+
+async def walks() -> list[tuple[str, Counter[str], tuple[int, int]]]:
+    """Return the walks of one small request: what it is, its calls by module, and their goals."""
     from switchyard_core import Request, Switchyard  # noqa: PLC0415  # as above
 
     yard = Switchyard.from_policy_text(POLICY, connect=lambda _client: Fake())
@@ -255,15 +262,15 @@ async def small_request() -> None:
         async with await yard.handle(request()) as response:
             await response.read()
 
+    found = []
     for what, run, goals in (
         ("decide + rewrite", decide, (18, 150)),
         ("with the provider's answer", handle, (28, 260)),
     ):
         await run()
-        passed = await traced(run)
-        row(f"modules passed by one small request, {what}", len(passed), f"≤ {goals[0]}")
-        row(f"calls into the project, {what}", passed.total(), f"≤ {goals[1]}")
+        found.append((what, await traced(run), goals))
     await yard.aclose()
+    return found
 
 
 async def traced(run: Callable[[], Any]) -> Counter[str]:
