@@ -200,11 +200,13 @@ class AskError(SwitchyardError):
     Args:
         message: What happened, naming the target.
         failure: The provider's answer, or how the transport failed.
+        usage: What the answer took nevertheless.
     """
 
-    def __init__(self, message: str, failure: Failure) -> None:
+    def __init__(self, message: str, failure: Failure, usage: ModelUsage | None = None) -> None:
         self.message = message
         self.failure = failure
+        self.usage = usage or ModelUsage()
         super().__init__(message)
 
 

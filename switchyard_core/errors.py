@@ -42,6 +42,8 @@ __all__ = [
     "SwitchyardError",
     "UnknownModelError",
     "UpstreamError",
+    "in_one_line",
+    "of_the_code",
     "with_place",
 ]
 
@@ -249,12 +251,33 @@ class RecordingError(ReplayError):
         super().__init__(message, path=path, kind="recording")
 
 
+def in_one_line(error: BaseException) -> str:
+    """Return the type of an exception and what it says, its lines folded into one."""
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def of_the_code(error: BaseException) -> bool:
+    """Return whether the code that ran raised an exception, and not the user by Ctrl-C.
+
+    Both give a KeyboardInterrupt; only the code's own comes from an instruction that raises.
+    """
+    from opcode import opmap  # noqa: PLC0415  # for such an end only
+
+    step = error.__traceback__
+    if not isinstance(error, KeyboardInterrupt) or step is None:
+        return True
+    while step.tb_next is not None:
+        step = step.tb_next
+    return step.tb_frame.f_code.co_code[step.tb_lasti] == opmap["RAISE_VARARGS"]
+
+
 def with_place(error: BaseException) -> str:
     """Return what a plugin raised, with file and line of the plugin's own innermost frame.
 
     What the plugin called, ours or a library's, is not where its author looks.
     """
-    text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    text = in_one_line(error)
     own: TracebackType | None = None
     step = error.__traceback__
     while step is not None:

@@ -40,7 +40,6 @@ from switchyard_core.upstream.base import Upstream, UpstreamResponse
 from switchyard_core.wire import FORMATS
 from switchyard_core.wire.passing import AnswerTrace
 from switchyard_core.wire.rewrites import apply_rewrites
-from switchyard_core.wire.success import SuccessCheck
 from switchyard_core.world import World
 
 if TYPE_CHECKING:
@@ -295,12 +294,12 @@ class Switchyard:
             if sent is not None:
                 sent(decision, outgoing)
             try:
-                answer, check = await self._answer_to(routed, decision, outgoing)
+                answer, opening = await self._answer_to(routed, decision, outgoing)
             except BaseException as error:
                 await self._unanswered(routed, decision, start, type(error).__name__)
                 raise
             try:
-                again = await self._next(routed, decision, answer, check) if tries else None
+                again = await self._next(routed, decision, answer, opening) if tries else None
             except BaseException as error:
                 # The client left, or the router failed: nobody will read this answer.
                 if isinstance(answer, UpstreamResponse):
@@ -309,6 +308,8 @@ class Switchyard:
                 raise
             if again is None:
                 break
+            if opening is not None:
+                routed.count(decision.target, opening.usage())
             if isinstance(answer, UpstreamResponse):
                 await answer.aclose()
             decision = again
@@ -323,7 +324,7 @@ class Switchyard:
             reports=outgoing.reports,
             finish=partial(self._finished, decision),
             clock=self.world.monotonic,
-            check=check,
+            check=opening.check if opening is not None else None,
             trace=AnswerTrace(wire_format, answer.header("content-type") or "", certain=frees),
             spent=routed.spent,
         )
@@ -350,8 +351,8 @@ class Switchyard:
 
     async def _answer_to(
         self, routed: Routed, decision: Decision, outgoing: Outgoing
-    ) -> tuple[UpstreamResponse | UpstreamError, SuccessCheck | None]:
-        """Return the answer to a call, and what its content says where its status is a success."""
+    ) -> tuple[UpstreamResponse | UpstreamError, Opening | None]:
+        """Return the answer to a call, and its opening where its status is a success."""
         request, route = routed.request, routed.runtime.route
         client = self.policy.targets[decision.target].client
         try:
@@ -367,7 +368,7 @@ class Switchyard:
         )
         if opening.streams and not isinstance(routed.runtime.router, RetryingRouter):
             # Nobody would send the request elsewhere: its stream need not wait.
-            return opening.response, opening.check
+            return opening.response, opening
         try:
             await opening.settle(self.world.monotonic)
         except BaseException as error:
@@ -375,7 +376,7 @@ class Switchyard:
             if isinstance(error, UpstreamError):
                 return error, None
             raise
-        return opening.response, opening.check
+        return opening.response, opening
 
     def _admit(self, request: Request, decision: Decision) -> None:
         """Refuse a request whose call would lack its credential, or that the model refuses."""
@@ -390,7 +391,7 @@ class Switchyard:
         routed: Routed,
         decision: Decision,
         answer: UpstreamResponse | UpstreamError,
-        check: SuccessCheck | None,
+        opening: Opening | None,
     ) -> Decision | None:
         """Ask the router for another try after a failure."""
         if not isinstance(routed.runtime.router, RetryingRouter):
@@ -400,13 +401,13 @@ class Switchyard:
             return None
         if isinstance(answer, UpstreamError):
             failure = Failure(kind="transport", status=0, code=answer.kind, body=b"")
-        elif check is None:
+        elif opening is None:
             try:
                 failure = failure_of("status", answer.status, await answer.peek(FAILURE_BYTES))
             except UpstreamError:
                 return None
-        elif check.settled and check.failure:
-            failure = failure_of("content", answer.status, check.error)
+        elif opening.check.settled and opening.check.failure:
+            failure = failure_of("content", answer.status, opening.check.error)
         else:
             return None
         return await self._decider.again(routed, decision, failure)

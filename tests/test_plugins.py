@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.metadata
 import logging
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from importlib.metadata import DistributionFinder, EntryPoint, MetadataPathFinder
@@ -176,6 +177,9 @@ def test_same_entry_point_listed_twice_is_loaded_once(install: Install) -> None:
         pytest.param("import no_such_module_xyz", "ModuleNotFoundError", id="import_error"),
         pytest.param("raise SystemExit(3)", "SystemExit: 3", id="exit"),
         pytest.param("x = (", "SyntaxError", id="syntax"),
+        pytest.param("raise KeyboardInterrupt", "KeyboardInterrupt", id="interrupt"),
+        pytest.param("raise GeneratorExit('a')", "GeneratorExit: a", id="other_end"),
+        pytest.param("raise ValueError('a\\n\\n  b\\r\\nc')", "ValueError: a b c", id="lines"),
     ],
 )
 def test_plugin_that_fails_to_import_is_broken_and_the_rest_load(
@@ -188,10 +192,36 @@ def test_plugin_that_fails_to_import_is_broken_and_the_rest_load(
     (broken,) = registry.broken
     assert (broken.name, broken.code) == ("bad", "SY501")
     assert broken.error.startswith(f"plugin `bad` (dist-a 1.0) could not be imported: {reason}")
+    assert "\n" not in broken.error
     with pytest.raises(PluginError, match="could not be imported") as caught:
         registry.raise_broken()
     error = caught.value
     assert (error.plugin, error.distribution, error.version) == ("bad", "dist-a", "1.0")
+
+
+def test_user_who_presses_ctrl_c_during_an_import_stops_the_command(
+    install: Install,
+) -> None:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        source = "import signal\nsignal.raise_signal(signal.SIGINT)\nfor _ in range(9): pass"
+        points = install("dist-a", "bad", source, module="swy_a")
+        with pytest.raises(KeyboardInterrupt):
+            PluginRegistry.from_entry_points(entry_points=points)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(3), ValueError("a\nb")])
+def test_hook_that_raises_makes_its_plugin_broken(error: BaseException) -> None:
+    def fails() -> Any:
+        raise error
+
+    (broken,) = PluginRegistry([("bad", plugin(route_types=fails))]).broken
+
+    told = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
+    assert broken.error.startswith(f"plugin `bad` failed in `switchyard_route_types`: {told} at ")
+    assert "\n" not in broken.error
 
 
 @pytest.mark.parametrize("folder", ["~ist_a", "~st_a", "~-st_a", "~dist_a"])
@@ -570,7 +600,7 @@ def test_plugin_that_declares_something_wrong_is_broken(hook: str, given: Any, r
     assert list(registry.route_types) == ["good"]
 
 
-def test_hook_that_raises_makes_its_plugin_broken() -> None:
+def test_hook_that_raises_is_told_with_its_place() -> None:
     def fails() -> Any:
         raise ValueError("no config")
 

@@ -16,7 +16,7 @@ from switchyard_core import Request, RequestError, RouteContext
 from switchyard_core.conversation import Image, UserMessage
 from switchyard_core.stores import PlanRecord, PlanState, PlanStore
 from switchyard_planner_executor.caller import member, refusal
-from switchyard_planner_executor.plan import NotJsonError, strict_json
+from switchyard_planner_executor.json_text import NotJsonError, strict_json
 
 __all__ = ["MAX_REVISIONS", "Intent", "PendingPlan", "StoredPlan", "read_intent"]
 

@@ -32,19 +32,17 @@ from switchyard_core.cli import policy_argument, replay_options, thinking, unuse
 from switchyard_core.errors import ReplayError
 from switchyard_planner_executor.plan import (
     RAW_TEXT_CHARS,
-    NotJsonError,
-    RepeatedKeyError,
+    PlanError,
     UnusablePlanError,
-    strict_json,
+    read_plan_file,
 )
-from switchyard_planner_executor.rendering import PRINTERS, Printer, plain_lines
+from switchyard_planner_executor.rendering import PRINTERS, Printer
+from switchyard_planner_executor.text import is_blank, plain_lines
 
 __all__ = ["command"]
 
 _DONE, _FAILED, _UNUSABLE, _NOT_APPROVED, _INTERRUPTED = 0, 1, 2, 3, 130
 _TYPE = "planner_executor"
-#: What a route says about a caller's plan, which here is a file.
-_PLAN_FILE = frozenset({"plan_invalid", "caller_plans_off"})
 #: What is wrong with the environment and not with a plan.
 _NO_KEY = frozenset({"missing_api_key", "missing_credential"})
 _FILE = click.Path(dir_okay=False, path_type=Path)
@@ -105,13 +103,15 @@ def command(  # noqa: PLR0913, PLR0917  # one per option
         registry = ctx.find_root().obj
         shared = registry if isinstance(registry, PluginRegistry) else None
         yard = Switchyard.from_policy(policy, registry=shared, replay=replay)
-        plan = _read_plan(source)
+        route = _route(yard, route_id)
+        plan = _read_plan(source, route.options)
         if plan is not None:
             yard = _with_plans(yard, replay)
+        _check_place(save)
         session = _Session(
             yard=yard,
             printer=printer,
-            route=_route(yard, route_id),
+            route=route,
             text=_shown_request(request, plan),
             plan=plan,
             save=save,
@@ -127,14 +127,13 @@ def command(  # noqa: PLR0913, PLR0917  # one per option
     except UpstreamError as error:
         code, message = _FAILED, error.message
     except RequestError as error:
-        code = _UNUSABLE if error.code in _PLAN_FILE | _NO_KEY else _FAILED
-        message = f"{source}: " * (error.code in _PLAN_FILE) + _told(
-            error, whole=bool(ctx.params.get("verbose"))
-        )
+        code = _UNUSABLE if error.code in _NO_KEY else _FAILED
+        message = _told(error, whole=verbose)
     except OSError as error:
         # The output went to a full disk, or to a reader that is gone.
         code, message = _UNUSABLE, f"cannot write the output: {error.strerror or error}"
-    note = unused_note(replay) if code == _DONE else ""
+    # Where only a plan is made, the recordings of its steps could not be used.
+    note = unused_note(replay) if code == _DONE and not plan_only else ""
     for text in (f"error: {message}" if message else "", note):
         if text:
             click.echo(text, err=True)
@@ -205,8 +204,8 @@ class _Session:
                 async for event in events:
                     if isinstance(event, Progress):
                         sign.stop()
-                        self._keep(event.data)
                         self.printer.event(event.data)
+                        self._keep(event.data)
                         if event.data["event"] == "step_started":
                             sign.show(f"step {event.data['step']}")
                     elif isinstance(event, Extension):
@@ -223,7 +222,31 @@ class _Session:
         try:
             self.save.write_text(text, "utf-8")
         except OSError as error:
-            raise _CannotRun(f"cannot write {self.save}: {error.strerror}") from None
+            # It was paid for: it is shown whatever the output is.
+            self.printer.unsaved(event["plan"])
+            raise _unwritable(self.save, error) from None
+
+
+def _unwritable(path: Path, error: OSError) -> _CannotRun:
+    fix = "choose another place for --save"
+    if isinstance(error, FileNotFoundError):
+        fix = f"make the folder {path.parent} first, or {fix}"
+    return _CannotRun(f"cannot write {path}: {error.strerror or error}; {fix}")
+
+
+def _check_place(path: Path | None) -> None:
+    """Refuse a place that cannot be written before a planner is paid for."""
+    if path is None:
+        return
+    try:
+        new = not path.exists()
+        if new or path.is_file():
+            with path.open("ab"):
+                pass
+        if new:
+            path.unlink()
+    except OSError as error:
+        raise _unwritable(path, error) from None
 
 
 def _agreed() -> bool:
@@ -240,9 +263,9 @@ def _agreed() -> bool:
 
 
 def _shown_request(text: str, plan: Mapping[str, Any] | None) -> str:
-    if not text.strip() and plan is not None:
-        text = str(plan.get("goal") or "(a plan from a file)")
-    if not text.strip():
+    if plan is not None and is_blank(text):
+        return str(plan["goal"])
+    if is_blank(text):
         raise _CannotRun('say what you want: switchyard plan POLICY "..."')
     return text
 
@@ -276,33 +299,27 @@ def _with_plans(yard: Switchyard, replay: Replay | None) -> Switchyard:
     return Switchyard.from_loaded(replace(yard.policy, routes=routes), yard.registry, replay=replay)
 
 
-def _read_plan(source: Path | None) -> Mapping[str, Any] | None:
+def _read_plan(source: Path | None, options: Any) -> Mapping[str, Any] | None:
     if source is None:
         return None
     try:
-        found = strict_json(source.read_bytes())
+        return read_plan_file(
+            source.read_bytes(), max_steps=options.max_steps, searchable=options.searchable
+        )
     except OSError as error:
         raise _CannotRun(f"cannot read {source}: {error.strerror}") from None
-    except RepeatedKeyError as error:
-        raise _CannotRun(f"{source} is not a plan: {error}") from None
-    except NotJsonError as error:
-        raise _CannotRun(f"{source} is not JSON: {error}") from None
-    # The machine-readable part of an answer holds its plan, too.
-    if isinstance(found, dict) and isinstance(found.get("plan"), dict):
-        found = found["plan"]
-    if not isinstance(found, dict):
-        raise _CannotRun(f"{source} is not a plan: it must be an object with `goal` and `steps`")
-    return found
+    except PlanError as error:
+        raise _CannotRun(f"{source}: {error.detail}") from None
 
 
 def _told(error: RequestError, *, whole: bool = False) -> str:
-    """Return an error with what the planner said: its beginning, or all of it."""
-    lines = [f"{error.message} ({error.code})"]
-    if isinstance(error, UnusablePlanError):
-        text = error.raw_text
-        shown = text if whole else text[:RAW_TEXT_CHARS]
-        lines.append("the planner said:" if error.code == "plan_unusable" else "the plan was:")
-        lines += [f"  | {line}" for line in plain_lines(shown).splitlines()]
-        if len(shown) < len(text):
-            lines.append(f"  … of {len(text)} characters; --verbose shows all")
+    """Return an error; of an unusable plan also what the planner said, the beginning or all."""
+    if not isinstance(error, UnusablePlanError):
+        return f"{error.message} ({error.code})"
+    text = error.raw_text
+    shown = text if whole else text[:RAW_TEXT_CHARS]
+    lines = [f"{error.summary} ({error.code})", "the planner said:"]
+    lines += [f"  | {line}" for line in plain_lines(shown).splitlines()]
+    if len(shown) < len(text):
+        lines.append(f"  … of {len(text)} characters; --verbose shows all")
     return "\n".join(lines)

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-import unicodedata
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from math import isinf
-from typing import Annotated, Any, Literal, NoReturn, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -24,23 +21,21 @@ from pydantic import (
 
 from switchyard_core import DecisionWarning, RequestError, SwitchyardError
 from switchyard_core.answering import ModelReply
+from switchyard_planner_executor.json_text import BOM, NotJsonError, RepeatedKeyError, strict_json
+from switchyard_planner_executor.text import is_blank, one_line
 
 __all__ = [
     "RAW_TEXT_CHARS",
-    "NotJsonError",
     "Plan",
     "PlanError",
     "PlanFault",
     "PlanStep",
     "ReadPlan",
-    "RepeatedKeyError",
     "UnusablePlanError",
-    "is_blank",
-    "is_hidden",
     "plan_schema",
     "read_plan",
+    "read_plan_file",
     "read_plan_value",
-    "strict_json",
 ]
 
 #: Why a plan cannot be used.
@@ -48,8 +43,6 @@ PlanFault = Literal[
     "empty", "not_json", "schema", "numbering", "too_many_steps", "truncated", "refused"
 ]
 
-#: Unicode categories of characters that show nothing, or change how others are shown.
-_HIDDEN = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
 #: Words by which a provider says that its filter held the answer back.
 _FILTERED = frozenset({"content_filter", "safety"})
 #: What pydantic's error types mean, in words of the plan.
@@ -65,21 +58,13 @@ _EXPECTED = {
 #: The line that opens a code fence, whatever its depth; it may say the language.
 _FENCE = re.compile(r"\s*(?P<mark>`{3,}|~{3,})[^\S\n]*[\w+.-]*\s*")
 _SHOWN_CHARS = 200
+#: Most faults of one plan that are told.
+_TOLD_FAULTS = 20
 #: How much of an unusable plan a caller is shown, in characters.
 RAW_TEXT_CHARS = 4000
 
 
 # --- the model -----------------------------------------------------------------------------------
-
-
-def is_hidden(char: str) -> bool:
-    """Return whether a character shows nothing, or changes how others are shown."""
-    return unicodedata.category(char) in _HIDDEN
-
-
-def is_blank(text: str) -> bool:
-    """Return whether nothing of a text can be seen."""
-    return all(char.isspace() or is_hidden(char) for char in text)
 
 
 def _is_unicode(text: str) -> str:
@@ -181,22 +166,30 @@ class PlanError(SwitchyardError):
         reason: The first check that failed, of ``refused``, ``truncated``, ``empty``,
             ``not_json``, ``schema``, ``numbering`` and ``too_many_steps``, in this order.
         raw_text: The whole text that was read; of a refusal, what was said instead.
-        detail: What is wrong and where, one sentence; can be sent to the planner.
+        faults: What is wrong and where, one or more of it. ``detail`` is all of them in one line,
+            which can be sent to the planner.
     """
 
-    def __init__(self, reason: PlanFault, raw_text: str, detail: str) -> None:
+    def __init__(self, reason: PlanFault, raw_text: str, *faults: str) -> None:
         self.reason = reason
         self.raw_text = raw_text
-        self.detail = detail
-        text = raw_text if len(raw_text) <= _SHOWN_CHARS else f"{raw_text[:_SHOWN_CHARS]}…"
-        shown = f"; it is {text!r}" if text else ""
-        super().__init__(f"the plan cannot be used ({reason}): {detail}{shown}")
+        self.faults = faults
+        more = len(faults) - _TOLD_FAULTS
+        told = [*faults[:_TOLD_FAULTS], *([f"and {more} more"] if more > 0 else [])]
+        self.detail = "; ".join(told)
+        #: What is wrong, without the text.
+        self.summary = f"the plan cannot be used ({reason}): {self.detail}"
+        text = one_line(raw_text[:_SHOWN_CHARS])
+        shown = f"; it is “{text}{'…' * (len(raw_text) > _SHOWN_CHARS)}”" if text else ""
+        super().__init__(self.summary + shown)
 
 
 class UnusablePlanError(RequestError):
     """What should be a plan is none; ``raw_text`` is all of it, ``details`` has its beginning."""
 
     raw_text: str = ""
+    #: The message without what the text is.
+    summary: str = ""
 
     @classmethod
     def of(cls, fault: PlanError, code: str, status: int) -> Self:
@@ -209,6 +202,7 @@ class UnusablePlanError(RequestError):
             details={"reason": fault.reason, "raw_text": fault.raw_text[:RAW_TEXT_CHARS]},
         )
         made.raw_text = fault.raw_text
+        made.summary = f"{fault.summary}; no step ran"
         return made
 
 
@@ -231,7 +225,8 @@ def read_plan(
     """Read the plan that a model answered with; ``first`` is the number of its first step.
 
     Nothing is guessed, cut or repaired, except the order of steps whose numbers are complete. With
-    ``lenient`` the plan may be in a code fence, the only one of the answer, with words around it.
+    ``lenient`` the plan may be in a code fence, the only one of the answer, with words around it,
+    and a byte order mark may stand before it.
     """
     text = reply.text
     if reply.refusal or reply.stop in _FILTERED:
@@ -240,16 +235,24 @@ def read_plan(
         raise PlanError("truncated", text, f"the answer was cut at its token limit ({reply.stop})")
     if not text.strip():
         raise PlanError("empty", text, "the answer has no text")
+    value, faults = _parsed(text, lenient=lenient)
+    return _checked(value, text, max_steps, first, searchable=searchable, faults=faults)
+
+
+def read_plan_file(data: bytes, *, max_steps: int, searchable: bool = True) -> dict[str, Any]:
+    """Return the plan of a file, checked: a saved one, what a model printed, or a run's result."""
     try:
-        value = strict_json(_unfenced(text) if lenient else text)
-    except RepeatedKeyError as error:
-        raise PlanError("schema", text, str(error)) from None
-    except NotJsonError as error:
-        detail = f"not JSON: {error}"
-        if not lenient and _unfenced(text) != text:
-            detail = 'the answer is in a code fence; `planner_output = "lenient"` removes one'
-        raise PlanError("not_json", text, detail) from None
-    return _checked(value, text, max_steps, first, searchable=searchable)
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise PlanError("not_json", "", "not JSON: not UTF-8; save it as UTF-8") from None
+    if is_blank(text):
+        raise PlanError("empty", text, "not JSON: the file is empty")
+    value, faults = _parsed(text, lenient=True)
+    # The machine-readable part of an answer holds its plan, too.
+    if isinstance(value, dict) and isinstance(value.get("plan"), dict):
+        value = value["plan"]
+    _checked(value, text, max_steps, 1, searchable=searchable, faults=faults)
+    return dict(value)
 
 
 def read_plan_value(
@@ -263,6 +266,24 @@ def read_plan_value(
     except (TypeError, ValueError, RecursionError):
         text = f"a {type(value).__name__}"
     return _checked(value, text, max_steps, first, searchable=searchable)
+
+
+def _parsed(text: str, *, lenient: bool) -> tuple[Any, Sequence[str]]:
+    """Return what a text says, and its repeated keys as faults; a PlanError if it is not JSON."""
+    bare = text.lstrip().removeprefix(BOM)
+    marked = bare != text.lstrip()
+    plain = _unfenced(bare)
+    try:
+        return strict_json(plain if lenient else text), ()
+    except RepeatedKeyError as error:
+        return error.value, error.faults
+    except NotJsonError as error:
+        detail = f"not JSON: {error}"
+        if not lenient and (marked or plain != bare):
+            what = "after a byte order mark" if marked else "in a code fence"
+            what += " and in a code fence" * (marked and plain != bare)
+            detail = f'the answer is {what}; `planner_output = "lenient"` reads it'
+        raise PlanError("not_json", text, detail) from None
 
 
 def _unfenced(text: str) -> str:
@@ -283,114 +304,89 @@ def _unfenced(text: str) -> str:
     return "\n".join(blocks[0]) if len(blocks) == 1 and not opened else text
 
 
-def _checked(value: Any, text: str, max_steps: int, first: int, *, searchable: bool) -> ReadPlan:
+def _checked(
+    value: Any,
+    text: str,
+    max_steps: int,
+    first: int,
+    *,
+    searchable: bool,
+    faults: Sequence[str] = (),
+) -> ReadPlan:
+    """Return a plan; a PlanError names all that is wrong with it, ``faults`` included."""
     if not isinstance(value, Mapping):
-        raise PlanError("schema", text, "the plan must be an object")
+        raise PlanError(
+            "schema", text, *faults, "the plan must be an object with `goal` and `steps`"
+        )
+    found: list[tuple[PlanFault, str]] = [("schema", fault) for fault in faults]
+    plan = None
     try:
         plan = Plan.model_validate(dict(value))
     except ValidationError as error:
-        raise PlanError("schema", text, _first_fault(error)) from None
-    found = _in_order(plan, text, first)
-    if len(plan.steps) > max_steps:
-        detail = f"the plan has {len(plan.steps)} steps; at most {max_steps} are allowed"
-        raise PlanError("too_many_steps", text, detail)
-    searches = [str(step.step) for step in found.plan.steps if step.query is not None]
-    if searches and not searchable:
-        detail = (
-            f"step {', '.join(searches)} has a `query`, and the route names no tool for it: list "
-            "one in `tools`, or say which of them in `query_tool`"
+        found += [("schema", fault) for fault in _shape_faults(error)]
+    # What can be told of the steps is told beside the faults of their shape.
+    steps = value.get("steps")
+    steps = [s for s in steps if isinstance(s, Mapping)] if isinstance(steps, list | tuple) else []
+    if not searchable:
+        found += [("schema", fault) for fault in _query_faults(steps)]
+    numbers = [step.get("step") for step in steps]
+    found += [("numbering", fault) for fault in _number_faults(numbers, first)]
+    if len(steps) > max_steps:
+        what = f"the plan has {len(steps)} steps; at most {max_steps} are allowed"
+        found.append(("too_many_steps", what))
+    if found or plan is None:
+        raise PlanError(found[0][0], text, *(fault for _, fault in found))
+    return _in_order(plan)
+
+
+def _shape_faults(error: ValidationError) -> Iterator[str]:
+    for fault in error.errors(include_url=False, include_input=False):
+        path = ""
+        for part in fault["loc"]:
+            path += f"[{part}]" if isinstance(part, int) else f".{part}" * bool(path) or str(part)
+        what = _EXPECTED.get(fault["type"], fault["msg"].removeprefix("Value error, "))
+        yield f"`{one_line(path[:_SHOWN_CHARS])}` {what}"
+
+
+def _query_faults(steps: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    asked = [
+        _short(step.get("step"))
+        for step in steps
+        if isinstance(query := step.get("query"), str) and not is_blank(query)
+    ]
+    if asked:
+        yield (
+            f"step {', '.join(asked)} has a `query`, and the route names no tool for it: list one "
+            "in `tools`, or say which of them in `query_tool`"
         )
-        raise PlanError("schema", text, detail)
-    return found
 
 
-def _first_fault(error: ValidationError) -> str:
-    fault = error.errors(include_url=False, include_input=False)[0]
-    path = ""
-    for part in fault["loc"]:
-        path += f"[{part}]" if isinstance(part, int) else f".{part}" * bool(path) or str(part)
-    what = _EXPECTED.get(fault["type"], fault["msg"].removeprefix("Value error, "))
-    return f"`{path[:_SHOWN_CHARS]}` {what}"
-
-
-def _in_order(plan: Plan, text: str, first: int) -> ReadPlan:
-    """Return the plan in the order of its numbers, which must be complete."""
-    numbers = [step.step for step in plan.steps]
+def _number_faults(numbers: Sequence[Any], first: int) -> Iterator[str]:
+    """Yield that the numbers of steps are not complete; not where one is no number at all."""
+    whole = [n for n in numbers if isinstance(n, int) and not isinstance(n, bool)]
     expected = list(range(first, first + len(numbers)))
-    if numbers == expected:
-        return ReadPlan(plan=plan)
-    given = ", ".join(_short(number) for number in numbers[:20]) + ", …" * (len(numbers) > 20)
-    if sorted(numbers) != expected:
+    if len(whole) == len(numbers) and sorted(whole) != expected:
         must = f"{first} to {expected[-1]}, each once" if len(expected) > 1 else str(first)
-        raise PlanError("numbering", text, f"the steps are numbered {given}; they must be {must}")
+        yield f"the steps are numbered {_listed(whole)}; they must be {must}"
+
+
+def _in_order(plan: Plan) -> ReadPlan:
+    """Return the plan in the order of its numbers."""
     ordered = tuple(sorted(plan.steps, key=lambda step: step.step))
+    if ordered == plan.steps:
+        return ReadPlan(plan=plan)
+    given = _listed([step.step for step in plan.steps])
     warning = DecisionWarning(
         code="plan_reordered", detail=f"the steps came in the order {given} and were sorted"
     )
     return ReadPlan(plan=plan.model_copy(update={"steps": ordered}), warnings=(warning,))
 
 
-def _short(number: int) -> str:
+def _listed(numbers: Sequence[int]) -> str:
+    return ", ".join(_short(number) for number in numbers[:20]) + ", …" * (len(numbers) > 20)
+
+
+def _short(number: Any) -> str:
     """Return a number as text; Python refuses to write one with thousands of digits."""
-    return str(number) if number.bit_length() <= 64 else "a huge number"
-
-
-# --- JSON as its standard has it -----------------------------------------------------------------
-
-
-class NotJsonError(ValueError):
-    """A text is not JSON; the message says why and where."""
-
-
-class RepeatedKeyError(NotJsonError):
-    """An object has a key twice, so that readers may disagree about what it says."""
-
-
-def strict_json(text: str | bytes) -> Any:
-    """Return the value of a JSON text; NotJsonError also for NaN, huge numbers and deep nesting."""
-    try:
-        if isinstance(text, bytes):
-            text = text.decode("utf-8")
-        return json.loads(
-            text,
-            object_pairs_hook=_members,
-            parse_constant=_refuse_constant,
-            parse_float=_finite,
-            parse_int=_integer,
-        )
-    except NotJsonError:
-        raise
-    except UnicodeDecodeError:
-        msg = "not UTF-8"
-    except RecursionError:
-        msg = "nested too deeply"
-    except json.JSONDecodeError as error:
-        msg = f"{error.msg[:1].lower()}{error.msg[1:]} in line {error.lineno}, column {error.colno}"
-    raise NotJsonError(msg)
-
-
-def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        key = Counter(key for key, _ in pairs).most_common(1)[0][0]
-        raise RepeatedKeyError(f"one object has the key `{key}` twice")
-    return found
-
-
-def _integer(digits: str) -> int:
-    try:
-        return int(digits)
-    except ValueError:
-        # Python's own message advises a change of its settings.
-        raise NotJsonError(f"an integer of {len(digits.lstrip('-'))} digits is too long") from None
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if isinf(number):
-        raise NotJsonError(f"{text[:20]} is out of range")
-    return number
-
-
-def _refuse_constant(word: str) -> NoReturn:
-    raise NotJsonError(f"{word} is not a number in JSON")
+    huge = isinstance(number, int) and number.bit_length() > 64
+    return "a huge number" if huge else one_line(str(number)[:_SHOWN_CHARS])

@@ -38,13 +38,11 @@ from switchyard_planner_executor.events import (
     StepRecord,
     as_json,
 )
-from switchyard_planner_executor.plan import is_hidden
 from switchyard_planner_executor.run import PlanRun
+from switchyard_planner_executor.text import one_line, plain_lines
 
-__all__ = ["PRINTERS", "Narrator", "Printer", "one_line", "plain_lines"]
+__all__ = ["PRINTERS", "Narrator", "Printer"]
 
-#: Joins the parts of one emoji; harmless, and common.
-_JOINER = "\u200d"
 _NO_STEPS = "The plan has no steps."
 #: Why a run ended early, by its word; other words are shown as they are.
 _REASONS = {
@@ -68,23 +66,6 @@ _WORDS: Mapping[str, str] = {
     "failed": "failed",
     "not_run": "not run",
 }
-
-
-def one_line(text: str) -> str:
-    """Return a text in one line: runs of white space become a space, hidden characters escapes."""
-    return " ".join(_escaped(word) for word in text.split())
-
-
-def plain_lines(text: str) -> str:
-    """Return a text with its lines and tabs, and with all other hidden characters as escapes."""
-    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    return "\n".join("\t".join(_escaped(part) for part in line.split("\t")) for line in lines)
-
-
-def _escaped(text: str) -> str:
-    return "".join(
-        f"\\u{ord(char):04x}" if char != _JOINER and is_hidden(char) else char for char in text
-    )
 
 
 def _plan_lines(plan: Mapping[str, Any], *, gap: str) -> list[str]:
@@ -330,6 +311,9 @@ class Printer:
             state = _WORDS[became["status"]]
             self._say(f"  {step['step']}. {one_line(step['action'])}: {state}")
 
+    def unsaved(self, plan: Mapping[str, Any]) -> None:
+        """Print a plan that could not be saved, where it was not printed yet."""
+
     def _note(self, event: Mapping[str, Any]) -> None:
         if event["event"] in ("plan_created", "replanned"):
             self._steps = event["plan"]["steps"]
@@ -381,6 +365,9 @@ class _JsonPrinter(Printer):
 
     def interrupted(self) -> None:
         self.finished({"status": "interrupted", "steps": self._stopped()})
+
+    def unsaved(self, plan: Mapping[str, Any]) -> None:
+        self.finished({"status": "planned", "plan": plan})
 
 
 class _JsonLinesPrinter(_JsonPrinter):

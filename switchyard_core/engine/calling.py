@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from urllib.parse import urlsplit
 
-from switchyard_core.answering import Ask, AskError, ModelCall, ModelReply, ModelUsage, WouldAsk
+from switchyard_core.answering import Ask, AskError, ModelCall, ModelReply, WouldAsk
 from switchyard_core.clients import forwarded
 from switchyard_core.decision import Failure, Outgoing, Rewrite
 from switchyard_core.declarations import Endpoint, RewriteType
@@ -35,6 +35,7 @@ from switchyard_core.upstream.address import path_below
 from switchyard_core.upstream.base import Upstream, UpstreamResponse
 from switchyard_core.upstream.encoding import EncodingError, content_encoding, decoded
 from switchyard_core.wire import FORMATS
+from switchyard_core.wire.passing import usage_of
 from switchyard_core.wire.patching import KeyMask
 from switchyard_core.wire.replies import error_code
 from switchyard_core.wire.rewrites import apply_rewrites
@@ -330,12 +331,14 @@ async def _read_reply(target: Target, call: ModelCall, answer: UpstreamResponse)
     if unreadable is not None:
         msg = f"asking `{target.name}`: its answer cannot be read: {unreadable}"
         raise AskError(msg, failure) from unreadable
+    wire_format = FORMATS[target.client.format]
     try:
         forced = call.schema is not None and target.structured_output == "forced_tool"
         structured = call.schema_name if forced else None
-        return FORMATS[target.client.format].read_reply(body, structured)
+        return wire_format.read_reply(body, structured)
     except ValueError as error:
-        raise AskError(f"asking `{target.name}`: {error}", failure) from error
+        usage = usage_of(wire_format, answer.header("content-type") or "", body)
+        raise AskError(f"asking `{target.name}`: {error}", failure, usage) from error
 
 
 class RouterAsk:
@@ -351,7 +354,7 @@ class RouterAsk:
     ) -> None:
         self._route = routed.runtime.route
         self._request = routed.request
-        self._spent = routed.spent
+        self._count = routed.count
         self._ask = ask
         self._dry_run = dry_run
         self._instead = instead
@@ -371,8 +374,10 @@ class RouterAsk:
         except ReplayError as error:
             self._failed = error
             raise
-        if reply.usage != ModelUsage():
-            self._spent[name] = self._spent.get(name, ModelUsage()) + reply.usage
+        except AskError as error:
+            self._count(name, error.usage)
+            raise
+        self._count(name, reply.usage)
         return reply
 
     @contextmanager

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from switchyard_core.answering import ModelUsage
 from switchyard_core.declarations import Endpoint
 from switchyard_core.errors import UpstreamError
 from switchyard_core.upstream.base import UpstreamResponse
 from switchyard_core.upstream.encoding import Decoder, EncodingError, content_encoding
 from switchyard_core.wire.format import Format
+from switchyard_core.wire.passing import usage_of
 from switchyard_core.wire.patching import ModelPatch
 from switchyard_core.wire.success import SuccessCheck
 
@@ -109,6 +111,16 @@ class Opening:
                 raise UpstreamError(msg, kind="protocol") from error
             self.check.settled = True
             return b""
+
+    def usage(self) -> ModelUsage | None:
+        """Return the tokens in what is held back of the answer, ``None`` without any."""
+        body = self.response.held
+        try:
+            if not self._decodes:
+                body = Decoder(content_encoding(self._answer.headers), DECODED_BYTES).feed(body)
+        except EncodingError:
+            return None
+        return usage_of(self._format, self._answer.header("content-type") or "", body)
 
     async def settle(self, clock: Callable[[], float]) -> None:
         """Hold the answer back until it tells what it is, or for as long as that is bearable.

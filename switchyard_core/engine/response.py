@@ -49,7 +49,7 @@ class Outcome:
         duration_s: Seconds from the call to the end of the answer.
         error: Why it failed, ``""`` when it did not.
         usage_by_target: Tokens that providers reported, by the name of the target: those of the
-            answer, and those of the calls that the router made for it.
+            answer, of answers that another try replaced, and of the calls that the router made.
     """
 
     status: int

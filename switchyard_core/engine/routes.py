@@ -169,8 +169,13 @@ class Routed:
     runtime: RouteRuntime
     identity: Identity | None
     side_call: SideCall | None  # what is known of a client's side call
-    #: Tokens that the router's own calls took so far, by target.
+    #: Tokens by target of the router's own calls, and of answers that were not passed on.
     spent: dict[str, ModelUsage] = field(default_factory=dict)
+
+    def count(self, target: str, usage: ModelUsage | None) -> None:
+        """Add what a call took."""
+        if usage is not None and usage != ModelUsage():
+            self.spent[target] = self.spent.get(target, ModelUsage()) + usage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

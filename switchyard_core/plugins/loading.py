@@ -34,7 +34,7 @@ from switchyard_core.declarations import (
     RouteType,
     Tool,
 )
-from switchyard_core.errors import PluginError, with_place
+from switchyard_core.errors import PluginError, in_one_line, of_the_code, with_place
 from switchyard_core.models import Entry, read_profiles
 from switchyard_core.mutation.schema import RuleSetModel
 from switchyard_core.plugins.requirements import CORE, is_leftover, unmet_needs
@@ -184,8 +184,10 @@ def _register(manager: pluggy.PluginManager, candidate: Candidate) -> None:
         return
     try:
         plugin = candidate.load()
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever an import of others raises
-        candidate.fail("SY501", f"could not be imported: {_reason(error)}")
+    except BaseException as error:
+        if not of_the_code(error):
+            raise
+        candidate.fail("SY501", f"could not be imported: {in_one_line(error)}")
         return
     try:
         manager.register(plugin, name=candidate.info.name)
@@ -226,7 +228,7 @@ def _hook_reason(plugin: object, error: Exception) -> str:
             if near:
                 hint = f"did you mean `switchyard_{near[0]}`?"
             return f"there is no hook `{name}`; {hint}"
-    return _reason(error).replace("\n", " ")
+    return in_one_line(error)
 
 
 def _hook_problem(plugin: object, hooks: Sequence[tuple[str, pluggy.HookImpl]]) -> str:
@@ -241,11 +243,6 @@ def _hook_problem(plugin: object, hooks: Sequence[tuple[str, pluggy.HookImpl]]) 
         if inspect.isroutine(function) and name not in implemented:
             return f"`{name}` is not marked with `@hookimpl`"
     return ""
-
-
-def _reason(error: BaseException) -> str:
-    text = str(error).strip()
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -319,7 +316,9 @@ def _returned(hook: str, impl: pluggy.HookImpl) -> list[Any]:
     function: Callable[[], Any] = impl.function
     try:
         return list(function())
-    except Exception as error:
+    except BaseException as error:
+        if not of_the_code(error):
+            raise
         raise PluginError(f"failed in `{hook}`: {with_place(error)}") from error
 
 

@@ -17,7 +17,7 @@ from switchyard_core.answering import ModelUsage
 if TYPE_CHECKING:
     from switchyard_core.wire.format import Format
 
-__all__ = ["AnswerTrace", "StreamWatch"]
+__all__ = ["AnswerTrace", "StreamWatch", "usage_of"]
 
 #: How much of a stream's end is looked at, and of its beginning, where Messages tells the input.
 EDGE_BYTES = 16 * 1024
@@ -159,6 +159,13 @@ class AnswerTrace:
         # The last event of Responses has no name and does not begin in here: nobody can tell.
         hidden = self._size > self._end_size and not self._event and b"\n\n" not in end[:-4]
         return not (hidden and self._format.ends_with_whole_answer)
+
+
+def usage_of(wire_format: Format, content_type: str, body: bytes) -> ModelUsage | None:
+    """Return the usage in what came of an answer that nobody passes on, ``None`` without one."""
+    trace = AnswerTrace(wire_format, content_type)
+    trace.note(body)
+    return trace.tokens()
 
 
 def _usages(data: bytes) -> list[Any]:

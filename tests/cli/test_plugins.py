@@ -57,9 +57,13 @@ class Broken:
 
 
 class FailingCommands:
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
     @hookimpl
     def switchyard_register_commands(self, cli: click.Group) -> None:
-        raise ValueError(cli.name)
+        assert cli.name == "switchyard"
+        raise self.error
 
 
 def run(registry: PluginRegistry, *arguments: str) -> Result:
@@ -197,10 +201,17 @@ def test_command_that_two_plugins_add_belongs_to_neither() -> None:
 
 
 def test_plugin_that_fails_to_add_commands_does_not_stop_the_others() -> None:
-    given = [("bad", FailingCommands()), ("one", Gives("alpha", ("greet",)))]
-    result = run(PluginRegistry(given), "greet")
-    assert result.exit_code == 0
-    assert "plugin `bad` could not add its commands: ValueError: switchyard" in result.output
+    for error, told in (
+        (ValueError("no config"), "ValueError: no config"),
+        (ValueError("two\n  lines"), "ValueError: two lines"),
+        (KeyboardInterrupt(), "KeyboardInterrupt"),
+        (SystemExit(3), "SystemExit: 3"),
+    ):
+        given = [("bad", FailingCommands(error)), ("one", Gives("alpha", ("greet",)))]
+        result = run(PluginRegistry(given), "greet")
+        assert result.exit_code == 0, told
+        assert f"plugin `bad` could not add its commands: {told}\n" in result.output
+        assert "hello from alpha" in result.output, told
 
 
 def test_unknown_command_exits_2() -> None:

@@ -58,6 +58,10 @@ id = "judged"
 type = "asks_first"
 judge = "b"
 served = "a"
+[routes.spare]
+id = "spare"
+type = "fallback"
+targets = ["b", "a"]
 [routes.asks]
 id = "asks"
 type = "asks"
@@ -294,6 +298,50 @@ async def test_calls_of_a_router_are_part_of_what_an_answer_took(streams):
         ("asks", "break"): (False, twice),
         ("asks", "break early"): (False, twice),
     }
+
+
+def failing(wire_format):
+    """Return answers of status 200 whose content is a failure, with the usage that they tell."""
+    told = {"error": {"message": "no", "type": "server_error"}, "usage": USAGE[wire_format]}
+    body = json.dumps(told).encode()
+    return {
+        "whole": FakeReply(body=body, headers=(JSON,)),
+        "compressed": FakeReply(body=gzip.compress(body), headers=(JSON, GZIP)),
+    }
+
+
+@pytest.mark.parametrize("door", ["library", "http"])
+@pytest.mark.parametrize("wire_format", WIRE_FORMATS)
+async def test_answers_that_nobody_got_are_part_of_what_a_request_took(wire_format, door):
+    good, wrong = FakeReply(body=whole(wire_format), headers=(JSON,)), {}
+    for name, bad in failing(wire_format).items():
+        for model, took in (
+            ("spare", {"b": EXPECTED, "a": EXPECTED}),
+            ("asks", {"b": EXPECTED}),
+        ):
+            plugin = Plugin()
+            bench = harness(wire_format, plugin, replies=[bad, good], door=door)
+            with contextlib.suppress(PluginError, UpstreamError):
+                await bench.ask(asked(wire_format, model))
+            found = [dict(outcome.usage_by_target) for _, outcome in plugin.ended]
+            if found != [took]:
+                wrong[name, model] = found
+    assert wrong == {}
+
+
+async def test_begun_stream_that_nobody_got_counts_as_far_as_it_told():
+    plugin = Plugin()
+    start = stream("anthropic_messages").split(b"\n\n")[0] + b"\n\n"
+    failed = start + event("error", {"type": "error", "error": {"message": "no"}})
+    good = FakeReply(chunks=(stream("anthropic_messages"),), headers=(SSE,))
+    bench = harness(
+        "anthropic_messages", plugin, replies=[FakeReply(chunks=(failed,), headers=(SSE,)), good]
+    )
+
+    await bench.ask(asked("anthropic_messages", "spare", streams=True))
+
+    ((_, outcome),) = plugin.ended
+    assert dict(outcome.usage_by_target) == {"b": BEGUN, "a": EXPECTED}
 
 
 async def test_calls_of_a_router_count_though_the_target_cannot_be_reached():

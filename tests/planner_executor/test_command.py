@@ -154,6 +154,20 @@ def test_long_unusable_plan_is_shown_cut_and_says_how_to_see_all(shop):
     assert run.stderr.count("  | no plan") == 500
     assert "… of 8000 characters; --verbose shows all" in run.stderr
 
+    run = plan(shop(plan="no plan\n" * 1000), "x", "--verbose")
+
+    assert run.stderr.count("  | no plan") == 1000
+    assert "--verbose" not in run.stderr
+
+
+def test_unusable_plan_is_printed_once_with_all_its_faults(shop):
+    bad = '{"goal": "GOAL-WORD", "steps": [{"step": "1", "action": "\xa0"}], "stp": 1}'
+    run = plan(shop(plan=bad), "x")
+
+    assert run.stderr.count("GOAL-WORD") == 1
+    for told in ("`steps[0].step` must", "`steps[0].action` must not be blank", "`stp` is not"):
+        assert told in run.stderr
+
 
 def test_empty_plan_is_shown_and_is_not_a_failure(shop):
     run = plan(shop(plan={"goal": "g", "steps": []}), "x")
@@ -202,13 +216,36 @@ def test_answer_of_a_run_can_be_run_again(shop):
 
 BAD_FILES = {
     "missing": (None, "cannot read plan.json: No such file"),
-    "not json": ("{", "plan.json is not JSON"),
-    "not utf-8": (b"\xff", "plan.json is not JSON: not UTF-8"),
-    "deep": ("[" * 100_000, "plan.json is not JSON: nested too deeply"),
-    "long": ("1" * 5000, "plan.json is not JSON: an integer of 5000 digits is too long"),
+    "not json": ("{", "plan.json: not JSON: a key in double quotes must stand in line 1, column 2"),
+    "empty": ("\ufeff\n", "plan.json: not JSON: the file is empty"),
+    "not utf-8": (b"\xff", "plan.json: not JSON: not UTF-8; save it as UTF-8"),
+    "utf-16": ("{}".encode("utf-16"), "plan.json: not JSON: not UTF-8; save it as UTF-8"),
+    "deep": ("[" * 100_000, "plan.json: not JSON: nested too deeply"),
+    "long": ("1" * 5000, "plan.json: not JSON: an integer of 5000 digits is too long"),
+    "two fences": ("```\n{}\n```\n```\n{}\n```", "line 1, column 1, not a code fence"),
     "deep value": ('{"goal": ' + "[" * 900 + "]" * 900 + ', "steps": []}', "`goal`"),
-    "twice": ('{"goal": "g", "goal": "h"}', "plan.json is not a plan: one object has the key"),
-    "not an object": ("[]", "plan.json is not a plan: it must be an object"),
+    "twice": ('{"goal": "g", "goal": "h"}', "plan.json: one object has the key `goal` twice"),
+    "not an object": ("[]", "plan.json: the plan must be an object with `goal` and `steps`"),
+    "blank goal": ('{"goal":" ","steps":[]}', "error: plan.json: `goal` must not be blank\n"),
+    "hidden goal": (
+        '{"goal":"\\u200b","steps":[]}',
+        "error: plan.json: `goal` must not be blank\n",
+    ),
+    "no goal but a number": (
+        '{"goal":0,"steps":[]}',
+        "error: plan.json: `goal` must be a string\n",
+    ),
+    "inside": (
+        '{"plan": {"goal": "", "steps": []}}',
+        "error: plan.json: `goal` must not be blank\n",
+    ),
+    "many": (
+        '{"goal":"","steps":[{"step":"1","action":" "}],"stp":1}',
+        (
+            "error: plan.json: `goal` must not be blank; `steps[0].step` must be an integer; "
+            "`steps[0].action` must not be blank; `stp` is not a key of a plan\n"
+        ),
+    ),
     "no goal": ('{"steps": []}', "`goal` is missing"),
     "schema": ('{"goal": "g", "steps": [{"step": 1}]}', "`steps[0].action` is missing"),
     "numbers": (json.dumps(plan_of("a", first=4)), "numbered 4"),
@@ -226,7 +263,23 @@ def test_bad_plan_file_ends_with_2_and_asks_nobody(shop, tmp_path):
         assert run.exit_code == 2, fault
         assert told in run.stderr, fault
         assert "plan.json" in run.stderr, fault
-        assert recorded() == [0, 0], fault
+        assert (run.stdout, recorded()) == ("", [0, 0]), fault
+
+
+def test_plan_file_may_be_what_a_model_printed(shop, tmp_path):
+    path, body = shop(), json.dumps(PLAN)
+    for text in (
+        "\ufeff" + body,
+        f"```json\n{body}\n```",
+        f"\ufeffHere it is:\r\n```json\r\n{body}\r\n```\r\nDone.",
+        json.dumps({"plan": PLAN}),
+    ):
+        (tmp_path / "plan.json").write_bytes(text.encode())
+
+        run = plan(path, "--from", "plan.json", "--plan-only")
+
+        assert (run.exit_code, run.stderr) == (0, ""), text
+        assert "ACTION-THREE" in run.stdout, text
 
 
 def test_saved_plan_runs_where_plans_are_approved(shop):
@@ -252,12 +305,41 @@ def test_verbose_says_how_the_estimate_is_counted(shop):
     assert "How this is counted:\n- 4 characters count as one token" in run.stdout
 
 
-def test_place_that_cannot_be_written_ends_with_2(shop):
-    run = plan(shop(), "x", "--save", "no/folder/plan.json", "--record", "calls")
+def test_place_that_cannot_be_written_is_told_before_the_planner_is_asked(shop):
+    path = shop()
+    Path("file").write_text("kept")
+    for place, told in (
+        ("no/folder/plan.json", "No such file or directory; make the folder no/folder first, or"),
+        ("file/plan.json", "Not a directory; choose another place for --save"),
+        ("x" * 300, "File name too long; choose another place for --save"),
+    ):
+        run = plan(path, "x", "--save", place, "--record", "calls")
+
+        assert (run.exit_code, run.stdout) == (2, ""), place
+        assert f"cannot write {place}: {told}" in run.stderr, place
+        assert recorded() == [0, 0], place
+
+
+def test_place_is_as_it_was_when_no_plan_is_made(shop):
+    path = shop(plan="no plan")
+    Path("old.json").write_text("kept")
+    for place in ("old.json", "new.json"):
+        assert plan(path, "x", "--save", place).exit_code == 1
+    assert (Path("old.json").read_text(), Path("new.json").exists()) == ("kept", False)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_plan_that_could_not_be_saved_is_shown(shop, output):
+    run = plan(shop(), "x", "--save", "/dev/full", "--yes", "--output", output, "--record", "calls")
 
     assert run.exit_code == 2
-    assert "cannot write no/folder/plan.json" in run.stderr
+    assert "cannot write /dev/full: No space left on device" in run.stderr
     assert recorded() == [1, 0]
+    assert run.stdout.count("ACTION-THREE write a card") == 1
+    if output == "json":
+        Path("plan.json").write_text(run.stdout)
+        assert plan(shop(), "--from", "plan.json", "--plan-only").exit_code == 0
 
 
 # --- usage and policy ------------------------------------------------------------------------
@@ -584,6 +666,9 @@ def test_recorded_calls_replay_and_a_miss_is_told(shop):
 
     again = plan(path, "x", "--replay", "calls")
     assert (again.exit_code, again.stdout) == (0, first.stdout)
+
+    only = plan(path, "x", "--plan-only", "--replay", "calls")
+    assert (only.exit_code, only.stderr) == (0, "")
 
     other = plan(path, "something else", "--replay", "calls")
     assert other.exit_code == 2

@@ -16,15 +16,13 @@ from pydantic import ValidationError
 from switchyard_core import SwitchyardError
 from switchyard_core.answering import ModelReply
 from switchyard_planner_executor import Plan, PlanError, PlanStep, read_plan_value
+from switchyard_planner_executor.json_text import NotJsonError, RepeatedKeyError, strict_json
 from switchyard_planner_executor.plan import (
-    NotJsonError,
     ReadPlan,
-    RepeatedKeyError,
-    is_blank,
     plan_schema,
     read_plan,
-    strict_json,
 )
+from switchyard_planner_executor.text import is_blank
 
 FIRST = {"step": 1, "action": "find camera gear", "query": "camera"}
 SECOND = {"step": 2, "action": "choose one", "query": None}
@@ -184,7 +182,7 @@ def test_each_fault_has_its_reason_and_carries_the_raw_text(
     assert error.raw_text == (reply.refusal or reply.text)
     assert detail in error.detail
     assert reason in str(error)
-    assert repr(error.raw_text)[1:-1] in str(error)
+    assert error.raw_text.strip() in str(error)
 
 
 def test_first_check_that_fails_is_told() -> None:
@@ -229,6 +227,62 @@ def test_wrong_shape_names_the_path_of_the_first_fault() -> None:
         error = fault(text)
 
         assert (error.reason, path in error.detail) == ("schema", True), (text, error.detail)
+
+
+#: Plans with more than one fault, and all that must be told of each.
+MANY = (
+    (
+        '{"stp": 1, "steps": [{"step": "1", "action": " "}]}',
+        ("`goal` is missing", "`steps[0].step` must", "`steps[0].action` must", "`stp` is not"),
+    ),
+    (
+        text_of({"step": 3, "action": "", "query": None}, {"step": 3, "action": "a"}, goal=""),
+        ("`goal` must not be blank", "`steps[0].action` must", "numbered 3, 3", "at most 1"),
+    ),
+    (numbered(0, 1), ("numbered 0, 1", "2 steps; at most 1")),
+    (
+        '{"goal": "a", "goal": "b", "steps": [{"step": 1, "step": 1, "action": 5}]}',
+        ("the key `goal` twice", "the key `step` twice", "`steps[0].action` must be a string"),
+    ),
+    (text_of({**SECOND, "query": "x"}), ("step 2 has a `query`", "numbered 2; they must be 1")),
+    (text_of(**{f"k{n}": n for n in range(30)}), ("`k0` is", "`k19` is", "and 10 more")),
+)
+
+
+def test_all_faults_of_a_plan_are_told_at_once() -> None:
+    for text, told in MANY:
+        error = fault(text, max_steps=1, searchable=False)
+
+        assert [part for part in told if part not in error.detail] == [], (text, error.detail)
+        assert len(error.faults) >= len(told)
+        assert error.detail.count(";") + 1 >= len(told)
+        assert "\n" not in str(error)
+
+
+#: Texts that a strict reader refuses, what it says, and how many of them a lenient one reads.
+MARKED = (
+    ("\ufeff" + TEXT, "after a byte order mark"),
+    ("\n\ufeff" + TEXT, "after a byte order mark"),
+    (f"\ufeff```json\n{TEXT}\n```", "after a byte order mark and in a code fence"),
+    (f"```json\n{TEXT}\n```", "in a code fence"),
+)
+
+
+def test_lenient_reader_takes_a_byte_order_mark_away() -> None:
+    for text, told in MARKED:
+        assert fault(text).detail == (
+            f'the answer is {told}; `planner_output = "lenient"` reads it'
+        ), text
+        assert read_plan(ModelReply(text=text), max_steps=12, lenient=True).plan == PLAN, text
+
+
+def test_text_of_a_bad_plan_is_shown_in_one_line_and_without_words_of_python() -> None:
+    for text, shown in (
+        ("\xa0a\nplan", "it is “a plan”"),
+        ("it's “so”\t\x1b[2J", "it is “it's “so” \\u001b[2J”"),
+        ("x" * 300, f"it is “{'x' * 200}…”"),
+    ):
+        assert str(fault(text)).endswith(shown), text
 
 
 #: What is not JSON, strictly or at all; a plan in prose is never guessed at.
@@ -462,8 +516,34 @@ def test_strict_reader_tells_a_fault_in_plain_words() -> None:
         ("NaN", "NaN is not a number in JSON"),
         ("[-Infinity]", "-Infinity is not a number in JSON"),
         ("1e999", "1e999 is out of range"),
-        ("{", "in line 1, column 2"),
-        ("", "in line 1, column 1"),
+        ("{", "a key in double quotes must stand in line 1, column 2, not the end of the text"),
+        ("", "a value must stand in line 1, column 1, not the end of the text"),
+        (
+            "1. look\n2. choose",
+            "nothing may follow the JSON value, and in line 1, column 2 `. look` follows",
+        ),
+        (
+            "Here is the plan: it",
+            "a value must stand in line 1, column 1, not `Here is the plan: it`",
+        ),
+        ("```json\n1", "a value must stand in line 1, column 1, not a code fence"),
+        ("\xa0{}", "not the invisible character U+00A0 (no-break space)"),
+        (
+            "[1,\u200b2]",
+            "in line 1, column 4, not the invisible character U+200B (zero width space)",
+        ),
+        ("{'a': 1}", "must stand in line 1, column 2, not `'a': 1}`"),
+        ('{"a" 1}', "a `:` must stand in line 1, column 6, not `1}`"),
+        (
+            '{"a": 1\n"b": 2}',
+            'a `,` or a closing bracket must stand in line 2, column 1, not `"b": 2}`',
+        ),
+        ('["a', 'the string that begins in line 1, column 2 has no closing `"`'),
+        ('["a\nb"]', "in line 1, column 4; write it as an escape such as `\\n`"),
+        ('["a\\x"]', "that begins no escape; write it as `\\\\`"),
+        ('["\\u12"]', "that begins no escape; write it as `\\\\`"),
+        ("\ufeff{}", "remove the first character, or save it without one"),
+        (b"\xef\xbb\xbf{}", "remove the first character, or save it without one"),
     ):
         with pytest.raises(NotJsonError) as caught:
             strict_json(text)

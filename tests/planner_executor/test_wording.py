@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import switchyard_planner_executor
 from switchyard_planner_executor import PlannerExecutorOptions, PlanStep
-from switchyard_planner_executor.rendering import one_line, plain_lines
+from switchyard_planner_executor.text import one_line, plain_lines
 from switchyard_planner_executor.wording import (
     BLOCKED_TOOL,
     blocked_tool,
