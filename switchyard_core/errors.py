@@ -43,7 +43,6 @@ __all__ = [
     "UnknownModelError",
     "UpstreamError",
     "in_one_line",
-    "of_the_code",
     "with_place",
 ]
 
@@ -255,21 +254,6 @@ def in_one_line(error: BaseException) -> str:
     """Return the type of an exception and what it says, its lines folded into one."""
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
-
-
-def of_the_code(error: BaseException) -> bool:
-    """Return whether the code that ran raised an exception, and not the user by Ctrl-C.
-
-    Both give a KeyboardInterrupt; only the code's own comes from an instruction that raises.
-    """
-    from opcode import opmap  # noqa: PLC0415  # for such an end only
-
-    step = error.__traceback__
-    if not isinstance(error, KeyboardInterrupt) or step is None:
-        return True
-    while step.tb_next is not None:
-        step = step.tb_next
-    return step.tb_frame.f_code.co_code[step.tb_lasti] == opmap["RAISE_VARARGS"]
 
 
 def with_place(error: BaseException) -> str:

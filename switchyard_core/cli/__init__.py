@@ -120,15 +120,13 @@ def _plugin_commands(context: click.Context) -> dict[str, click.Command]:
     """Return the commands of plugins; a name that two plugins claim is not used."""
     found: dict[str, tuple[str, click.Command]] = {}
     taken: dict[str, str] = dict.fromkeys(COMMANDS, "the core")
-    from switchyard_core.errors import in_one_line, of_the_code  # noqa: PLC0415  # fast --help
+    from switchyard_core.errors import in_one_line  # noqa: PLC0415  # fast --help
 
     for label, hook in installed_registry(context).command_hooks:
         group = click.Group("switchyard")
         try:
             hook(group)
-        except BaseException as error:
-            if not of_the_code(error):
-                raise
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - must not stop the others
             _warn(f"plugin {label} could not add its commands: {in_one_line(error)}")
             continue
         for name, command in group.commands.items():

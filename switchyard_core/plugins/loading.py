@@ -34,7 +34,7 @@ from switchyard_core.declarations import (
     RouteType,
     Tool,
 )
-from switchyard_core.errors import PluginError, in_one_line, of_the_code, with_place
+from switchyard_core.errors import PluginError, in_one_line, with_place
 from switchyard_core.models import Entry, read_profiles
 from switchyard_core.mutation.schema import RuleSetModel
 from switchyard_core.plugins.requirements import CORE, is_leftover, unmet_needs
@@ -184,9 +184,7 @@ def _register(manager: pluggy.PluginManager, candidate: Candidate) -> None:
         return
     try:
         plugin = candidate.load()
-    except BaseException as error:
-        if not of_the_code(error):
-            raise
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever an import of others raises
         candidate.fail("SY501", f"could not be imported: {in_one_line(error)}")
         return
     try:
@@ -316,9 +314,7 @@ def _returned(hook: str, impl: pluggy.HookImpl) -> list[Any]:
     function: Callable[[], Any] = impl.function
     try:
         return list(function())
-    except BaseException as error:
-        if not of_the_code(error):
-            raise
+    except (Exception, SystemExit) as error:
         raise PluginError(f"failed in `{hook}`: {with_place(error)}") from error
 
 

@@ -204,7 +204,6 @@ def test_plugin_that_fails_to_add_commands_does_not_stop_the_others() -> None:
     for error, told in (
         (ValueError("no config"), "ValueError: no config"),
         (ValueError("two\n  lines"), "ValueError: two lines"),
-        (KeyboardInterrupt(), "KeyboardInterrupt"),
         (SystemExit(3), "SystemExit: 3"),
     ):
         given = [("bad", FailingCommands(error)), ("one", Gives("alpha", ("greet",)))]
