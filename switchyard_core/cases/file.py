@@ -14,7 +14,7 @@ from pydantic import AfterValidator, Field
 from switchyard_core.answering import ModelUsage
 from switchyard_core.conversation import ToolCall
 from switchyard_core.declarations import JSONPathText, OptionError, Options, Prompt, WireFormat
-from switchyard_core.errors import BodyError, Finding, PolicyError
+from switchyard_core.errors import BodyError, Finding, PolicyError, nearest
 from switchyard_core.explain import read_requests
 from switchyard_core.jsonio.path import PathError, compile_path
 from switchyard_core.plugins import PluginRegistry
@@ -23,7 +23,7 @@ from switchyard_core.policy.document import Document, Parts, read_document
 from switchyard_core.policy.places import Location
 from switchyard_core.policy.secrets import shown
 from switchyard_core.policy.validation import Salvaged, salvage, validate
-from switchyard_core.policy.wording import nearest, suggestion
+from switchyard_core.policy.wording import suggestion
 from switchyard_core.request import Request
 
 __all__ = [

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -26,6 +25,7 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from switchyard_core.clients import identity_headers
 from switchyard_core.declarations import OptionError, Reference
+from switchyard_core.errors import nearest
 from switchyard_core.identity import HEADER_NAME
 from switchyard_core.jsonio.path import Path as JSONPath
 from switchyard_core.jsonio.path import PathError, compile_path
@@ -321,8 +321,8 @@ def _profile(name: str | bool, info: ValidationInfo) -> str | bool:  # noqa: FBT
     entries = info.context.registry.profiles if info.context is not None else ()
     if info.context is not None and not is_known(entries, name):
         msg = f"no profile is named `{shown(name)}` or matches a model of that id"
-        near = get_close_matches(name, [entry.id for entry in entries], n=1)
-        fix = f"did you mean `{near[0]}`?" if near else "`switchyard plugins` lists the profiles"
+        near = nearest(name, [entry.id for entry in entries])
+        fix = f"did you mean `{near}`?" if near else "`switchyard plugins` lists the profiles"
         raise OptionError(msg, fix=fix, code="SY212")
     return name
 
