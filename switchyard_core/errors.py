@@ -20,8 +20,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from types import TracebackType
 from typing import Any, Literal
 
@@ -43,10 +45,41 @@ __all__ = [
     "UnknownModelError",
     "UpstreamError",
     "in_one_line",
+    "nearest",
     "with_place",
 ]
 
 Severity = Literal["error", "warning"]
+
+#: What separates the words of a name.
+_BETWEEN = re.compile(r"[-_.\s]+")
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that a misspelt one most likely meant, if any is near."""
+    by_folded = {candidate.casefold(): candidate for candidate in sorted(known, reverse=True)}
+    folded = name.casefold()[:200]
+    found = get_close_matches(folded, list(by_folded), n=3, cutoff=0.6)
+    return next((by_folded[each] for each in found if _are_near(folded, each)), None)
+
+
+def _are_near(name: str, other: str) -> bool:
+    """Return whether few slips of the finger lead from one name to another, or it lacks words."""
+    words, others = set(_BETWEEN.split(name)), set(_BETWEEN.split(other))
+    return words <= others or others <= words or _slips(name, other) <= max(1, len(name) // 3)
+
+
+def _slips(name: str, other: str) -> int:
+    """Return how many letters are missing, added, wrong, or swapped with the next."""
+    before, row = list[int](), list(range(len(other) + 1))
+    for i, char in enumerate(name, 1):
+        older, before, row = before, row, [i]
+        for j, wanted in enumerate(other, 1):
+            least = min(before[j] + 1, row[-1] + 1, before[j - 1] + (char != wanted))
+            if older and j > 1 and (char, name[i - 2]) == (other[j - 2], wanted):
+                least = min(least, older[j - 2] + 1)
+            row.append(least)
+    return row[-1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

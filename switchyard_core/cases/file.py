@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Unpack
 
@@ -14,7 +14,7 @@ from pydantic import AfterValidator, Field
 from switchyard_core.answering import ModelUsage
 from switchyard_core.conversation import ToolCall
 from switchyard_core.declarations import JSONPathText, OptionError, Options, Prompt, WireFormat
-from switchyard_core.errors import BodyError, Finding, PolicyError
+from switchyard_core.errors import BodyError, Finding, PolicyError, nearest
 from switchyard_core.explain import read_requests
 from switchyard_core.jsonio.path import PathError, compile_path
 from switchyard_core.plugins import PluginRegistry
@@ -22,8 +22,8 @@ from switchyard_core.policy import Policy, check_policy
 from switchyard_core.policy.document import Document, Parts, read_document
 from switchyard_core.policy.places import Location
 from switchyard_core.policy.secrets import shown
-from switchyard_core.policy.validation import validate
-from switchyard_core.policy.wording import nearest, suggestion
+from switchyard_core.policy.validation import Salvaged, salvage, validate
+from switchyard_core.policy.wording import suggestion
 from switchyard_core.request import Request
 
 __all__ = [
@@ -109,7 +109,7 @@ class ExpectModel(Options):
     #: JSONPaths that find nothing in the outgoing body.
     absent: list[JSONPathText] = Field(default_factory=list)
     error: str | None = None  # code with which the request is refused
-    status: int | None = None  # HTTP status of the refusal
+    status: Annotated[int, Field(ge=400, le=599)] | None = None  # HTTP status of the refusal
 
 
 class CaseModel(RequestModel):
@@ -201,13 +201,31 @@ def read_cases(path: Path, policy: Policy, registry: PluginRegistry) -> CaseFile
     """Read the test file of a policy; PolicyError carries all of its mistakes."""
     document = read_document(path)
     model, findings = validate(document, (), CaseFileModel, document.values)
-    if model is None:
-        raise PolicyError(sorted(findings, key=_place))
-    reader = _Reader(document, path.parent, policy, registry)
-    cases = reader.cases(model)
+    # The rest of a file with wrong values is checked all the same.
+    rest = salvage(CaseFileModel, _filled(document.values)) if model is None else None
+    model = rest.model if rest is not None else model
+    reader = _Reader(document, path.parent, policy, registry, rest, findings)
+    cases = reader.cases(model) if model is not None else ()
     if reader.findings:
         raise PolicyError(sorted(reader.findings, key=_place))
     return CaseFile(document=document, cases=cases)
+
+
+def _filled(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a file in which every case has a name and an expectation, so that it is kept."""
+    cases = values.get("cases")
+    filled = [
+        {
+            **case,
+            "name": name if isinstance(name, str) and name.strip() else f"\0{number}",
+            "expect": expect if isinstance(expect, dict) else {},
+        }
+        if isinstance(case, dict)
+        and (name := case.get("name"), expect := case.get("expect")) is not None
+        else case
+        for number, case in enumerate(cases if isinstance(cases, list) else ())
+    ]
+    return {**values, "cases": filled}
 
 
 def _place(finding: Finding) -> tuple[int, int]:
@@ -222,7 +240,22 @@ class _Reader:
     _folder: Path
     _policy: Policy
     _registry: PluginRegistry
-    findings: list[Finding] = field(default_factory=list)
+    _rest: Salvaged[CaseFileModel] | None  # what remains of a file with wrong values
+    findings: list[Finding]
+
+    def _is_whole(self, location: Location) -> bool:
+        """Return whether nothing wrong was left out of a table; else it has a finding."""
+        if self._rest is None:
+            return True
+        place = self._rest.original(location)
+        written: Any = self._document.values
+        try:
+            for part in place:
+                written = written[part]
+        except LookupError:
+            return False
+        out = self._rest.left_out
+        return isinstance(written, dict) and not any(each[:-1] == place for each in out)
 
     def cases(self, model: CaseFileModel) -> tuple[Case, ...]:
         first: dict[str, Location] = {}
@@ -272,6 +305,8 @@ class _Reader:
             where: Location = (*location, "replies", target)
             self._check_name("target", target, self._policy.targets, where, at_key=True)
         given = [key for key in ("request", "request_file") if getattr(model, key) is not None]
+        if not given and not self._is_whole(location):
+            return None
         if len(given) != 1:
             message = "a case has both `request` and `request_file`"
             fix = "remove one of them"
@@ -321,26 +356,32 @@ class _Reader:
         )
 
     def _check_arguments(self, request: Request, written: Any, where: Location) -> None:
-        """Report arguments of a call that are a table where the wire format has text."""
-        if request.wire_format == "anthropic_messages":
-            return
+        """Report arguments of a call that are a table where the wire format has text, or text."""
         try:
             parts = [part for _, part in request.conversation.parts()]
         except BodyError:
             # The case ends with it.
             return
+        of_text = request.wire_format != "anthropic_messages"
         for call in parts:
-            if isinstance(call, ToolCall) and isinstance(call.source, Mapping):
-                place: Location = tuple(
-                    int(index) if index else key for key, index in _STEP.findall(call.path)
-                )
-                text = json.dumps(call.source, ensure_ascii=False)
-                self._report(
-                    "SY609",
-                    "the arguments of this call are a table; this wire format has JSON text",
-                    (*where, *place, *_to_arguments(written, place)),
-                    fix=f"write `arguments = '{shown(text)}'`",
-                )
+            if isinstance(call, ToolCall) and of_text is isinstance(call.source, Mapping):
+                self._report_arguments(call, written, where)
+
+    def _report_arguments(self, call: ToolCall, written: Any, where: Location) -> None:
+        place: Location = tuple(
+            int(index) if index else key for key, index in _STEP.findall(call.path)
+        )
+        if isinstance(call.source, Mapping):
+            message = "the arguments of this call are a table; this wire format has JSON text"
+            text = json.dumps(call.source, ensure_ascii=False)
+            place = (*place, *_to_arguments(written, place))
+            fix = f"write `arguments = '{shown(text)}'`"
+        elif isinstance(call.arguments, str):
+            message = "the input of this call is text; this wire format has a table"
+            place, fix = (*place, "input"), "write a table, `input = { ... }`"
+        else:
+            return
+        self._report("SY609", message, (*where, *place), fix=fix)
 
     def _data(self, model: RequestModel, where: Location) -> bytes | None:
         if model.request_file is None:
@@ -359,7 +400,7 @@ class _Reader:
 
     def _check_expect(self, expect: ExpectModel, location: Location) -> None:
         said = [key for key in _OF_A_DECISION if key in expect.model_fields_set]
-        if not expect.model_fields_set:
+        if not expect.model_fields_set and self._is_whole(location):
             message = "nothing is expected, so the case cannot fail"
             self._report("SY607", message, location, fix="expect a target and a reason")
         elif said and (expect.error is not None or expect.status is not None):
@@ -405,6 +446,7 @@ class _Reader:
 
     def _report(self, code: str, message: str, location: Location, **parts: Unpack[Parts]) -> None:
         where: Parts = {"at_key": True, **parts}
+        location = self._rest.original(location) if self._rest is not None else location
         self.findings.append(self._document.finding(code, message, location, **where))
 
 

@@ -127,7 +127,8 @@ def as_junit(results: Sequence[FileResult]) -> str:
     total = [0, 0, 0]
     for result in results:
         cases = result.cases or (_loading(result),)
-        counts = [len(cases), result.count("FAIL"), result.count("ERROR")]
+        states = [case.state for case in cases]
+        counts = [len(cases), states.count("FAIL"), states.count("ERROR")]
         total = [sum(pair) for pair in zip(total, counts, strict=True)]
         suite = ET.SubElement(root, "testsuite", {"name": _xml(result.file), **_counts(counts)})
         for case in cases:

@@ -126,8 +126,8 @@ class FileResult:
     coverage: Coverage | None = None  # what the cases exercised, ``None`` when none was run
 
     def count(self, state: State) -> int:
-        """Return how many cases ended in a state; a file with mistakes is one ``ERROR``."""
-        mistakes = 1 if self.findings and state == "ERROR" else 0
+        """Return how many cases ended in a state; each mistake of the file is an ``ERROR``."""
+        mistakes = len(self.findings) if state == "ERROR" else 0
         return mistakes + sum(case.state == state for case in self.cases)
 
 

@@ -229,16 +229,25 @@ def _made(
 
 def _server_key(host: str, variable: str | None, *, insecure: bool) -> str | None:
     """Return the key that callers must send; a usage error without a usable one."""
+    from switchyard_core.policy.secrets import shown  # noqa: PLC0415  # fast --help
+    from switchyard_core.policy.values import is_variable  # noqa: PLC0415  # fast --help
     from switchyard_core.server.access import sendable  # noqa: PLC0415  # fast --help
 
     if variable is not None:
+        if not is_variable(variable):
+            raise click.UsageError(
+                "--api-key-env: name the environment variable that holds the key, not the key "
+                "itself: a name has letters, digits and underscores"
+            )
         key = os.environ.get(variable, "").strip()
         if not key:
-            raise click.UsageError(f"--api-key-env: the variable `{variable}` is not set or empty")
+            raise click.UsageError(
+                f"--api-key-env: the variable `{shown(variable)}` is not set or empty"
+            )
         if not sendable(key):
             raise click.UsageError(
-                f"--api-key-env: the key in `{variable}` has characters that callers cannot send "
-                "in a header: use printable ASCII"
+                f"--api-key-env: the key in `{shown(variable)}` has characters that callers cannot "
+                "send in a header: use printable ASCII"
             )
         return key
     if not _is_loopback(host) and not insecure:

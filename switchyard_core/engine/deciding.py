@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
-from difflib import get_close_matches
 from functools import partial
 from operator import attrgetter
 from typing import Any, TypeVar
@@ -35,6 +34,7 @@ from switchyard_core.errors import (
     RequestError,
     UnknownModelError,
     UpstreamError,
+    nearest,
     with_place,
 )
 from switchyard_core.identity import Identity
@@ -124,8 +124,8 @@ class Decider:
     def _unknown(self, model: str) -> UnknownModelError:
         routes = self._policy.routes.values()
         ids = [each for route in routes for each in (route.id, *route.aliases)]
-        near = get_close_matches(model, ids, n=1)
-        hint = f"; did you mean `{near[0]}`?" if near else ""
+        near = nearest(model, ids)
+        hint = f"; did you mean `{near}`?" if near else ""
         known = ", ".join(sorted(route.id for route in routes))
         what = f"no route has the model id `{model[:200]}`{hint}"
         if not model:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
 from switchyard_core.declarations import WIRE_FORMATS
+from switchyard_core.errors import nearest
 from switchyard_core.jsonio.path import PathError, compile_path
 from switchyard_core.mutation.labels import LABELS
 from switchyard_core.mutation.readers import READERS
@@ -228,5 +228,5 @@ def _one_of(
 
 
 def _nearest(value: str, names: Iterable[str]) -> str:
-    near = difflib.get_close_matches(value, list(names), n=1)
-    return f"did you mean `{near[0]}`?" if near else "use one of the known names"
+    near = nearest(value, names)
+    return f"did you mean `{near}`?" if near else "use one of the known names"

@@ -11,7 +11,6 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from importlib.metadata import Distribution, EntryPoint
 from types import MappingProxyType
 from typing import Any, Literal, get_args
@@ -34,7 +33,7 @@ from switchyard_core.declarations import (
     RouteType,
     Tool,
 )
-from switchyard_core.errors import PluginError, in_one_line, with_place
+from switchyard_core.errors import PluginError, in_one_line, nearest, with_place
 from switchyard_core.models import Entry, read_profiles
 from switchyard_core.mutation.schema import RuleSetModel
 from switchyard_core.plugins.requirements import CORE, is_leftover, unmet_needs
@@ -221,10 +220,10 @@ def _hook_reason(plugin: object, error: Exception) -> str:
         marked = getattr(getattr(plugin, name, None), "switchyard_impl", None)
         if marked is not None and name not in hookspecs.__all__:
             short = [hook.removeprefix("switchyard_") for hook in _hook_names()]
-            near = get_close_matches(name.removeprefix("switchyard_"), short, n=1, cutoff=0.5)
+            near = nearest(name.removeprefix("switchyard_"), short)
             hint = f"hooks: {', '.join(_hook_names())}"
             if near:
-                hint = f"did you mean `switchyard_{near[0]}`?"
+                hint = f"did you mean `switchyard_{near}`?"
             return f"there is no hook `{name}`; {hint}"
     return in_one_line(error)
 

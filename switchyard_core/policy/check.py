@@ -32,7 +32,7 @@ from switchyard_core.policy.places import Location
 from switchyard_core.policy.recordings import resolve_replay
 from switchyard_core.policy.routes import resolve_routes
 from switchyard_core.policy.rulesets import check_used_packs, resolve_rule_sets
-from switchyard_core.policy.secrets import shown
+from switchyard_core.policy.secrets import can_be_seen, shown
 from switchyard_core.policy.validation import MOST_FINDINGS
 from switchyard_core.policy.wording import suggestion
 from switchyard_core.wire import FORMATS
@@ -237,10 +237,10 @@ def _check_top(draft: Draft) -> None:
 def _check_name(draft: Draft, location: Location) -> None:
     """Report a table whose name nobody could see or spell."""
     name = str(location[-1])
+    if can_be_seen(name):
+        return
     plain = "".join(char for char in name if char.isprintable()).strip()
     hidden = next((char for char in name if not char.isprintable()), "")
-    if plain == name != "":
-        return
     if not plain:
         message, fix = "the name of this table is blank", f"write a name, `[{location[0]}.NAME]`"
     elif hidden:
@@ -262,6 +262,8 @@ def _resolve(
     found: dict[str, _TableT] = {}
     for name, raw in draft.tables(key).items():
         location, before = (key, name), len(draft.findings)
+        if draft.is_pointed(location, raw, model):
+            continue
         shape = raw
         if isinstance(raw, dict) and isinstance(raw.get("extra_body"), dict):
             # SY211 checks its content.

@@ -11,19 +11,19 @@ from typing import Any, TypeVar, Unpack
 from pydantic import BaseModel
 
 from switchyard_core.declarations import ReferenceKind
-from switchyard_core.errors import Finding
+from switchyard_core.errors import Finding, nearest
 from switchyard_core.mutation import LABELS
 from switchyard_core.plugins import Kind, PluginRegistry
 from switchyard_core.policy.document import Document, Parts
-from switchyard_core.policy.models import Table
+from switchyard_core.policy.models import Table, Top
 from switchyard_core.policy.places import Location
 from switchyard_core.policy.secrets import shown
 from switchyard_core.policy.shapes import Named, allowed_keys, references
 from switchyard_core.policy.validation import MOST_FINDINGS, validate
 from switchyard_core.policy.values import RESERVED_REWRITES
-from switchyard_core.policy.wording import suggestion, unknown_key
+from switchyard_core.policy.wording import suggestion, unknown_key, unquoted
 
-__all__ = ["Draft", "TooManyFindings"]
+__all__ = ["Draft", "TooManyFindings", "misread"]
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
@@ -79,6 +79,18 @@ _NAMES: Mapping[ReferenceKind, _Names] = MappingProxyType(
         "label": _Names("SY305", "label", "labels", words=LABELS),
     }
 )
+
+
+def misread(document: Document, *tables: str) -> bool:
+    """Return whether one of the tables is there in another form, or by a misspelt name."""
+    known = allowed_keys(Top)
+    meant = {nearest(key, known) for key in document.values if key not in known}
+    # Only side calls are an array of tables.
+    forms = {table: list if table == "housekeeping" else dict for table in tables}
+    return any(
+        table in meant or not isinstance(document.values.get(table, form()), form)
+        for table, form in forms.items()
+    )
 
 
 @dataclass(slots=True, kw_only=True)
@@ -144,6 +156,15 @@ class Draft:
             self._look_up(named)
         return instance if len(self.findings) == before else None
 
+    def is_pointed(self, location: Location, raw: object, model: type[BaseModel]) -> bool:
+        """Return whether a table is nothing but names with a point, and report them."""
+        inner = [(*location, key) for key in raw] if isinstance(raw, dict) else []
+        if not inner or not all(unquoted(self.document, place) for place in inner):
+            return False
+        keys = allowed_keys(model)
+        self.add(unknown_key(self.document, place, keys) for place in inner)
+        return True
+
     def _look_up(self, named: Named) -> None:
         names, known = _NAMES[named.kind], self._names(named.kind)
         if named.kind == "rewrite":
@@ -151,7 +172,7 @@ class Draft:
                 # One that cannot be switched off has another finding.
                 return
             known = frozenset(n for n in known if self.registry.rewrites[n].switchable)
-        if named.name not in known:
+        if named.name not in known and not misread(self.document, names.table):
             self._unknown(names, known, named)
 
     def _names(self, kind: ReferenceKind) -> frozenset[str]:
@@ -159,7 +180,16 @@ class Draft:
         names = _NAMES[kind]
         if kind not in self._known:
             plugins = getattr(self.registry, names.plugins) if names.plugins else ()
-            self._known[kind] = frozenset({*names.words, *self.tables(names.table), *plugins})
+            declared = self.tables(names.table)
+            # A name with a point, without quotes, has a finding where it is declared.
+            pointed = {
+                f"{name}.{key}"
+                for name, table in declared.items()
+                if isinstance(table, dict)
+                for key in table
+                if unquoted(self.document, (names.table, name, key))
+            }
+            self._known[kind] = frozenset({*names.words, *declared, *pointed, *plugins})
         return self._known[kind]
 
     def _listed(self, kind: ReferenceKind) -> str:

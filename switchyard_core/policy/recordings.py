@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
@@ -10,6 +9,7 @@ from typing import Any
 
 import tomli
 
+from switchyard_core.errors import nearest
 from switchyard_core.policy.draft import Draft
 from switchyard_core.policy.models import ReplaySettings
 from switchyard_core.policy.places import Location
@@ -17,9 +17,6 @@ from switchyard_core.policy.secrets import shown
 from switchyard_core.policy.values import KEY_FIELD
 
 __all__ = ["default_key_fields", "resolve_replay"]
-
-#: Minimum similarity of a misspelt name to a known one.
-_NEAR = 0.8
 
 
 @cache
@@ -51,7 +48,7 @@ def resolve_replay(draft: Draft) -> ReplaySettings:
 
 def _check_field(draft: Draft, location: Location, name: str, before: list[Any]) -> None:
     known = [*_table()["default"], *_table()["known"]]
-    near = difflib.get_close_matches(name, known, n=1, cutoff=_NEAR)
+    near = nearest(name, known)
     if name in before:
         message, fix = f"`{shown(name)}` is listed twice", "remove one of them"
     elif not KEY_FIELD.fullmatch(name):
@@ -59,7 +56,7 @@ def _check_field(draft: Draft, location: Location, name: str, before: list[Any])
         fix = "write a key, or keys joined by dots, such as `text.format`"
     elif name not in known and near:
         # A provider may have its own fields; a misspelt one would never distinguish calls.
-        message, fix = f"unknown field `{shown(name)}`", f"did you mean `{near[0]}`?"
+        message, fix = f"unknown field `{shown(name)}`", f"did you mean `{near}`?"
     else:
         return
     draft.report("SY114", message, location, fix=fix)

@@ -39,6 +39,8 @@ def _route(draft: Draft, name: str, raw: Any, formats: Mapping[str, WireFormat])
     if not isinstance(raw, dict):
         draft.validated(location, Route, raw)
         return None
+    if draft.is_pointed(location, raw, Route):
+        return None
     common = set(allowed_keys(Route))
     shared = {key: value for key, value in raw.items() if key in common}
     route = draft.validated(location, Route, shared)

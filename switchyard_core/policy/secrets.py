@@ -6,7 +6,7 @@ import re
 
 from switchyard_core.patterns import compile_pattern
 
-__all__ = ["looks_like_credential", "one_line", "shown"]
+__all__ = ["can_be_seen", "looks_like_credential", "one_line", "shown"]
 
 _MAX_SHOWN = 80
 
@@ -42,6 +42,11 @@ def looks_like_credential(text: str) -> bool:
         and any(char.islower() for char in word)
         for word in _WORD.findall(text)
     )
+
+
+def can_be_seen(name: str) -> bool:
+    """Return whether a name can be told from others: not blank, nothing invisible or around it."""
+    return name.isprintable() and name == name.strip() != ""
 
 
 def shown(text: str) -> str:

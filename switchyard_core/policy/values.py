@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -26,6 +25,7 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from switchyard_core.clients import identity_headers
 from switchyard_core.declarations import OptionError, Reference
+from switchyard_core.errors import nearest
 from switchyard_core.identity import HEADER_NAME
 from switchyard_core.jsonio.path import Path as JSONPath
 from switchyard_core.jsonio.path import PathError, compile_path
@@ -60,6 +60,7 @@ __all__ = [
     "Word",
     "WorkspaceRoot",
     "bearer",
+    "is_variable",
     "same_json",
 ]
 
@@ -85,6 +86,11 @@ _HEADER_VALUE = re.compile(r"[\t\x20-\x7e]*")
 _OWN_HEADERS = re.compile(
     "(?:x-)?api-key|x-goog-api-key|(?:proxy-)?authorization|cookie|host|connection"
     "|content-(?:length|type)|transfer-encoding"
+)
+#: Headers whose value nobody may read in an explanation or a log: names of credentials.
+_CREDENTIAL_HEADER = re.compile(
+    "(?:.*-)?(?:api-?key|subscription-key|authorization|cookie2?|secret|password"
+    "|(?:access|api|auth|bearer|id|security)-token)"
 )
 #: Our own headers about a request; those of clients are data.
 _OUR_HEADERS = "x-switchyard-"
@@ -153,8 +159,13 @@ def _word(text: str) -> str:
     return text
 
 
+def is_variable(text: str) -> bool:
+    """Return whether a text can be the name of an environment variable, and is not a key."""
+    return _VARIABLE.fullmatch(text) is not None and not looks_like_credential(text)
+
+
 def _variable(text: str) -> str:
-    if _VARIABLE.fullmatch(text):
+    if is_variable(text):
         return text
     if not text.strip():
         raise _blank("write the name of an environment variable, or remove the key")
@@ -310,8 +321,8 @@ def _profile(name: str | bool, info: ValidationInfo) -> str | bool:  # noqa: FBT
     entries = info.context.registry.profiles if info.context is not None else ()
     if info.context is not None and not is_known(entries, name):
         msg = f"no profile is named `{shown(name)}` or matches a model of that id"
-        near = get_close_matches(name, [entry.id for entry in entries], n=1)
-        fix = f"did you mean `{near[0]}`?" if near else "`switchyard plugins` lists the profiles"
+        near = nearest(name, [entry.id for entry in entries])
+        fix = f"did you mean `{near}`?" if near else "`switchyard plugins` lists the profiles"
         raise OptionError(msg, fix=fix, code="SY212")
     return name
 
@@ -321,6 +332,10 @@ def _session_source(source: str) -> str:
     if kind == "body":
         _path(rest, shift=len("body:"))
         return source
+    if kind == "header" and _CREDENTIAL_HEADER.fullmatch(rest.lower()):
+        msg = f"header `{rest}` carries a credential, which is nobody's session id"
+        fix = "name a header that the client sets per session; explanations and logs show it"
+        raise OptionError(msg, fix=fix, code="SY109")
     if kind == "header" and HEADER_NAME.fullmatch(rest):
         return f"header:{rest.lower()}"
     msg = f"`{shown(source)}` is not a session source"

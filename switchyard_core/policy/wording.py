@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 
 from switchyard_core.declarations import ReferenceKind
-from switchyard_core.errors import Finding
+from switchyard_core.errors import Finding, nearest
 from switchyard_core.policy.document import Document, dotted
 from switchyard_core.policy.literals import (
     choices_at,
@@ -25,7 +24,7 @@ from switchyard_core.policy.places import Location
 from switchyard_core.policy.secrets import looks_like_credential, shown
 from switchyard_core.policy.shapes import keys_at, word_at
 
-__all__ = ["is_date", "misspelt", "nearest", "place_of", "problem", "suggestion", "unknown_key"]
+__all__ = ["is_date", "misspelt", "place_of", "problem", "suggestion", "unknown_key", "unquoted"]
 
 #: pydantic's error types that mean "another type of value", and the word for the right one.
 _TYPES: Mapping[str, str] = {
@@ -65,13 +64,6 @@ _BOUNDS: Mapping[str, tuple[str, str]] = {
 }
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that a misspelt one most likely meant, if any is near."""
-    by_folded = {candidate.casefold(): candidate for candidate in sorted(known, reverse=True)}
-    found = get_close_matches(name.casefold()[:200], list(by_folded), n=1, cutoff=0.6)
-    return by_folded[found[0]] if found else None
-
-
 def suggestion(name: str, known: Iterable[str], otherwise: str) -> str:
     """Return a fix: the nearest known name, or another way out when none is near."""
     near = nearest(name, known)
@@ -91,11 +83,11 @@ def unknown_key(
         location,
         at_key=True,
         notes=(*notes, note) if note else tuple(notes),
-        fix=_undotted(document, location) or suggestion(key, names, otherwise),
+        fix=unquoted(document, location) or suggestion(key, names, otherwise),
     )
 
 
-def _undotted(document: Document, location: Location) -> str:
+def unquoted(document: Document, location: Location) -> str:
     """Return what to write for a name with a point, such as ``[targets.gpt-5.1]``."""
     places = document.positions
     if len(location) != 3 or not places.is_header(location) or places.is_header(location[:2]):

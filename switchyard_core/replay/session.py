@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from os import PathLike
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Literal, get_args
 
 from switchyard_core.decision import Outgoing
 from switchyard_core.errors import ReplayError, ReplayMiss
+from switchyard_core.errors import nearest as nearest_name
 from switchyard_core.policy.models import Client
 from switchyard_core.policy.recordings import default_key_fields
 from switchyard_core.replay.folder import Folder, file_name
@@ -60,8 +60,8 @@ class Replay:
     ) -> None:
         modes = get_args(Mode)
         if mode not in modes:
-            near = difflib.get_close_matches(str(mode), modes, n=1)
-            hint = f"; did you mean `{near[0]}`?" if near else ""
+            near = nearest_name(str(mode), modes)
+            hint = f"; did you mean `{near}`?" if near else ""
             raise ValueError(f"there is no replay mode `{mode}` (modes: {', '.join(modes)}){hint}")
         self.mode: Mode = mode
         self.directory = Path(directory)

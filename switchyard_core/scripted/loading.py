@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -11,7 +10,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from switchyard_core.errors import Finding, PolicyError
+from switchyard_core.errors import Finding, PolicyError, nearest
 from switchyard_core.scripted.script import (
     Call,
     Fault,
@@ -138,8 +137,8 @@ def _problem(detail: Mapping[str, Any]) -> Problem:
     see = ", see docs/scripted_provider.md"
     if kind == "extra_forbidden":
         allowed = sorted(_keys_at(path[:-1]))
-        near = difflib.get_close_matches(shown, allowed, 1)
-        fix = f"did you mean `{near[0]}`?" if near else "remove it"
+        near = nearest(shown, allowed)
+        fix = f"did you mean `{near}`?" if near else "remove it"
         notes = (f"allowed keys: {', '.join(allowed)}",)
         return Problem(path, f"unknown key {name}", fix, "SY241", notes)
     if kind == "missing":

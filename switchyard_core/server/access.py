@@ -14,10 +14,9 @@ import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
-from difflib import get_close_matches
 from typing import Any, Self
 
-from switchyard_core.errors import RequestError
+from switchyard_core.errors import RequestError, nearest
 from switchyard_core.identity import Headers
 
 __all__ = ["Access", "Limits", "host_name", "key_headers", "origin_name", "sendable"]
@@ -197,8 +196,8 @@ class Limits:
         for word in words:
             name, _, number = word.partition("=")
             if name not in _NAMES:
-                near = get_close_matches(name, _NAMES, n=1)
-                hint = f"; did you mean `{near[0]}`?" if near else ""
+                near = nearest(name, _NAMES)
+                hint = f"; did you mean `{near}`?" if near else ""
                 raise ValueError(f"unknown limit `{name}` (limits: {', '.join(_NAMES)}){hint}")
             default = getattr(cls(), name)
             try:

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from switchyard_core.declarations import Endpoint, WireFormat
 from switchyard_core.engine.response import ends_task
-from switchyard_core.errors import RequestError
+from switchyard_core.errors import RequestError, nearest
 from switchyard_core.hookspecs import VERSION
 from switchyard_core.identity import Headers
 from switchyard_core.jsonio.tree import encode
 from switchyard_core.policy.secrets import shown
-from switchyard_core.policy.wording import nearest
 from switchyard_core.server.access import Access, Limits
 from switchyard_core.server.access_log import BodyLog, LogEntry
 from switchyard_core.server.bodies import read_json

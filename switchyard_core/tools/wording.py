@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from difflib import get_close_matches
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -11,6 +10,7 @@ from pydantic_core import ErrorDetails
 
 from switchyard_core.answering import ToolSpec
 from switchyard_core.declarations import Tool
+from switchyard_core.errors import nearest
 
 __all__ = ["cut", "failed", "invalid", "late", "no_text", "spec_of", "unknown"]
 
@@ -102,8 +102,8 @@ def _line(detail: ErrorDetails, fields: Collection[str]) -> str:
 def unknown(name: str, tools: Iterable[str]) -> str:
     """Return that no tool has this name, with the nearest name and the list of all."""
     names = list(tools)
-    near = get_close_matches(name[:_NAME], names, n=1)
-    hint = f"; did you mean `{near[0]}`?" if near else ""
+    near = nearest(name[:_NAME], names)
+    hint = f"; did you mean `{near}`?" if near else ""
     listed = ", ".join(names) or "none"
     return f"error: there is no tool `{_one_line(name, _NAME)}`{hint} (tools: {listed})"
 

@@ -107,6 +107,36 @@ def test_all_mistakes_are_reported_in_the_order_of_the_file(run):
     assert [code for code, *_ in found(run, tests)] == ["SY604", "SY603", "SY605", "SY607"]
 
 
+@pytest.mark.parametrize(
+    ("wrong", "codes"),
+    [
+        pytest.param("latched = 1", ["SY106"], id="wrong_type"),
+        pytest.param("lached = true", ["SY104"], id="unknown_key"),
+        pytest.param("status = 600", ["SY107"], id="no_status"),
+        pytest.param('absent = ["$["]', ["SY401"], id="bad_path"),
+    ],
+)
+def test_a_wrong_value_hides_no_other_mistake_and_causes_none(run, wrong, codes):
+    call = "{ id = 'c', function = { name = 'x', arguments = { a = 1 } } }"
+    messages = f"[{{ role = 'assistant', tool_calls = [{call}] }}]"
+    tests = (
+        f'[[cases]]\nname = "one"\n{REQUEST}\nexpect = {{ {wrong} }}\n'
+        f'[[cases]]\nname = "one"\nrequest = 1\n{EXPECT}\n'
+        f'[[cases]]\nname = "two"\n{REQUEST}\n'
+        f'[[cases]]\nname = " "\nrequest_file = "no.json"\nexpect = {{ target = "plannr" }}\n'
+        f"[[cases]]\nname = 1\n{REQUEST}\nexpect = {{}}\n"
+        f'[[cases]]\nname = "three"\nrequest = {{ model = "main", messages = {messages} }}\n'
+        'expect = { body = { "$[" = 1 } }\n'
+    )
+    expected = [
+        *("SY605", "SY106", "SY105", "SY108", "SY602", "SY604", "SY106", "SY607", "SY609"),
+        "SY401",
+    ]
+    result = run(tests)
+    assert [finding.code for finding in result.findings] == codes + expected
+    assert f"{len(codes + expected)} errors in 1 file" in as_text([result])
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_damaged_test_file_gives_findings_or_results_and_never_an_exception(
     seed, tmp_path, registry
@@ -295,3 +325,12 @@ def test_arguments_of_messages_are_a_table(run):
     lines = [f"request = {request}", "format = 'anthropic_messages'", EXPECT]
     found = run("\n".join(["[[cases]]", 'name = "case"', *lines])).findings
     assert not any(one.code == "SY609" for one in found)
+
+
+def test_input_of_a_call_of_messages_that_is_text_is_reported(run):
+    call = "{ type = 'tool_use', id = 'c', name = 'publish', input = '{\"path\": 1}' }"
+    request = f"{{ model = 'main', messages = [{{ role = 'assistant', content = [{call}] }}] }}"
+    lines = [f"request = {request}", "format = 'anthropic_messages'", EXPECT]
+    (finding,) = run("\n".join(["[[cases]]", 'name = "case"', *lines])).findings
+    assert (finding.code, finding.line, finding.column) == ("SY609", 3, lines[0].index("input") + 1)
+    assert finding.message.startswith("the input of this call is text")

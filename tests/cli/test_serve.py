@@ -264,6 +264,14 @@ def test_serve_refuses_what_would_not_work(config, options, code, words):
     assert words in result.output
 
 
+@pytest.mark.parametrize("key", ["sk-abc def", "sk-abcdefghijklmnop", "sk_abcdefghijklmnop", "a=b"])
+def test_serve_with_the_key_in_place_of_its_variable_does_not_repeat_it(config, key):
+    result = invoke(config, "--api-key-env", key)
+    assert result.exit_code == 2
+    assert "not the key itself" in " ".join(result.output.replace("│", " ").split())
+    assert key not in result.output
+
+
 def test_serve_with_two_workers_warns_of_plans_that_one_of_them_knows(config, made):
     config.write_text((Path(__file__).parents[2] / "policies/planner_executor.toml").read_text())
     result = invoke(config, "--port", "0", "--workers", "2", "--dry-run")

@@ -352,3 +352,36 @@ def test_paths_of_calls_are_checked(paths: str, expected: list[str], check: Chec
     found = [f"{finding.code} {finding.path}" for finding in check(text).errors]
 
     assert found == expected
+
+
+_CLIENT = '[llm_clients.p]\nformat = "openai_chat"\nbase_url = "https://h.example"\n'
+_MODEL = '[targets.x]\nid = "m"\nllm_client = "p"\n'
+_LANE = (
+    '[routes.r]\nid = "r"\ntype = "plan_execute"\ncapable_target = "x"\nefficient_target = "z"\n'
+)
+_SECOND = '[targets.z]\nid = "n"\nllm_client = "p"\n'
+_ALL = f"schema_version = 1\n{_CLIENT}{_MODEL}{_SECOND}{_LANE}"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "code"),
+    [
+        pytest.param("[routes.r]", "[Routes.r]", "SY104", id="case_of_routes"),
+        pytest.param("[routes.r]", "[[routes]]", "SY106", id="array_of_routes"),
+        pytest.param("[llm_clients.p]", "[llm-clients.p]", "SY104", id="hyphen_in_clients"),
+        pytest.param("[llm_clients.p]", "[[llm_clients]]", "SY106", id="array_of_clients"),
+        pytest.param("[targets.", "[target.", "SY104", id="singular_targets"),
+        pytest.param(f"{_MODEL}{_SECOND}", f"[[targets]]{_MODEL[11:]}", "SY106", id="array"),
+        pytest.param("[targets.x]", "[targets.x.y]", "SY104", id="point_in_a_target"),
+        pytest.param("[routes.r]", "[routes.r.y]", "SY104", id="point_in_a_route"),
+        pytest.param("[routes.r]", f'[targets.""]{_MODEL[11:]}[routes.r]', "SY116", id="blank"),
+        pytest.param(
+            "[routes.r]", f'[targets."a\\u0007"]{_MODEL[11:]}[routes.r]', "SY116", id="control"
+        ),
+    ],
+)
+def test_one_mistake_in_a_name_is_one_finding(before, after, code, check):
+    text = _ALL.replace(before, after)
+    if ".y]" in after:
+        text = text.replace('_target = "x"', '_target = "x.y"')
+    assert [finding.code for finding in check(text).findings] == [code]

@@ -120,7 +120,7 @@ _WRONG = {
         _ROUTE + _SIDES + 'planner_target = "t"\n',
         "routes.r.planner_target",
         "a key of route type `planner_executor` of plugin `planner_executor` (switchyard-core ",
-        "did you mean `capable_target`?",
+        "remove the key, or set the `type` that has it",
     ),
     "far_option_of_another_type": (
         _ROUTE + _SIDES + "max_replans = 3\n",
@@ -133,6 +133,12 @@ _WRONG = {
         "targets.gpt-5.1",
         "unknown key `1`",
         'write `[targets."gpt-5.1"]`, in quotes',
+    ),
+    "point_in_the_name_of_a_route": (
+        _TARGET + '[routes.plan.execute]\nid = "r"\ntype = "plan_execute"\n' + _SIDES,
+        "routes.plan.execute",
+        "unknown key `execute`",
+        'write `[routes."plan.execute"]`, in quotes',
     ),
     "blank_name": (
         _HEAD + '[targets.""]\nid = "m"\nllm_client = "c"\n[routes]\n',

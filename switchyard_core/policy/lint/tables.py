@@ -9,10 +9,11 @@ from urllib.parse import urlsplit
 
 from switchyard_core.errors import Finding
 from switchyard_core.policy.document import leaves
+from switchyard_core.policy.draft import misread
 from switchyard_core.policy.lint.base import Rule
 from switchyard_core.policy.models import Policy
 from switchyard_core.policy.places import Location
-from switchyard_core.policy.secrets import looks_like_credential, shown
+from switchyard_core.policy.secrets import can_be_seen, looks_like_credential, shown
 from switchyard_core.policy.shapes import references
 
 __all__ = ["RULES"]
@@ -37,24 +38,26 @@ def _credential_in_policy(policy: Policy) -> Iterator[Finding]:
 
 
 def _unused_target(policy: Policy) -> Iterator[Finding]:
+    if misread(policy.document, "routes", "housekeeping"):
+        return
     if policy.routes.keys() != policy.document.tables("routes").keys():
         # A route with errors may be meant to use any of them.
         return
     used = {target for route in policy.routes.values() for target in route.targets}
     used |= {condition.target or "" for condition in policy.housekeeping}
     for name in policy.targets:
-        if name not in used:
+        if name not in used and can_be_seen(name):
             message = f"no route uses target `{shown(name)}`"
             fix = "remove it, or name it in a route or in `[[housekeeping]]`"
             yield policy.finding("SY220", message, ("targets", name), fix=fix)
 
 
 def _unused_client(policy: Policy) -> Iterator[Finding]:
-    if "targets" not in policy.document.values:
+    if "targets" not in policy.document.values or misread(policy.document, "targets"):
         return
     used = {*_texts(policy, "llm_client"), policy.fallback_client}
     for name in policy.clients:
-        if name not in used:
+        if name not in used and can_be_seen(name):
             message = f"no target uses client `{shown(name)}`"
             fix = "remove it, or name it in a target"
             yield policy.finding("SY221", message, ("llm_clients", name), fix=fix)

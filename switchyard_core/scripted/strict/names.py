@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 from importlib.resources import files
+
+from switchyard_core.errors import nearest
 
 __all__ = ["PROVIDERS", "check_strict", "strict_names"]
 
@@ -22,5 +23,5 @@ def check_strict(name: str) -> str:
     names = strict_names()
     if name in names:
         return ""
-    near = difflib.get_close_matches(name[:200], names, 1)
-    return f"did you mean `{near[0]}`?" if near else f"write one of {', '.join(names)}"
+    near = nearest(name, names)
+    return f"did you mean `{near}`?" if near else f"write one of {', '.join(names)}"
