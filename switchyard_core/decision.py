@@ -52,12 +52,14 @@ class RewriteScope:
         headers: The headers that are sent with the body, by lower-case name, to be changed in
             place. They hold no credential.
         untouched: A rewrite adds a line for what it cannot look into because of its type.
+        skipped: A rewrite says why it does nothing, where its user waits for more.
     """
 
     wire_format: WireFormat
     facts: dict[str, Any] = field(default_factory=dict)
     headers: dict[str, str] = field(default_factory=dict)
     untouched: list[str] = field(default_factory=list)
+    skipped: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ import tomli
 
 from switchyard_core.conversation import Conversation, Message, Part, Role
 from switchyard_core.jsonio.tree import ArrayText, JsonTextError, ObjectText, encode, loads
-from switchyard_core.wire.shapes import JsonType, Shape, untouched
+from switchyard_core.wire.shapes import JsonType, Shape, type_of, untouched
 
 __all__ = [
     "FOREIGN",
@@ -40,6 +40,7 @@ __all__ = [
     "decode_items",
     "decode_one",
     "fixed_text",
+    "is_odd",
     "lacks_history",
     "role_at",
     "same_text",
@@ -227,6 +228,17 @@ class MadeCall:
     index: int
     place: str
     open: bool = False  # it may still wait for its result
+    unread: bool = False  # it has no id, or what may hold it has a wrong type
+    told: str = ""  # what a report says of its id, if it has another type
+
+    @classmethod
+    def at(cls, holder: ObjectText, key: str, index: int, place: str) -> MadeCall:
+        """Return the one whose id is under a key of an object."""
+        name = holder.text(key) or ""
+        if name:
+            return cls(frozenset({name}), index, place)
+        told = untouched(f"{place}.{key}", holder.raw(key) or b"null", "string")
+        return cls(frozenset(), index, place, unread=True, told=told)
 
 
 class ToolTurn(ABC):
@@ -246,18 +258,24 @@ class ToolTurn(ABC):
         self._elsewhere = elsewhere
 
     def faults(self) -> tuple[list[MadeCall], list[MadeCall]]:
-        """Return the results without a call, and the calls without a result."""
+        """Return the results without a call, and the calls without a result.
+
+        What cannot be read is neither, and may be the other half of what can.
+        """
+        hidden_call = any(call.unread for call in self.calls)
+        hidden_result = any(result.unread for result in self.results)
         made = {name for call in self.calls for name in call.ids}
         seen: set[str] = set()
         strays = []
         for result in self.results:
             if result.ids & made and not (self._once and result.ids & seen):
                 seen |= result.ids
-            elif not self._elsewhere:
+            elif not (self._elsewhere or hidden_call or result.unread):
                 strays.append(result)
-        if self.may_wait(answered=bool(seen)):
+        if hidden_result or self.may_wait(answered=bool(seen)):
             return strays, []
-        return strays, [call for call in self.calls if not call.open and not call.ids & seen]
+        lacking = [call for call in self.calls if not call.open and not call.ids & seen]
+        return strays, [call for call in lacking if not call.unread]
 
     def may_wait(self, *, answered: bool) -> bool:
         """Return whether the calls may still be open; ``answered`` says that one has a result."""
@@ -386,6 +404,12 @@ def role_at(items: ArrayText, index: int) -> str:
     """Return the role of an item, ``""`` without one."""
     item = items.object(index)
     return (item.text("role") or "") if item is not None else ""
+
+
+def is_odd(holder: ObjectText, key: str, *wanted: JsonType) -> bool:
+    """Return whether a member is there, and has none of some types."""
+    raw = holder.raw(key)
+    return raw is not None and type_of(raw) not in wanted
 
 
 def blank(holder: ObjectText, key: str) -> bool:

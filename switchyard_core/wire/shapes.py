@@ -12,7 +12,17 @@ from typing import Literal, TypeAlias
 
 from switchyard_core.jsonio.tree import ArrayText, ObjectText
 
-__all__ = ["STRING", "JsonType", "Shape", "list_of", "odd_values", "text_or_list_of", "untouched"]
+__all__ = [
+    "STRING",
+    "JsonType",
+    "Shape",
+    "fits",
+    "list_of",
+    "odd_values",
+    "text_or_list_of",
+    "type_of",
+    "untouched",
+]
 
 JsonType: TypeAlias = Literal["object", "array", "string", "number", "boolean", "null"]
 
@@ -51,16 +61,17 @@ def text_or_list_of(**members: Shape) -> Shape:
 def untouched(place: str, raw: bytes, *wanted: JsonType) -> str:
     """Return what a report says of a value that has none of the wanted types."""
     types = " or ".join(map(_named, wanted))
-    return f"{place} is {_named(_type_of(raw))}, not {types}: it was sent untouched"
+    return f"{place} is {_named(type_of(raw))}, not {types}: it was sent untouched"
 
 
 def odd_values(body: ObjectText, shape: Shape) -> list[str]:
     """Return a line for every value of a body that has another type than its shape says."""
     # Nearly every body is right, and then no place has to be named.
-    return [] if _fits(body, shape) else list(_odd(body, shape, ""))
+    return [] if fits(body, shape) else list(_odd(body, shape, ""))
 
 
-def _type_of(raw: bytes) -> JsonType:
+def type_of(raw: bytes) -> JsonType:
+    """Return the type of some JSON."""
     return _TYPES.get(raw[:1], "number")
 
 
@@ -70,19 +81,20 @@ def _named(kind: JsonType) -> str:
     return f"an {kind}" if kind in ("object", "array") else f"a {kind}"
 
 
-def _fits(holder: ObjectText, shape: Shape) -> bool:
+def fits(holder: ObjectText, shape: Shape) -> bool:
+    """Return whether the members of an object have the types of a shape, all the way down."""
     for key, inner in shape.members.items():
         raw = holder.raw(key)
         if raw is None or raw == b"null":
             continue
-        kind = _type_of(raw)
+        kind = type_of(raw)
         if kind not in inner.types:
             return False
         if kind == "array" and inner.items is not None:
             array = holder.array(key)
             for index in range(len(array) if array is not None else 0):
                 item = array.object(index) if array is not None else None
-                if item is None or not _fits(item, inner.items):
+                if item is None or not fits(item, inner.items):
                     return False
     return True
 
@@ -92,7 +104,7 @@ def _odd(holder: ObjectText, shape: Shape, place: str) -> Iterator[str]:
         raw, where = holder.raw(key), f"{place}{key}"
         if raw is None or raw == b"null":
             continue
-        if _type_of(raw) not in inner.types:
+        if type_of(raw) not in inner.types:
             yield untouched(where, raw, *inner.types)
         array = holder.array(key)
         if array is not None and inner.items is not None:

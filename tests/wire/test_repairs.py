@@ -204,6 +204,30 @@ def test_directive_does_not_become_an_empty_message_of_the_user() -> None:
     assert found["messages"] == [said, {"role": "user", "content": [text]}]
 
 
+def test_report_of_instructions_tells_which_were_turned_and_which_went() -> None:
+    said, more = {"role": "user", "content": "a"}, {"output_config": {"effort": "low"}}
+    only, note = {"role": "system", "content": [], **more}, {"role": "system", "content": "b"}
+    turned = "turned system messages of the history into the user's"
+    rows: list[tuple[list[Any], list[str]]] = [
+        ([said], []),
+        ([said, only], ["removed output_config of messages[1]", "removed the empty messages[1]"]),
+        ([said, note], [f"{turned}: 1"]),
+        ([said, {**note, **more}], [f"{turned}: 1", "removed output_config of messages[1]"]),
+        (
+            [said, note, only],
+            [
+                f"{turned}: 1",
+                "removed output_config of messages[2]",
+                "removed the empty messages[2]",
+            ],
+        ),
+    ]
+    for messages, told in rows:
+        body = ObjectText(json.dumps({"messages": messages}).encode())
+        scope = RewriteScope(wire_format=MESSAGES)
+        assert list(REPAIRS["system_row_to_user"].run(body, None, scope)) == told
+
+
 def test_leading_instructions_of_chat_stay_and_later_ones_become_the_users() -> None:
     tool = {"role": "tool", "tool_call_id": "c", "content": "x"}
     rows = [("system", "a"), ("developer", "b"), ("user", "c"), ("system", "d")]

@@ -217,6 +217,7 @@ EFFORT, SEALS = (
     ("reasoning_effort", {"effort": "low"}),
     ("drop_origin_bound", {"through_message": 9}),
 )
+TEXT = ("reasoning_as_text", {"through_message": 9})
 MESSAGES, CHAT, RESPONSES = "anthropic_messages", "openai_chat", "openai_responses"
 
 
@@ -288,6 +289,126 @@ def test_wrong_type_goes_on_untouched_and_is_reported(
     assert len(report.untouched) == count
     assert report.untouched[0].startswith(first)
     assert all(line.endswith(": it was sent untouched") for line in report.untouched)
+
+
+# --- ids: what may be a pair stays --------------------------------------------------------------
+
+NO_IDS: tuple[Any, ...] = (5, 0, 1.5, True, False, None, {}, {"a": 1}, [], ["c1"])
+LAST = {"role": "user", "content": "Go on."}
+
+
+def chat_pair(call: Any, result: Any) -> dict[str, Any]:
+    made = {"id": call, "type": "function", "function": {"name": "edit_file", "arguments": "{}"}}
+    answer = {"role": "tool", "tool_call_id": result, "content": "IMPORTANT"}
+    return {"messages": [{"role": "assistant", "tool_calls": [made]}, answer, LAST]}
+
+
+def named_pair(call: Any, result: Any) -> dict[str, Any]:
+    made = {"role": "assistant", "function_call": {"name": call, "arguments": "{}"}}
+    answer = {"role": "function", "name": result, "content": "IMPORTANT"}
+    return {"messages": [made, answer, LAST]}
+
+
+def messages_pair(call: Any, result: Any) -> dict[str, Any]:
+    made = {"type": "tool_use", "id": call, "name": "Edit", "input": {}}
+    answer = {"type": "tool_result", "tool_use_id": result, "content": "IMPORTANT"}
+    said = [("assistant", [made]), ("user", [answer]), ("assistant", "Done."), ("user", "Go on.")]
+    return {"messages": [{"role": role, "content": content} for role, content in said]}
+
+
+def responses_pair(call: Any, result: Any, kind: str = "function_call") -> dict[str, Any]:
+    made = {"type": kind, "call_id": call, "name": "edit_file", "arguments": "{}"}
+    answer = {"type": f"{kind}_output", "call_id": result, "output": "IMPORTANT"}
+    return {"input": [made, answer, LAST]}
+
+
+PAIRED = [
+    (CHAT, chat_pair, "messages[0].tool_calls[0].id", "messages[1].tool_call_id"),
+    (CHAT, named_pair, "messages[0].function_call.name", "messages[1].name"),
+    (MESSAGES, messages_pair, "messages[0].content[0].id", "messages[1].content[0].tool_use_id"),
+    (RESPONSES, responses_pair, "input[0].call_id", "input[1].call_id"),
+]
+
+
+@pytest.mark.parametrize(("wire_format", "pair", "call", "result"), PAIRED)
+def test_pair_with_an_id_of_a_wrong_type_stays_and_is_reported(
+    wire_format: WireFormat, pair: Any, call: str, result: str
+) -> None:
+    misses = []
+    rewrites = [Rewrite(name=name, parameters=parameters) for name, parameters in (PAIRS, DROP)]
+    for odd in NO_IDS:
+        for ids, places in (
+            (("c1", odd), [result]),
+            ((odd, "c1"), [call]),
+            ((odd, odd), [call, result]),
+        ):
+            data = json.dumps({"model": "m", **pair(*ids)}).encode()
+            after, (report, _) = run(data, rewrites, wire_format)
+            told = [line.partition(" is ")[0] for line in report.untouched]
+            if after != data or report.changes or sorted(told) != sorted(places):
+                misses.append((ids, report))
+    assert misses == []
+
+
+def test_holder_of_calls_of_a_wrong_type_leaves_their_results() -> None:
+    answer = chat_pair("c1", "c1")["messages"][1]
+    uses = messages_pair("c1", "c1")["messages"]
+    asked = uses[0]["content"][0]
+    item, output, _ = responses_pair("c1", "c1")["input"]
+    bodies: list[tuple[WireFormat, str, list[Any]]] = [
+        (CHAT, "messages", [{"role": "assistant", "tool_calls": "x"}, answer]),
+        (CHAT, "messages", [{"role": "assistant", "tool_calls": ["x"]}, answer]),
+        (CHAT, "messages", [{"role": "assistant", "function_call": 5}, answer]),
+        (CHAT, "messages", [{"role": 5, "tool_calls": []}, answer]),
+        (CHAT, "messages", [7, answer]),
+        (MESSAGES, "messages", [{"role": "assistant", "content": 5}, uses[1]]),
+        (MESSAGES, "messages", [{"role": "assistant", "content": {"a": 1}}, *uses[1:]]),
+        (MESSAGES, "messages", [{"role": "assistant", "content": [5]}, *uses[1:]]),
+        (MESSAGES, "messages", [{"role": 5, "content": [asked]}, *uses[1:]]),
+        (MESSAGES, "messages", [uses[0], {"role": 5, "content": uses[1]["content"]}, *uses[2:]]),
+        (MESSAGES, "messages", [uses[0], {"role": "user", "content": {"a": 1}}, *uses[2:]]),
+        (MESSAGES, "messages", [{"role": "assistant", "content": [{**asked, "type": 5}]}, uses[1]]),
+        (RESPONSES, "input", [{**item, "type": 5}, output]),
+        (RESPONSES, "input", [item, {**output, "type": 5}, LAST]),
+        (RESPONSES, "input", ["x", output]),
+    ]
+    misses = []
+    for wire_format, key, history in bodies:
+        data = json.dumps({"model": "m", key: history}).encode()
+        after, (report,) = run(data, [Rewrite(name=PAIRS[0])], wire_format)
+        if after != data or not report.untouched:
+            misses.append((history, report))
+    assert misses == []
+
+
+@pytest.mark.parametrize("odd", [7, False, None, {}])
+def test_text_of_the_user_is_added_or_its_report_says_why_not(odd: Any) -> None:
+    call, result, _ = chat_pair(odd, "c1")["messages"]
+    tail = {"role": "assistant", "content": "tail"}
+    misses = []
+    for history in ([call, result, tail], [call, result], [call, tail], [call], [tail, call]):
+        data = json.dumps({"model": "m", "messages": history}).encode()
+        for place in ({}, {"behind_call": 0}, {"behind_call": 1}):
+            text = Rewrite(name="append_user_text", parameters={"text": "Do it.", **place})
+            after, (_, report) = run(data, [Rewrite(name=PAIRS[0]), text], CHAT)
+            if (b"Do it." in after) is bool(report.skipped) or bool(report.changes) is bool(
+                report.skipped
+            ):
+                misses.append((history, place, report))
+    assert misses == []
+
+
+@pytest.mark.parametrize("odd", [123, True, {"a": 1}, 1.5])
+def test_reasoning_does_not_become_text_over_a_content_of_a_wrong_type(odd: Any) -> None:
+    call = chat_pair("c1", "c1")["messages"][0]
+    said = {**call, "content": odd, "reasoning_content": "THINK"}
+    data = json.dumps({"model": "m", "messages": [said]}).encode()
+
+    after, (report,) = run(data, [Rewrite(name=TEXT[0], parameters=TEXT[1])], CHAT)
+
+    assert after == data
+    assert report.changes == ()
+    assert report.untouched[0].startswith("messages[0].content is a")
 
 
 ALONE = st.sampled_from(sorted(set(TYPES) - {"fit_model"}))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -20,15 +20,20 @@ from switchyard_core.wire.history import (
     ToolTurn,
     blank,
     blank_parts,
+    is_odd,
     role_at,
     same_text,
 )
-from switchyard_core.wire.shapes import STRING, Shape, list_of, text_or_list_of
+from switchyard_core.wire.shapes import STRING, JsonType, Shape, list_of, text_or_list_of
 
 __all__ = ["INSTEAD", "ChatView", "leading_instructions"]
 
 #: Keys under which providers return reasoning on an assistant message.
-_REASONING_KEYS = ("reasoning_content", "reasoning", "reasoning_details")
+_REASONING_KEYS: Mapping[str, JsonType] = {
+    "reasoning_content": "string",
+    "reasoning": "string",
+    "reasoning_details": "array",
+}
 _RESULTS = ("tool", "function")
 _SPEAKERS = (*INSTRUCTIONS, "user", "assistant")
 #: A message without content has one of these.
@@ -57,8 +62,9 @@ class _Reasoning(ReasoningPart):
     def remove(self) -> Sequence[str]:
         return [
             f"{key} of messages[{self.item}]"
-            for key in _REASONING_KEYS
+            for key, kind in _REASONING_KEYS.items()
             if (self.message.raw(key) or b"null") not in (b"null", b'""')
+            and not is_odd(self.message, key, kind)
             and self.message.delete(key)
         ]
 
@@ -107,7 +113,7 @@ class ChatView(BodyView):
                 tool_call_id=STRING,
                 tool_calls=list_of(id=STRING),
                 function_call=Shape(("object",)),
-                reasoning_content=STRING,
+                **{key: Shape((kind,)) for key, kind in _REASONING_KEYS.items()},
             )
         },
     )
@@ -116,7 +122,7 @@ class ChatView(BodyView):
         """Return the reasoning keys of assistant messages, one part a message."""
         items = self.items
         return [
-            _Reasoning(index, f"the reasoning of messages[{index}]", _reasoning(message), message)
+            _Reasoning(index, f"the reasoning of messages[{index}]", _readable(message), message)
             for index, message in (items.objects() if items is not None else ())
             if items is not None and items.tagged(index, PLANNER)
         ]
@@ -153,8 +159,9 @@ class ChatView(BodyView):
             while index < len(messages) and role_at(messages, index) in _RESULTS:
                 index += 1
             results = [
-                MadeCall(frozenset({_answers(messages, n)}), n, f"messages[{n}]")
+                _answers(message, n)
                 for n in range(first, index)
+                if (message := messages.object(n)) is not None
             ]
             if calls or results:
                 turns.append(_Turn(messages, calls, results, index))
@@ -235,26 +242,35 @@ def _ends_with(items: ArrayText, text: str, end: int) -> bool:
 
 
 def _calls(messages: ArrayText, index: int) -> Iterator[MadeCall]:
-    message = messages.object(index)
-    if message is None or message.text("role") != "assistant":
+    message, place = messages.object(index), f"messages[{index}]"
+    if message is None or message.text("role") is None:
+        yield MadeCall(frozenset(), index, place, unread=True)
+        return
+    if message.text("role") != "assistant":
         return
     calls = message.array("tool_calls")
-    for number, call in calls.objects() if calls is not None else ():
-        call_id = call.text("id")
-        if call_id:
-            place = f"messages[{index}].tool_calls[{number}]"
-            yield MadeCall(frozenset({call_id}), index, place)
+    listed = list(calls.objects()) if calls is not None else []
     legacy = message.object("function_call")
-    name = legacy.text("name") if legacy is not None else None
-    if name:
-        yield MadeCall(frozenset({name}), index, f"messages[{index}].function_call")
+    for number, call in listed:
+        yield MadeCall.at(call, "id", index, f"{place}.tool_calls[{number}]")
+    if legacy is not None:
+        yield MadeCall.at(legacy, "name", index, f"{place}.function_call")
+    odd = is_odd(message, "tool_calls", "array", "null")
+    odd = odd or is_odd(message, "function_call", "object", "null")
+    if odd or len(listed) < len(calls or ()):
+        yield MadeCall(frozenset(), index, place, unread=True)
 
 
-def _answers(messages: ArrayText, index: int) -> str:
-    message = messages.object(index)
-    if message is None:
-        return ""
-    return message.text("tool_call_id") or message.text("name") or ""
+def _answers(message: ObjectText, index: int) -> MadeCall:
+    # The older role `function` names the tool only.
+    lacks = (message.raw("tool_call_id") or b"null") in (b"null", b'""')
+    key = "name" if lacks and "name" in message else "tool_call_id"
+    return MadeCall.at(message, key, index, f"messages[{index}]")
+
+
+def _readable(message: ObjectText) -> str:
+    """Return the reasoning that can become text: beside a content that takes it."""
+    return "" if is_odd(message, "content", "string", "array", "null") else _reasoning(message)
 
 
 def _reasoning(message: ObjectText) -> str:

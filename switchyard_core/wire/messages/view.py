@@ -20,6 +20,7 @@ from switchyard_core.wire.history import (
     blank,
     blank_parts,
     fixed_text,
+    is_odd,
     role_at,
     says_nothing,
 )
@@ -187,10 +188,12 @@ class MessagesView(BodyView):
                 for n in range(start, first)
                 for call, _ in _made(messages, n, "tool_use", "id")
             ]
+            odd = {n for n in range(first, index) if not role_at(messages, n)}
+            calls += [MadeCall(frozenset(), n, f"messages[{n}]", unread=True) for n in odd]
             results = [
                 result
                 for n in range(first, index)
-                if role_at(messages, n) == "user"
+                if n in odd or role_at(messages, n) == "user"
                 for result in _made(messages, n, "tool_result", "tool_use_id")
             ]
             if calls or results:
@@ -325,17 +328,17 @@ def _text_block(raw: bytes) -> bytes:
 
 
 def _made(messages: ArrayText, index: int, kind: str, key: str) -> list[tuple[MadeCall, int]]:
-    content = _content(messages, index)
-    return [
-        (
-            MadeCall(
-                frozenset({block.text(key) or ""}), index, f"messages[{index}].content[{number}]"
-            ),
-            number,
-        )
-        for number, block in (content.objects() if content is not None else ())
-        if block.text("type") == kind
-    ]
+    message, place = messages.object(index), f"messages[{index}]"
+    content = message.array("content") if message is not None else None
+    found, seen = [], 0
+    for number, block in content.objects() if content is not None else ():
+        named, seen = block.text("type"), seen + (block.text("type") is not None)
+        if named == kind:
+            found.append((MadeCall.at(block, key, index, f"{place}.content[{number}]"), number))
+    odd = message is None or is_odd(message, "content", "string", "array", "null")
+    if odd or seen < len(content or ()):
+        found.append((MadeCall(frozenset(), index, place, unread=True), -1))
+    return found
 
 
 def _nested(place: str, content: ArrayText) -> Iterator[tuple[str, ObjectText]]:

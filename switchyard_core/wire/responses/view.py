@@ -21,10 +21,11 @@ from switchyard_core.wire.history import (
     ToolTurn,
     blank,
     blank_parts,
+    is_odd,
     same_text,
 )
 from switchyard_core.wire.responses.origin import origin_bound
-from switchyard_core.wire.shapes import STRING, Shape, list_of, text_or_list_of
+from switchyard_core.wire.shapes import STRING, Shape, fits, list_of, text_or_list_of
 
 __all__ = [
     "CALL_TYPES",
@@ -76,7 +77,14 @@ _MADE = frozenset(CALL_TYPES) | HOSTED_TYPES
 #: Item types of which the id is optional.
 _NEED_NO_ID = (None, "function_call", "custom_tool_call", "shell_call", "apply_patch_call")
 _MESSAGE = ("", "message")
+#: Members that the short form of a message lacks.
+_SHORT = ("id", "status")
 _TEXT_OUTPUTS = ("function_call_output", "custom_tool_call_output", "local_shell_call_output")
+
+
+_REASONING = Shape(
+    ("object",), {key: list_of(type=STRING, text=STRING) for key in ("summary", "content")}
+)
 
 
 @dataclass(slots=True, eq=False)
@@ -139,6 +147,7 @@ class ResponsesView(BodyView):
                 role=STRING,
                 content=text_or_list_of(type=STRING, text=STRING),
                 summary=list_of(text=STRING),
+                status=STRING,
                 id=STRING,
                 call_id=STRING,
             )
@@ -168,7 +177,7 @@ class ResponsesView(BodyView):
         """
         items, changes = self.items, []
         for index, item in items.objects() if items is not None else ():
-            if items is not None and items.tagged(index, ORPHAN) and "id" in item:
+            if items is not None and items.tagged(index, ORPHAN) and _may_lose_id(item):
                 _lose_id(item)
                 changes.append(f"removed the id of input[{index}]")
         return changes
@@ -188,17 +197,15 @@ class ResponsesView(BodyView):
         end = _last_turn(items)
         calls, results = [], []
         for index, item in found:
-            kind = item.text("type") or ""
-            names = {item.text("call_id") or item.text("id") or ""}
-            if kind == "local_shell_call":  # its output may name the item instead
-                names.add(item.text("id") or "")
-            names.discard("")
+            kind = item.text("type")
             if kind in OUTPUT_TYPES:
-                results.append(MadeCall(frozenset(names), index, f"input[{index}]"))
+                results.append(_made(item, index, waits=False))
             elif kind in _MADE:
-                # Nothing can answer a call without an id.
-                waits = kind not in _ANSWERABLE or index >= end or not names
-                calls.append(MadeCall(frozenset(names), index, f"input[{index}]", waits))
+                calls.append(_made(item, index, waits=kind not in _ANSWERABLE or index >= end))
+        if len(found) < len(items) or any(is_odd(i, "type", "string", "null") for _, i in found):
+            # It may be a call or a result.
+            calls.append(MadeCall(frozenset(), -1, "input", unread=True))
+            results.append(calls[-1])
         # With a continuation the calls may be at the provider.
         elsewhere = bool(continuation(self.body))
         return [_History(items, calls, results, elsewhere=elsewhere)]
@@ -278,7 +285,28 @@ def continuation(fields: ObjectText) -> tuple[str, ...]:
     )
 
 
+def _names(item: ObjectText) -> set[str]:
+    """Return the ids by which a call and its output may know each other."""
+    if is_odd(item, "call_id", "string", "null"):
+        return set()
+    names = {item.text("call_id") or item.text("id") or ""}
+    if item.text("type") == "local_shell_call":  # its output may name the item instead
+        names.add(item.text("id") or "")
+    return names - {""}
+
+
+def _made(item: ObjectText, index: int, *, waits: bool) -> MadeCall:
+    names, place = _names(item), f"input[{index}]"
+    # What runs at the provider needs no id.
+    if names or (item.text("type") in HOSTED_TYPES and not is_odd(item, "call_id", "string")):
+        return MadeCall(frozenset(names), index, place, waits)
+    return MadeCall.at(item, "call_id", index, place)
+
+
 def _summary(item: ObjectText) -> str:
+    """Return the text to read of a reasoning item, ``""`` when some of it has a wrong type."""
+    if not fits(item, _REASONING):
+        return ""
     texts: list[str] = []
     for key in ("summary", "content"):
         pieces = item.array(key)
@@ -287,6 +315,10 @@ def _summary(item: ObjectText) -> str:
         if any(text.strip() for text in texts):
             break
     return "\n\n".join(text for text in texts if text.strip())
+
+
+def _may_lose_id(item: ObjectText) -> bool:
+    return "id" in item and not any(is_odd(item, key, "string", "null") for key in _SHORT)
 
 
 def _lose_id(item: ObjectText) -> None:
@@ -312,6 +344,7 @@ def _plain_text(item: ObjectText) -> str | None:
     found = [piece for _, piece in pieces.objects()]
     plain = all(
         piece.text("type") == "output_text"
+        and piece.text("text") is not None
         and (piece.raw("annotations") or b"[]") == b"[]"
         and (piece.raw("logprobs") or b"[]") == b"[]"
         for piece in found

@@ -82,7 +82,9 @@ def apply_rewrites(
         except Exception as error:
             raise fault(rewrite.name, f"failed: {with_place(error)}") from error
         left, scope.untouched = tuple(dict.fromkeys(scope.untouched)), []
-        reports.append(RewriteReport(name=rewrite.name, changes=changes, untouched=left))
+        why, scope.skipped = scope.skipped, ""
+        report = RewriteReport(name=rewrite.name, changes=changes, skipped=why, untouched=left)
+        reports.append(report)
     return body.dump(), tuple(reports)
 
 
@@ -137,8 +139,10 @@ def append_user_text(
     if parameters.behind_call is not None:
         end = conversation.end_behind(parameters.behind_call)
         if end is None:
+            scope.skipped = "the call has no result that the text can be put behind"
             return ()
     elif conversation.ends_with_open_call:
+        scope.skipped = "a call at the end waits for its result"
         return ()
     return _told(view.append_user_text(parameters.text, end))
 

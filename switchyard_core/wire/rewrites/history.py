@@ -277,6 +277,7 @@ def repair_tool_pairs(
     changes: list[str] = []
     for turn in reversed(history_view(body, scope).tool_turns()):
         strays, missing = turn.faults()
+        scope.untouched += [made.told for made in (*turn.calls, *turn.results) if made.told]
         turn.repair(strays, missing, fixed_text("lost_result"))
         changes[:0] = [
             *(f"removed {stray.place}, its call is missing" for stray in strays),

@@ -207,14 +207,18 @@ def _system_row_to_user(body: ObjectText, value: Any, scope: RewriteScope) -> Se
     messages = body.array(FORMATS[scope.wire_format].history_key)
     rows = [] if messages is None else _system_rows(messages, scope.wire_format)
     lost: list[str] = []
+    turned = 0
     for index in reversed(rows):
         message = messages.object(index) if messages is not None else None
         if messages is None or message is None:
             continue
-        lost[:0] = without_directives(message, f"messages[{index}]")
-        if lost and blank(message, "content"):
+        gone = without_directives(message, f"messages[{index}]")
+        if gone and blank(message, "content"):
             messages.delete(index)
+            lost[:0] = [*gone, f"removed the empty messages[{index}]"]
             continue
+        lost[:0] = gone
+        turned += 1
         message.set("role", encode("user"))
         raw, place = message.dump(), index + 1
         # Results come right behind their calls, whatever else the user says.
@@ -223,8 +227,8 @@ def _system_row_to_user(body: ObjectText, value: Any, scope: RewriteScope) -> Se
         if place > index + 1:
             messages.insert(place, raw)
             messages.delete(index)
-    told = f"turned system messages of the history into the user's: {len(rows)}"
-    return [told, *lost] if rows else ()
+    told = f"turned system messages of the history into the user's: {turned}"
+    return [told, *lost] if turned else lost
 
 
 def _system_rows(messages: ArrayText, wire_format: WireFormat) -> list[int]:
