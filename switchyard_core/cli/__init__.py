@@ -37,6 +37,13 @@ __all__ = [
     "unused_note",
 ]
 
+#: What there is in place of commands that other programs have.
+_INSTEAD = {
+    "help": "write `switchyard --help`, or `switchyard COMMAND --help`",
+    "version": "write `switchyard --version`",
+    "completion": "`_SWITCHYARD_COMPLETE=bash_source switchyard` prints it; or zsh_, fish_source",
+}
+
 #: Commands of the core: module names of this package, with hyphens for underscores.
 COMMANDS: tuple[str, ...] = (
     "check",
@@ -112,6 +119,7 @@ class CommandGroup(click.Group):
         otherwise = "`switchyard --help` lists the commands"
         if name.endswith(".toml"):
             otherwise = f"say what to do with it, such as `switchyard check {name}`"
+        otherwise = _INSTEAD.get(name, otherwise)
         fix = suggestion(name, self.list_commands(ctx), otherwise)
         raise click.UsageError(f"no command `{name}`: {fix}", ctx)
 
@@ -144,7 +152,9 @@ def _warn(message: str) -> None:
 
 
 @click.group(cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(VERSION, prog_name="switchyard", message="%(prog)s %(version)s")
+@click.version_option(
+    VERSION, "-V", "--version", prog_name="switchyard", message="%(prog)s %(version)s"
+)
 def cli() -> None:
     """Route the LLM traffic of coding agents by a policy. Example: switchyard demo."""
 

@@ -14,6 +14,7 @@ from switchyard_core.cases import SUFFIX, check_cases
 from switchyard_core.cli import default_policy, installed_registry
 from switchyard_core.cli.rule import code_pages
 from switchyard_core.cli.sarif import sarif_log
+from switchyard_core.cli.words import Choice
 from switchyard_core.engine.calling import request_url, script_findings
 from switchyard_core.errors import Finding
 from switchyard_core.models import DEFAULTS
@@ -32,7 +33,7 @@ _KEYS = ("code", "severity", "message", "line", "column", "path", "notes", "fix"
 @click.argument("files", nargs=-1, type=click.Path())
 @click.option(
     "--output",
-    type=click.Choice(["text", "json", "github", "sarif"]),
+    type=Choice(["text", "json", "github", "sarif"]),
     default="text",
     show_default=True,
     help="For people, for programs, as annotations of GitHub Actions, or as SARIF 2.1.0.",

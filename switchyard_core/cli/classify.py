@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from switchyard_core.cli import DEFAULT_POLICY, default_policy, faults, installed_registry
+from switchyard_core.cli.words import meant
 
 if TYPE_CHECKING:
     from switchyard_core.conversation import ToolCall
@@ -85,7 +86,11 @@ def command(  # noqa: PLR0913  # one per option
         return
     if text == "-":
         ctx.exit(1 if _classify_lines(rules, tool, workspace) else 0)
-    verdict = rules.label(_call(tool, text), workspace=workspace)
+    try:
+        call = _call(tool, text)
+    except ValueError as error:
+        raise click.UsageError(f"COMMAND {error}") from None
+    verdict = rules.label(call, workspace=workspace)
     if as_json:
         click.echo(_line({"command": text, "tool": tool}, verdict))
         return
@@ -97,7 +102,9 @@ def _pack_rules(registry: PluginRegistry, pack: str) -> MutationRules:
 
     if pack not in registry.rule_sets:
         names = ", ".join(sorted(registry.rule_sets))
-        raise click.UsageError(f"unknown pack `{pack}`; installed packs: {names}")
+        raise click.UsageError(
+            f"unknown pack `{pack}`; installed packs: {names}{meant(pack, registry.rule_sets)}"
+        )
     return compile_rules((pack,), registry.rule_sets)
 
 
@@ -109,7 +116,10 @@ def _policy_rules(registry: PluginRegistry, policy: str, name: str | None) -> Mu
     routes = {key: route for key, route in loaded.routes.items() if route.rule_sets}
     if name is not None and name not in routes:
         known = ", ".join(routes) or "none"
-        raise click.UsageError(f"no route `{name}` with mutation rules; routes with rules: {known}")
+        raise click.UsageError(
+            f"no route `{name}` with mutation rules; routes with rules: {known}"
+            + meant(name, routes)
+        )
     chosen = [routes[name]] if name is not None else list(routes.values())
     kinds = {(route.rule_sets, route.unmatched, route.workspace) for route in chosen}
     if len(kinds) > 1:
@@ -127,8 +137,10 @@ def _call(tool: str, given: Any) -> ToolCall:
     if isinstance(given, str) and given.lstrip().startswith("{"):
         try:
             arguments = json.loads(given)
-        except ValueError:
-            arguments = given
+        except ValueError as error:
+            # No shell command begins like this.
+            if given.lstrip().startswith('{"'):
+                raise ValueError(f"begins like a JSON object, but is not JSON: {error}") from None
     if not isinstance(arguments, dict):
         # The keys of a command in tools, and of the text in free-form calls.
         arguments = {"command": arguments, "input": arguments}
@@ -160,19 +172,29 @@ def _classify_text(
 def _classify_lines(rules: MutationRules, tool: str, workspace: tuple[str, ...]) -> int:
     """Answer each line of standard input; return how many cannot be read."""
     failed = 0
-    for number, found in _lines():
+    for number, found, unread in _lines():
         given = {"command": found} if isinstance(found, str) else found
-        name = given.get("tool", tool) if isinstance(given, dict) else None
-        value = given.get("arguments", given.get("command")) if isinstance(given, dict) else None
-        if not isinstance(name, str) or value is None:
+        try:
+            call = _call_of(given, tool, unread)
+        except ValueError as error:
             failed += 1
-            message = f"line {number}: not a string or an object with `command` or `arguments`"
-            click.echo(json.dumps({"error": message}))
+            click.echo(json.dumps({"error": f"line {number}: {error}"}))
             continue
         roots = (*workspace, *_roots(given))
-        verdict = rules.label(_call(name, value), workspace=roots)
-        click.echo(_line({**given, "tool": name}, verdict))
+        verdict = rules.label(call, workspace=roots)
+        click.echo(_line({**given, "tool": call.name}, verdict))
     return failed
+
+
+def _call_of(given: Any, tool: str, unread: str) -> ToolCall:
+    """Return the call of a line; ValueError when it is not one."""
+    if unread:
+        raise ValueError(unread)
+    name = given.get("tool", tool) if isinstance(given, dict) else None
+    value = given.get("arguments", given.get("command")) if isinstance(given, dict) else None
+    if not isinstance(name, str) or value is None:
+        raise ValueError("not a string or an object with `command` or `arguments`")
+    return _call(name, value)
 
 
 def _roots(given: dict[str, Any]) -> list[str]:
@@ -182,13 +204,16 @@ def _roots(given: dict[str, Any]) -> list[str]:
     return [root for root in listed if isinstance(root, str)]
 
 
-def _lines() -> Iterator[tuple[int, Any]]:
+def _lines() -> Iterator[tuple[int, Any, str]]:
+    """Yield number and value of each line, and why it has none."""
     for number, line in enumerate(sys.stdin.buffer, 1):
         if line.strip():
             try:
-                yield number, json.loads(line)
-            except ValueError:
-                yield number, None
+                yield number, json.loads(line.decode("utf-8")), ""
+            except UnicodeDecodeError:
+                yield number, None, "not UTF-8"
+            except ValueError as error:
+                yield number, None, f"not JSON: {getattr(error, 'msg', error)}"
 
 
 def _line(given: dict[str, Any], verdict: Verdict) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from switchyard_core.cli import cannot_run, faults, installed_registry, policy_argument
+from switchyard_core.cli.words import Choice, meant
 from switchyard_core.declarations import WIRE_FORMATS, WireFormat
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ _FILE = click.Path(path_type=Path)
 @click.option(
     "--format",
     "wire_format",
-    type=click.Choice(WIRE_FORMATS),
+    type=Choice(WIRE_FORMATS),
     help="Wire format of the body; otherwise told from the recorded path, the body or the route.",
 )
 @click.option(
@@ -50,7 +51,7 @@ _FILE = click.Path(path_type=Path)
 )
 @click.option(
     "--output",
-    type=click.Choice(["text", "json"]),
+    type=Choice(["text", "json"]),
     default="text",
     show_default=True,
     help="For people or for programs.",
@@ -80,28 +81,32 @@ def command(  # noqa: PLR0913 - click passes options by name
     """
     from switchyard_core.errors import BodyError  # noqa: PLC0415  # fast --help
     from switchyard_core.explain import Rehearsal, read_requests, turns_of  # noqa: PLC0415  # fast --help
+    from switchyard_core.policy.document import near_file  # noqa: PLC0415  # fast --help
     from switchyard_core.switchyard import Switchyard  # noqa: PLC0415  # fast --help
 
     if request_file is None:
         raise click.UsageError("name a file with a REQUEST, or `-` for standard input")
+    name = "standard input" if str(request_file) == "-" else str(request_file)
     pairs = [_pair(text) for text in headers]
     registry = installed_registry(ctx)
     try:
         data = sys.stdin.buffer.read() if str(request_file) == "-" else request_file.read_bytes()
     except OSError as error:
-        cannot_run(ctx, f"cannot read {request_file}: {error.strerror}")
+        hint = near_file(str(request_file))
+        reason = f"{error.strerror}; {hint}" if hint else error.strerror
+        cannot_run(ctx, f"cannot read {request_file}: {reason}")
     with faults(ctx):
         engine = Switchyard.from_policy(policy, registry=registry)
     try:
         requests = read_requests(data, wire_format=wire_format, headers=pairs, policy=engine.policy)
     except BodyError as error:
-        _print(error, output)
+        _print(error, output, name)
         ctx.exit(1)
     texts = _replies(replies, list(engine.policy.targets))
     if turns:
         requests = [turn for request in requests for turn in turns_of(request)]
     with faults(ctx):
-        refused = asyncio.run(_play(Rehearsal(engine, texts), requests, output, brief=brief))
+        refused = asyncio.run(_play(Rehearsal(engine, texts), requests, output, name, brief=brief))
     ctx.exit(1 if refused else 0)
 
 
@@ -122,6 +127,7 @@ def _replies(options: tuple[str, ...], targets: list[str]) -> dict[str, list[str
             known = ", ".join(targets)
             raise click.UsageError(
                 f"--reply {option}: the policy has no target `{target}`; it has {known}"
+                f"{meant(target, targets)}"
             )
         try:
             text = Path(file).read_text(encoding="utf-8")
@@ -133,7 +139,12 @@ def _replies(options: tuple[str, ...], targets: list[str]) -> dict[str, list[str
 
 
 async def _play(
-    rehearsal: Rehearsal, requests: list[Request], output: Literal["text", "json"], *, brief: bool
+    rehearsal: Rehearsal,
+    requests: list[Request],
+    output: Literal["text", "json"],
+    name: str,
+    *,
+    brief: bool,
 ) -> int:
     """Play and print the requests; return how many a server would refuse."""
     from switchyard_core.explain import Timeline, entry_of  # noqa: PLC0415  # fast --help
@@ -146,7 +157,7 @@ async def _play(
         if not brief:
             if not alone and output == "text":
                 click.echo(f"{'' if number == 1 else chr(10)}== request {number}")
-            _print_played(played, output, alone=alone)
+            _print_played(played, output, name, alone=alone)
     if alone and not brief:
         return refused
     timeline = Timeline(entries)
@@ -157,10 +168,12 @@ async def _play(
     return refused
 
 
-def _print_played(played: Rehearsed, output: Literal["text", "json"], *, alone: bool) -> None:
+def _print_played(
+    played: Rehearsed, output: Literal["text", "json"], name: str, *, alone: bool
+) -> None:
     if played.found is None:
         if played.error is not None:
-            _print(played.error, output)
+            _print(played.error, output, name)
     elif output == "json":
         click.echo(_json(played.found.as_json(), alone=alone))
     else:
@@ -168,12 +181,18 @@ def _print_played(played: Rehearsed, output: Literal["text", "json"], *, alone: 
         click.echo(played.found.as_text(color=color), nl=False, color=color)
 
 
-def _print(error: RequestError, output: Literal["text", "json"]) -> None:
+def _print(error: RequestError, output: Literal["text", "json"], name: str) -> None:
     from switchyard_core.engine.deciding import NOT_SERVED  # noqa: PLC0415  # fast --help
+    from switchyard_core.errors import BodyError  # noqa: PLC0415  # fast --help
 
     if output == "text":
         place = f" at `{error.param}`" if error.param else ""
-        click.echo(f"refused   {error.status} {error.code}{place}\n          {error.message}")
+        source = f"{name}: " if isinstance(error, BodyError) else ""
+        click.echo(
+            f"refused   {error.status} {error.code}{place}\n          {source}{error.message}"
+        )
+        if source and name.endswith(".toml"):
+            click.echo("          REQUEST is a file with JSON; the policy comes first")
         if error.code == NOT_SERVED:
             click.echo("          if it is in the route's format, name that with --format")
         return

@@ -9,6 +9,7 @@ import click
 
 from switchyard_core.cli import DEFAULT_POLICY, cannot_run
 from switchyard_core.cli.scaffold import CLIENTS, write_starter
+from switchyard_core.cli.words import Choice
 
 __all__ = ["command"]
 
@@ -17,7 +18,7 @@ __all__ = ["command"]
 @click.argument("file", type=click.Path(path_type=Path), default=DEFAULT_POLICY)
 @click.option(
     "--client",
-    type=click.Choice(CLIENTS),
+    type=Choice(CLIENTS),
     default="openai",
     show_default=True,
     help="The agent that will use it, or the wire format of any other agent.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from switchyard_core.cli import cannot_run, installed_registry
+from switchyard_core.cli.words import meant
 
 __all__ = ["command"]
 
@@ -45,5 +46,7 @@ def show_pack(ctx: click.Context, name: str) -> None:
     registry = installed_registry(ctx)
     if name not in registry.packs:
         known = ", ".join(sorted(registry.packs)) or "none"
-        cannot_run(ctx, f"unknown pack `{name}`; installed packs: {known}")
+        cannot_run(
+            ctx, f"unknown pack `{name}`; installed packs: {known}{meant(name, registry.packs)}"
+        )
     click.echo(registry.packs[name].text.rstrip())

@@ -15,6 +15,7 @@ import click
 
 from switchyard_core.cli import cannot_run, default_policy, faults, installed_registry
 from switchyard_core.cli.replaying import replay_options, unused_note
+from switchyard_core.cli.words import Number
 
 if TYPE_CHECKING:
     from switchyard_core.plugins import PluginRegistry
@@ -38,7 +39,7 @@ _Given = TypeVar("_Given")
     "--port",
     default=4000,
     show_default=True,
-    type=click.IntRange(0, 65535),
+    type=Number(0, 65535),
     metavar="PORT",
     help="Port; 0 picks one.",
 )
@@ -46,7 +47,7 @@ _Given = TypeVar("_Given")
     "--workers",
     default=1,
     show_default=True,
-    type=click.IntRange(1, 256),
+    type=Number(1, 256),
     metavar="N",
     help="Worker processes.",
 )
@@ -54,7 +55,7 @@ _Given = TypeVar("_Given")
 @click.option("--reload", is_flag=True, help="Reload the policy when its files change.")
 @click.option(
     "--max-body",
-    type=click.IntRange(1),
+    type=Number(1),
     metavar="BYTES",
     help="Maximum body size (default: 64 MiB).",
 )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from switchyard_core.cli import default_policy, installed_registry
+from switchyard_core.cli.words import Choice
 
 if TYPE_CHECKING:
     from switchyard_core.cases import State
@@ -30,7 +31,7 @@ _COLOURS = {"PASS": "green", "FAIL": "red", "ERROR": "magenta"}
 @click.option("--coverage", is_flag=True, help="List routes and own rules that no case exercised.")
 @click.option(
     "--output",
-    type=click.Choice(["text", "junit", "json"]),
+    type=Choice(["text", "junit", "json"]),
     default="text",
     show_default=True,
     help="For people, for CI systems, or for programs.",
@@ -134,15 +135,21 @@ def _painted(state: State) -> str:
 def _found(paths: tuple[Path, ...]) -> tuple[list[Path], list[str]]:
     """Return the test files in paths, and the policies without tests."""
     from switchyard_core.cases import SUFFIX, case_file_of  # noqa: PLC0415  # fast --help
+    from switchyard_core.policy.document import near_file  # noqa: PLC0415  # fast --help
 
     tests: list[Path] = []
     untested: list[str] = []
     for path in paths:
         if not path.exists():
-            raise click.UsageError(f"no such file or folder: `{path}`")
+            hint = near_file(str(path))
+            raise click.UsageError(
+                f"no such file or folder: `{path}`" + (f"; {hint}" if hint else "")
+            )
         for file in sorted(path.glob("*.toml")) if path.is_dir() else [path]:
             if file.name.endswith(SUFFIX):
                 tests.append(file)
+            elif path.is_dir() and not _is_policy(file):
+                continue
             elif not case_file_of(file).exists():
                 untested.append(str(file))
             elif not path.is_dir():
@@ -152,3 +159,15 @@ def _found(paths: tuple[Path, ...]) -> tuple[list[Path], list[str]]:
         msg = f"no test file, NAME{SUFFIX} beside NAME.toml, in {names}"
         raise click.UsageError(msg)
     return list(dict.fromkeys(tests)), untested
+
+
+def _is_policy(file: Path) -> bool:
+    """Return whether a TOML file of a folder is a policy; one that cannot be read may be."""
+    from switchyard_core.errors import PolicyError  # noqa: PLC0415  # fast --help
+    from switchyard_core.policy.document import read_document  # noqa: PLC0415  # fast --help
+
+    try:
+        keys = read_document(file).values.keys()
+    except PolicyError:
+        return True
+    return not keys.isdisjoint({"schema_version", "routes", "targets", "llm_clients"})

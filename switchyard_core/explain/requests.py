@@ -15,6 +15,10 @@ from switchyard_core.wire import endpoint_of, guess_format, may_be
 __all__ = ["guess_format", "read_requests", "turns_of"]
 
 
+#: Most lines that are named as wrong.
+_MOST = 10
+
+
 def read_requests(
     data: bytes,
     *,
@@ -40,24 +44,28 @@ def read_requests(
         return [_request(whole, wire_format, headers, policy)]
     items = _array(data)
     if items is not None:
-        objects = [items.object(number) for number in range(len(items))]
-        if None in objects:
-            place = f"item {objects.index(None) + 1}"
+        listed = [items.object(number) for number in range(len(items))]
+        if None in listed:
+            place = f"item {listed.index(None) + 1}"
             message = f"{place} of the array is not an object"
             raise BodyError(message=message, code="invalid_json", param=place)
-        return [_request(outer, wire_format, headers, policy) for outer in objects if outer]
+        return [_request(outer, wire_format, headers, policy) for outer in listed if outer]
     lines = [(number, line) for number, line in enumerate(data.split(b"\n"), 1) if line.strip()]
-    if len(lines) < 2 or isinstance(_object(lines[0][1]), JsonTextError):
+    found = [(number, _object(line)) for number, line in lines]
+    wrong = [(number, error) for number, error in found if isinstance(error, JsonTextError)]
+    if len(lines) < 2 or 2 * len(wrong) > len(found):
         # Not one object per line either: the body is invalid, and decide says where.
         return [_made(data, wire_format or "openai_chat", headers)]
-    requests = []
-    for number, line in lines:
-        found = _object(line)
-        if isinstance(found, JsonTextError):
-            message = f"line {number}: {found.message}"
-            raise BodyError(message=message, code="invalid_json", param=f"line {number}")
-        requests.append(_request(found, wire_format, headers, policy))
-    return requests
+    if wrong:
+        # Each line is read alone, so that its own number is 1.
+        told = [
+            f"line {n}: {e.message.replace(' at line 1 column', ' at column')}" for n, e in wrong
+        ]
+        more = [f"and {len(told) - _MOST} more"] if len(told) > _MOST else []
+        message = "; ".join([*told[:_MOST], *more])
+        raise BodyError(message=message, code="invalid_json", param=f"line {wrong[0][0]}")
+    objects = (each for _, each in found if isinstance(each, ObjectText))
+    return [_request(each, wire_format, headers, policy) for each in objects]
 
 
 def _array(data: bytes) -> ArrayText | None:

@@ -123,10 +123,11 @@ def _decode(decoder: msgspec.json.Decoder[Any], data: bytes) -> tuple[Any, bytes
 
 def _kind_message(data: bytes, error: Exception) -> str:
     kind = {ord("["): "an array", ord('"'): "a string", ord("{"): "an object"}
-    first = data.lstrip()[:1]
-    if "object" in str(error):
-        return f"expected a JSON object, found {kind.get(first[0] if first else 0, 'a scalar')}"
-    return f"expected a JSON array, found {kind.get(first[0] if first else 0, 'a scalar')}"
+    kind |= dict.fromkeys(b"-0123456789", "a number")
+    text = data.strip()
+    found = kind.get(text[0] if text else 0) or f"`{text[:5].decode('utf-8', 'replace')}`"
+    wanted = "object" if "object" in str(error) else "array"
+    return f"expected a JSON {wanted}, found {found}"
 
 
 def _syntax_message(data: bytes) -> str:

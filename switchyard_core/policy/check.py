@@ -72,6 +72,11 @@ def check_document(
     today: date | None = None,
 ) -> CheckResult:
     """Check a document and resolve every name in it; arguments as for ``check_policy_text``."""
+    if document.name.endswith(".test.toml") and "cases" in document.values:
+        fix = f"name its policy, `{shown(document.name.removesuffix('.test.toml'))}.toml`"
+        message = "this is a file with tests, not a policy"
+        found = document.finding("SY104", message, ("cases",), at_key=True, fix=fix)
+        return CheckResult(policy=None, findings=(found,))
     whole, problems, complete = with_included(document, base, path)
     draft = Draft(document=whole, registry=registry, environ=environ, base=base)
     # A file that cannot be read may declare the missing rule set.

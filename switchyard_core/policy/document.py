@@ -6,12 +6,13 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
 import tomli
 
-from switchyard_core.errors import Finding, PolicyError, Severity
+from switchyard_core.errors import Finding, PolicyError, Severity, nearest
 from switchyard_core.policy.places import Lines, Location, Outline, Place, Positions
 from switchyard_core.policy.secrets import looks_like_credential, shown
 from switchyard_core.policy.slips import Slip, slip_at
@@ -24,6 +25,7 @@ __all__ = [
     "dotted",
     "is_file",
     "leaves",
+    "near_file",
     "parse_document",
     "read_document",
 ]
@@ -146,6 +148,22 @@ class Document:
         return self
 
 
+def near_file(name: str) -> str:
+    """Return what to write for a path that is not a file, ``""`` without a guess."""
+    path = Path(name)
+    try:
+        if path.is_dir():
+            inside = next(iter(sorted(path.glob("*.toml"))), path / "NAME.toml")
+            return f"name a file in this folder, such as `{shown(str(inside))}`"
+        if path.exists():
+            return ""
+        beside = [each.name for each in islice(path.parent.iterdir(), 1000) if each.is_file()]
+    except (OSError, ValueError):
+        return ""
+    near = nearest(path.name, beside)
+    return f"did you mean `{shown(str(path.with_name(near)))}`?" if near else ""
+
+
 def read_document(path: str | os.PathLike[str]) -> Document:
     """Read a policy file.
 
@@ -160,7 +178,8 @@ def read_document(path: str | os.PathLike[str]) -> Document:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not a usable path"
         message, nowhere = f"cannot read the file: {reason.lower()}", Place(line=0, column=0)
-        raise _refusal(name, "SY100", message, place=nowhere, fix="check the path") from None
+        fix = near_file(name) or "check the path"
+        raise _refusal(name, "SY100", message, place=nowhere, fix=fix) from None
     return parse_document(data, name)
 
 

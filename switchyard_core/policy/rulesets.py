@@ -11,6 +11,7 @@ from switchyard_core.mutation.schema import ConditionModel, RuleModel, RuleSetMo
 from switchyard_core.policy.draft import Draft
 from switchyard_core.policy.models import Route
 from switchyard_core.policy.places import Location
+from switchyard_core.policy.secrets import can_be_seen, shown
 from switchyard_core.policy.shapes import allowed_keys
 from switchyard_core.policy.validation import Salvaged, salvage
 
@@ -39,11 +40,33 @@ def resolve_rule_sets(draft: Draft) -> dict[str, RuleSetModel]:
         model = draft.validated(("mutation_rules", name), RuleSetModel, raw)
         if model is not None:
             whole[name] = model
+        _check_names(draft, name, raw)
         rest = salvage(RuleSetModel, raw)
         if rest is not None:
             usable[name] = rest
     _check(draft, usable)
     return whole
+
+
+def _check_names(draft: Draft, name: str, raw: object) -> None:
+    """Report rules whose names cannot be told apart; a rule without the key has none."""
+    first: dict[str, Location] = {}
+    for key in ("rules", "text") if isinstance(raw, dict) else ():
+        rules = raw.get(key) if isinstance(raw, dict) else None
+        for number, rule in enumerate(rules if isinstance(rules, list) else ()):
+            own = rule.get("name") if isinstance(rule, dict) else None
+            where = ("mutation_rules", name, key, number, "name")
+            if not isinstance(own, str):
+                continue
+            if not can_be_seen(own):
+                message = "the name of this rule is blank, padded, or holds an invisible character"
+                fix = "write a name that can be told from others, or remove the key"
+                draft.report("SY116", message, where, fix=fix)
+            elif first.setdefault(own, where) != where:
+                place = draft.document.where(first[own])
+                message = f"two rules of this set have the name `{shown(own)}`"
+                notes = (f"the first is at {place}",)
+                draft.report("SY417", message, where, fix="rename one", notes=notes)
 
 
 def _check(draft: Draft, usable: Mapping[str, Salvaged[RuleSetModel]]) -> None:

@@ -5,6 +5,7 @@ Read from the model's JSON Schema, which knows aliases, unions, defaults and nes
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -21,6 +22,8 @@ __all__ = [
     "Named",
     "TolerantSchema",
     "allowed_keys",
+    "holds_dates",
+    "is_date_alone",
     "keys_at",
     "references",
     "schemas_at",
@@ -71,6 +74,18 @@ def takes_date(model: type[BaseModel], inner: Location) -> bool:
     """Return whether a place, or one that does not exist, may hold a date or time."""
     places = schemas_at(model, inner)
     return not places or any(p.get("format", "").startswith(("date", "time")) for p in places)
+
+
+def is_date_alone(model: type[BaseModel], inner: Location) -> bool:
+    """Return whether a place holds a date or time and nothing else but null."""
+    places = [place for place in schemas_at(model, inner) if place.get("type") != "null"]
+    return bool(places) and all(p.get("format", "").startswith("date") for p in places)
+
+
+@lru_cache(maxsize=256)
+def holds_dates(model: type[BaseModel]) -> bool:
+    """Return whether a model has a place for a date."""
+    return '"format": "date' in json.dumps(_schema(model), default=str)
 
 
 def references(

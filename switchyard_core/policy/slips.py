@@ -32,7 +32,10 @@ _QUOTES: Mapping[int, str] = {
     **dict.fromkeys((0x2018, 0x2019, 0x201A, 0x201B, 0x2039, 0x203A, 0x60, 0xB4, 0xFF07), "'"),
 }
 #: Characters that look like a space, or like nothing.
-_SPACES = "\u00a0\u1680\u2002\u2003\u2007\u2009\u202f\u3000\u200b\u200c\u200d\u2060\ufeff"
+_SPACES = (
+    "\u00a0\u1680\u2002\u2003\u2007\u2009\u202f\u3000\u200b\u200c\u200d\u2060\ufeff"
+    "\u2028\u2029\u0085"
+)
 _WORDS: Mapping[str, str] = {
     **dict.fromkeys(("true", "yes", "on"), "true"),
     **dict.fromkeys(("false", "no", "off"), "false"),
@@ -259,11 +262,13 @@ def _key(text: str, at: int, line: str) -> Slip | None:
         return Slip("text without a key", "begin each line of a comment with `#`", start, at)
     before, equals, _ = line.partition("=")
     if not equals or "#" in before:
-        message, fix = "this line is not `key = value`", "begin a comment with `#`"
+        message = "this line is not `key = value`"
+        fix = "write `key = value`, or begin a comment with `#`"
         if stripped[:1] in {'"', "'"} or stripped[:1].isdigit():
             fix = f"write `{shown(key)} = {shown(stripped)}`"
         elif not stripped or stripped.startswith("#"):
-            message, fix = f"the key `{shown(key)}` has no value", f"write one, or {fix}"
+            message = f"the key `{shown(key)}` has no value"
+            fix = "write one, or begin a comment with `#`"
         alone = start == _code_start(text, at)
         return Slip(message, fix, start, start + 1, "#" if alone else "")
     if before[-1:] in {"+", "?"}:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -15,13 +16,15 @@ from switchyard_core.errors import Finding
 from switchyard_core.policy.document import Document, leaves
 from switchyard_core.policy.places import Location
 from switchyard_core.policy.secrets import one_line
-from switchyard_core.policy.shapes import takes_date
+from switchyard_core.policy.shapes import holds_dates, is_date_alone, takes_date
 from switchyard_core.policy.wording import is_date, misspelt, place_of, problem
 
 __all__ = ["MOST_FINDINGS", "UNRESOLVED", "Salvaged", "salvage", "validate"]
 
 #: The most findings that one check reports.
 MOST_FINDINGS = 200
+#: How a date begins; another text has a finding already.
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 #: Type of an error that is not reported: another finding exists.
 UNRESOLVED = "unresolved"
 
@@ -132,12 +135,25 @@ def _parsed(
         each for each in details if place_of(raw, each) not in stray or each["loc"][-1] == "[key]"
     ]
     wrong = {place_of(raw, each) for each in details if each["type"] != "missing"}
+    texts = _date_texts(model, raw)
+    details += [ErrorDetails(type="date_type", loc=place, msg="", input=None) for place in texts]
     details += [
         ErrorDetails(type="misplaced", loc=place, msg="", input=None)
         for place in sorted(stray, key=str)
         if not any(place[:length] in wrong for length in range(len(place)))
     ]
     return (None if details else instance), details
+
+
+def _date_texts(model: type[BaseModel], raw: Mapping[str, Any]) -> list[Location]:
+    """Return the places of dates that are written as strings and could be read as dates."""
+    if not holds_dates(model):
+        return []
+    return [
+        place
+        for place, text in leaves(raw)
+        if isinstance(text, str) and is_date_alone(model, place) and _DATE.match(text)
+    ]
 
 
 def _crashed(

@@ -155,7 +155,7 @@ def _word(text: str) -> str:
         raise _blank("write the name")
     if not _WORD.fullmatch(text):
         msg = "must be 1 to 256 printable ASCII characters without spaces"
-        raise ValueError(msg)
+        raise OptionError(msg, fix="use letters, digits and punctuation, such as `my-model`")
     return text
 
 
@@ -196,7 +196,7 @@ def _usable(variable: str, info: ValidationInfo) -> str:
     else:
         return variable
     msg = f"environment variable `{shown(variable)}` {problem}"
-    fix = f"export {shown(variable)}=..., or check with `--offline`"
+    fix = f"export {shown(variable)}=...; `check --offline` and `serve --dry-run` need none"
     raise OptionError(msg, fix=fix, code="SY204")
 
 

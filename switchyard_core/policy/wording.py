@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -299,4 +300,6 @@ def _toml_type(value: object) -> str:
         (list, "an array"),
         (dict, "a table"),
     )
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"`{value}`"
     return next((word for kind, word in names if isinstance(value, kind)), "a date or time")

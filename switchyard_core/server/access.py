@@ -116,10 +116,13 @@ def key_headers(headers: Headers, key: str) -> tuple[str, ...]:
     caller's own credential for the provider travels in the other one.
     """
     wanted = key.encode()
-    found, sent_one = [], False
+    found, sent_one, other_scheme = [], False, False
     for name, value in headers.items_:
         if name == "authorization" and value[: len(_BEARER)].lower() == _BEARER:
             sent = value[len(_BEARER) :].strip()
+        elif name == "authorization":
+            other_scheme = other_scheme or bool(value.strip())
+            continue
         elif name == "x-api-key":
             sent = value.strip()
         else:
@@ -130,11 +133,15 @@ def key_headers(headers: Headers, key: str) -> tuple[str, ...]:
             found.append(name)
     if not found:
         how = "as `authorization: Bearer ...` or as `x-api-key`"
+        message = f"an API key is required: send it {how}"
+        if sent_one:
+            message = "the API key is wrong: send the key of this server, not that of a provider, "
+            message += how
+        elif other_scheme:
+            message = f"`authorization` does not begin with `Bearer`: send the server's key {how}"
         raise RequestError(
-            f"the API key is wrong: send the key of this server, not that of a provider, {how}"
-            if sent_one
-            else f"an API key is required: send it {how}",
-            "invalid_api_key" if sent_one else "missing_server_key",
+            message,
+            "invalid_api_key" if sent_one or other_scheme else "missing_server_key",
             401,
             headers={"www-authenticate": "Bearer"},
         )

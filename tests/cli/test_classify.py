@@ -126,15 +126,46 @@ def test_classify_of_a_log_answers_line_by_line_and_keeps_other_keys() -> None:
     assert answers[2]["arguments"] == {"file_path": "a.py"}
 
 
-@pytest.mark.parametrize("line", ["nonsense", "7", "{}", '{"tool": 1, "command": "ls"}', "\xff"])
-def test_classify_of_a_line_it_cannot_read_goes_on_and_exits_1(line: str) -> None:
+_CUT = (
+    "begins like a JSON object, but is not JSON: Expecting ',' delimiter: line 1 column 19 "
+    "(char 18)"
+)
+_NOT_A_CALL = "not a string or an object with `command` or `arguments`"
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("nonsense", "not JSON: Expecting value"),
+        ("7", _NOT_A_CALL),
+        ("{}", _NOT_A_CALL),
+        ("null", _NOT_A_CALL),
+        ('{"tool": 1, "command": "ls"}', _NOT_A_CALL),
+        ("\xff", "not UTF-8"),
+        (
+            r'{"arguments": "{\"command\": \"rm x\""}',
+            _CUT,
+        ),
+    ],
+    ids=["prose", "number", "empty", "null", "tool_of_another_type", "bytes", "cut"],
+)
+def test_classify_of_a_line_it_cannot_read_goes_on_and_exits_1(line: str, why: str) -> None:
     result = run("-", given=f"{line}\n".encode("latin-1") + b'"rm a.py"\n')
     first, second = map(json.loads, result.output.splitlines())
     assert result.exit_code == 1
-    assert first == {
-        "error": "line 1: not a string or an object with `command` or `arguments`",
-    }
+    assert first == {"error": f"line 1: {why}"}
     assert second["label"] == "file_edit"
+
+
+def test_classify_of_a_cut_json_object_is_no_command() -> None:
+    result = run('{"command":"rm x"')
+    assert result.exit_code == 2
+    assert "COMMAND begins like a JSON object, but is not JSON" in " ".join(result.output.split())
+    assert run('{ "rm" x; }').output.startswith("file_edit")
+
+
+def test_classify_names_the_nearest_pack() -> None:
+    assert "did you mean `strict`?" in " ".join(run("ls", "--pack", "strct").output.split())
 
 
 def test_classify_with_a_policy_uses_its_rules(policy: Path) -> None:

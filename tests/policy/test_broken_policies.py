@@ -113,7 +113,7 @@ CASES = {
         old="OPENAI_API_KEY",
         new="UNSET_API_KEY",
         expected=["6:15 SY204 llm_clients.provider.api_key_env"],
-        fix="export UNSET_API_KEY=..., or check with `--offline`",
+        fix="export UNSET_API_KEY=...; `check --offline` and `serve --dry-run` need none",
     ),
     "not_toml": Broken(
         old="schema_version = 1",

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, NewType
 
+import pytest
 from pydantic import Field
 from typing_extensions import TypedDict
 
@@ -95,7 +96,6 @@ def test_date_where_none_is_wanted_is_a_wrong_type() -> None:
 def test_date_where_one_is_wanted_is_taken() -> None:
     texts = [
         "day = 1979-05-27",
-        'day = "1979-05-27"',
         "moment = 1979-05-27T07:32:00Z",
         "clock = 07:32:00",
         "either = 1979-05-27",
@@ -106,6 +106,16 @@ def test_date_where_one_is_wanted_is_taken() -> None:
     ]
 
     assert {text: found for text in texts if (found := checked(text)[1])} == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['day = "1979-05-27"', 'typed = { day = "1979-05-27" }', 'moment = "1979-05-27T07:32:00Z"'],
+    ids=["date", "in_a_table", "with_time"],
+)
+def test_string_where_only_a_date_is_wanted_is_told_to_lose_its_quotes(text: str) -> None:
+    (finding,) = checked(text)[1]
+    assert "without quotes" in str(finding)
 
 
 def test_value_that_is_not_a_date_is_told_what_a_date_looks_like() -> None:

@@ -140,6 +140,43 @@ _WRONG = {
         "unknown key `execute`",
         'write `[routes."plan.execute"]`, in quotes',
     ),
+    "not_a_number": (
+        _HEAD + "timeout_ms = nan\n[targets]\n[routes]\n",
+        "llm_clients.c.timeout_ms",
+        "must be an integer, not `nan`",
+        "write an integer",
+    ),
+    "space_in_an_id": (
+        _HEAD + '[targets.u]\nid = "a b"\nllm_client = "c"\n[routes]\n',
+        "targets.u.id",
+        "without spaces",
+        "use letters, digits and punctuation",
+    ),
+    "blank_name_of_a_rule": (
+        _RULES + '[[mutation_rules.x.rules]]\nname = ""\nlabel = "file_edit"\nmatch = ["a"]\n',
+        "mutation_rules.x.rules[0].name",
+        "the name of this rule is blank",
+        "or remove the key",
+    ),
+    "padded_name_of_a_rule": (
+        _RULES + '[[mutation_rules.x.rules]]\nname = " a"\nlabel = "file_edit"\nmatch = ["a"]\n',
+        "mutation_rules.x.rules[0].name",
+        "blank, padded, or holds",
+        "or remove the key",
+    ),
+    "two_rules_of_one_name": (
+        _RULES + '[[mutation_rules.x.rules]]\nname = "a"\nlabel = "file_edit"\nmatch = ["a"]\n'
+        '[[mutation_rules.x.rules]]\nname = "a"\nlabel = "file_edit"\nmatch = ["b"]\n',
+        "mutation_rules.x.rules[1].name",
+        "two rules of this set have the name `a`",
+        "rename one",
+    ),
+    "price_of_a_day_in_quotes": (
+        _TARGET + '[routes]\n[prices.m]\nas_of = "2026-01-01"\ninput = 1.0\noutput = 1.0\n',
+        "prices.m.as_of",
+        "must be a date such as",
+        "without quotes",
+    ),
     "blank_name": (
         _HEAD + '[targets.""]\nid = "m"\nllm_client = "c"\n[routes]\n',
         'targets.""',

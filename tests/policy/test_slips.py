@@ -68,6 +68,8 @@ _SLIPS = {
     "key_alone": ("a\nb = 1", (1, 1), "the key `a` has no value", "write one"),
     "no_equals": ('a "x"', (1, 1), "this line is not `key = value`", 'write `a = "x"`'),
     "prose": ("just some words", (1, 1), "this line is not `key = value`", "comment with `#`"),
+    "tag": ("<policy>", (1, 1), "this line is not `key = value`", "write `key = value`, or"),
+    "line_separator": ('a = "b"\u2028', (1, 8), "only looks like a space (U+2028)", "remove it"),
     "blank_in_key": ("a b = 1", (1, 1), "the key `a b` needs quotes", 'write `"a b"`'),
     "umlaut_in_key": ("schlüssel = 1", (1, 1), "the key `schlüssel` needs quotes", '"schlüssel"'),
     "export": ("export A = 1", (1, 1), "`export` is not used in TOML", "remove it"),

@@ -42,7 +42,9 @@ def test_key_headers_refuses_everybody_else(headers):
     [
         ({}, "missing_server_key", "an API key is required: send it as"),
         ({"authorization": "Bearer "}, "missing_server_key", "an API key is required"),
-        ({"authorization": "k1"}, "missing_server_key", "as `authorization: Bearer ...`"),
+        ({"authorization": "k1"}, "invalid_api_key", "does not begin with `Bearer`"),
+        ({"authorization": "Basic k1"}, "invalid_api_key", "does not begin with `Bearer`"),
+        ({"authorization": " "}, "missing_server_key", "an API key is required"),
         (
             {"x-api-key": "sk-guess"},
             "invalid_api_key",
@@ -50,7 +52,7 @@ def test_key_headers_refuses_everybody_else(headers):
         ),
         ({"authorization": "Bearer no"}, "invalid_api_key", "not that of a provider"),
     ],
-    ids=["none", "empty", "no_scheme", "wrong", "wrong_bearer"],
+    ids=["none", "empty", "no_scheme", "another_scheme", "blank", "wrong", "wrong_bearer"],
 )
 def test_key_headers_tells_a_wrong_key_from_a_missing_one(headers, code, told):
     with pytest.raises(RequestError) as caught:

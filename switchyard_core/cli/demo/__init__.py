@@ -12,6 +12,7 @@ import click
 
 from switchyard_core.cli import cannot_run, installed_registry
 from switchyard_core.cli.replaying import replay_options, unused_note
+from switchyard_core.cli.words import Choice, Number
 from switchyard_core.declarations import WIRE_FORMATS, WireFormat
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ _NOTE = len("… (10000 more characters)")
 @click.command(name="demo")
 @click.option(
     "--wire-format",
-    type=click.Choice([*WIRE_FORMATS, "all"]),
+    type=Choice([*WIRE_FORMATS, "all"]),
     default="openai_responses",
     show_default=True,
     help="Which API the demo's client speaks.",
@@ -38,7 +39,7 @@ _NOTE = len("… (10000 more characters)")
     "--port",
     default=0,
     show_default=True,
-    type=click.IntRange(0, 65535),
+    type=Number(0, 65535),
     help="Port on 127.0.0.1 for the demo's server; 0 takes a free one.",
 )
 @replay_options
