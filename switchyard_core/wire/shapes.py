@@ -6,7 +6,9 @@ looks at its type first, and tells when it is another one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -19,6 +21,7 @@ __all__ = [
     "fits",
     "list_of",
     "odd_values",
+    "still_untouched",
     "text_or_list_of",
     "type_of",
     "untouched",
@@ -34,6 +37,12 @@ _TYPES: Mapping[bytes, JsonType] = {
     b"f": "boolean",
     b"n": "null",
 }
+
+
+#: What a report says of a value that it names.
+_LEFT = ": it was sent untouched"
+_NUMBER = re.compile(r"\[\d+\]")
+_STEP = re.compile(r"\[\]|[^.\[\]]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +70,48 @@ def text_or_list_of(**members: Shape) -> Shape:
 def untouched(place: str, raw: bytes, *wanted: JsonType) -> str:
     """Return what a report says of a value that has none of the wanted types."""
     types = " or ".join(map(_named, wanted))
-    return f"{place} is {_named(type_of(raw))}, not {types}: it was sent untouched"
+    return f"{place} is {_named(type_of(raw))}, not {types}{_LEFT}"
 
 
 def odd_values(body: ObjectText, shape: Shape) -> list[str]:
     """Return a line for every value of a body that has another type than its shape says."""
     # Nearly every body is right, and then no place has to be named.
     return [] if fits(body, shape) else list(_odd(body, shape, ""))
+
+
+def still_untouched(body: ObjectText, lines: Iterable[str]) -> set[str]:
+    """Return those lines of which the value is still in a body, wherever its items are now.
+
+    Where fewer are left than were told, the first ones went: a handoff cuts what is oldest.
+    """
+    kept: set[str] = set()
+    left: dict[tuple[str, ...], Counter[str]] = {}
+    for line in reversed(list(dict.fromkeys(lines))):
+        place, found, said = line.partition(" is ")
+        way = tuple(_STEP.findall(_NUMBER.sub("[]", place)))
+        if way not in left:
+            left[way] = Counter(_named(kind) for kind in _types_at(body, way))
+        kind = said.partition(",")[0]
+        if not (found and said.endswith(_LEFT)) or left[way][kind]:
+            left[way][kind] -= 1
+            kept.add(line)
+    return kept
+
+
+def _types_at(holder: ObjectText, way: Sequence[str]) -> Iterator[JsonType]:
+    (key, *rest), many = way or ("",), way[1:2] == ("[]",)
+    array = holder.array(key) if many else None
+    if not rest:
+        yield type_of(holder.raw(key) or b"null")
+    elif not many:
+        inner = holder.object(key)
+        if inner is not None:
+            yield from _types_at(inner, tuple(rest))
+    elif array is not None and rest[1:]:
+        for _, item in array.objects():
+            yield from _types_at(item, tuple(rest[1:]))
+    elif array is not None:
+        yield from (type_of(array.raw(index)) for index in range(len(array)))
 
 
 def type_of(raw: bytes) -> JsonType:

@@ -15,9 +15,11 @@ from switchyard_core.decision import RewriteScope
 from switchyard_core.errors import RefusedError
 from switchyard_core.jsonio.tree import ObjectText
 from switchyard_core.wire import FORMATS
+from switchyard_core.wire.history import is_odd
 from switchyard_core.wire.rewrites.repairs import REPAIRS, thinking_switch
 from switchyard_core.wire.rewrites.steps import Rules, Step, Test
 from switchyard_core.wire.rewrites.verbs import VERBS, bounded, change_header, passes
+from switchyard_core.wire.shapes import untouched
 
 __all__ = ["FitParameters", "Rules", "fit_model"]
 
@@ -86,6 +88,8 @@ def _capped(body: ObjectText, scope: RewriteScope, limit: int | None) -> Iterato
             change = bounded(body, key, limit, min)
             if change:
                 yield f"{change} (max_output)"
+            elif is_odd(body, key, "number", "null"):
+                scope.untouched.append(untouched(key, body.raw(key) or b"", "number"))
 
 
 class _Work:
@@ -134,6 +138,9 @@ class _Work:
                 change = VERBS[step.rule.do](holder, key, step)
                 if change:
                     changes.append(change)
+                elif step.rule.do in ("cap", "floor") and is_odd(holder, key, "number", "null"):
+                    told = untouched(step.rule.path or key, holder.raw(key) or b"", "number")
+                    self.scope.untouched.append(told)
         if changes and step.rule.do == "keep_only":
             changes += self._without_tools(step)
         if changes and step.rule.do == "drop" and not any(many for _, many in path):
