@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -79,39 +79,46 @@ def odd_values(body: ObjectText, shape: Shape) -> list[str]:
     return [] if fits(body, shape) else list(_odd(body, shape, ""))
 
 
-def still_untouched(body: ObjectText, lines: Iterable[str]) -> set[str]:
+def still_untouched(body: ObjectText, lines: Sequence[str]) -> set[str]:
     """Return those lines of which the value is still in a body, wherever its items are now.
 
-    Where fewer are left than were told, the first ones went: a handoff cuts what is oldest.
+    Where fewer are left than were told, those at their place count, then the last ones: a
+    handoff cuts what is oldest.
     """
-    kept: set[str] = set()
-    left: dict[tuple[str, ...], Counter[str]] = {}
-    for line in reversed(list(dict.fromkeys(lines))):
-        place, found, said = line.partition(" is ")
-        way = tuple(_STEP.findall(_NUMBER.sub("[]", place)))
-        if way not in left:
-            left[way] = Counter(_named(kind) for kind in _types_at(body, way))
-        kind = said.partition(",")[0]
-        if not (found and said.endswith(_LEFT)) or left[way][kind]:
-            left[way][kind] -= 1
+    told = {line: line.partition(", not ")[0] for line in lines if line.endswith(_LEFT)}
+    ways = {
+        tuple(_STEP.findall(_NUMBER.sub("[]", head.partition(" is ")[0]))) for head in told.values()
+    }
+    there = [head for way in sorted(ways) for head in _heads(body, way, "")]
+    kept = set(lines) - set(told)
+    left = Counter(_NUMBER.sub("[]", head) for head in there)
+    at_its_place = set(there)
+    newest = [*reversed(told)]
+    # `sorted` keeps the order of equals.
+    for line in sorted(newest, key=lambda line: told[line] not in at_its_place):
+        sort = _NUMBER.sub("[]", told[line])
+        if left[sort]:
+            left[sort] -= 1
             kept.add(line)
     return kept
 
 
-def _types_at(holder: ObjectText, way: Sequence[str]) -> Iterator[JsonType]:
+def _heads(holder: ObjectText, way: Sequence[str], place: str) -> Iterator[str]:
+    """Yield place and type of every value that a way leads to."""
     (key, *rest), many = way or ("",), way[1:2] == ("[]",)
-    array = holder.array(key) if many else None
+    array, where = holder.array(key) if many else None, f"{place}{key}"
     if not rest:
-        yield type_of(holder.raw(key) or b"null")
+        yield f"{where} is {_named(type_of(holder.raw(key) or b'null'))}"
     elif not many:
         inner = holder.object(key)
         if inner is not None:
-            yield from _types_at(inner, tuple(rest))
+            yield from _heads(inner, tuple(rest), f"{where}.")
     elif array is not None and rest[1:]:
-        for _, item in array.objects():
-            yield from _types_at(item, tuple(rest[1:]))
+        for index, item in array.objects():
+            yield from _heads(item, tuple(rest[1:]), f"{where}[{index}].")
     elif array is not None:
-        yield from (type_of(array.raw(index)) for index in range(len(array)))
+        for index in range(len(array)):
+            yield f"{where}[{index}] is {_named(type_of(array.raw(index)))}"
 
 
 def type_of(raw: bytes) -> JsonType:
