@@ -237,7 +237,8 @@ class MadeCall:
         name = holder.text(key) or ""
         if name:
             return cls(frozenset({name}), index, place)
-        told = untouched(f"{place}.{key}", holder.raw(key) or b"null", "string")
+        raw = holder.raw(key) or b"null"
+        told = "" if raw[:1] == b'"' else untouched(f"{place}.{key}", raw, "string")
         return cls(frozenset(), index, place, unread=True, told=told)
 
 

@@ -6,7 +6,9 @@ looks at its type first, and tells when it is another one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -19,6 +21,7 @@ __all__ = [
     "fits",
     "list_of",
     "odd_values",
+    "still_untouched",
     "text_or_list_of",
     "type_of",
     "untouched",
@@ -34,6 +37,12 @@ _TYPES: Mapping[bytes, JsonType] = {
     b"f": "boolean",
     b"n": "null",
 }
+
+
+#: What a report says of a value that it names.
+_LEFT = ": it was sent untouched"
+_NUMBER = re.compile(r"\[\d+\]")
+_STEP = re.compile(r"\[\]|[^.\[\]]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +70,55 @@ def text_or_list_of(**members: Shape) -> Shape:
 def untouched(place: str, raw: bytes, *wanted: JsonType) -> str:
     """Return what a report says of a value that has none of the wanted types."""
     types = " or ".join(map(_named, wanted))
-    return f"{place} is {_named(type_of(raw))}, not {types}: it was sent untouched"
+    return f"{place} is {_named(type_of(raw))}, not {types}{_LEFT}"
 
 
 def odd_values(body: ObjectText, shape: Shape) -> list[str]:
     """Return a line for every value of a body that has another type than its shape says."""
     # Nearly every body is right, and then no place has to be named.
     return [] if fits(body, shape) else list(_odd(body, shape, ""))
+
+
+def still_untouched(body: ObjectText, lines: Sequence[str]) -> set[str]:
+    """Return those lines of which the value is still in a body, wherever its items are now.
+
+    Where fewer are left than were told, those at their place count, then the last ones: a
+    handoff cuts what is oldest.
+    """
+    told = {line: line.partition(", not ")[0] for line in lines if line.endswith(_LEFT)}
+    ways = {
+        tuple(_STEP.findall(_NUMBER.sub("[]", head.partition(" is ")[0]))) for head in told.values()
+    }
+    there = [head for way in sorted(ways) for head in _heads(body, way, "")]
+    kept = set(lines) - set(told)
+    left = Counter(_NUMBER.sub("[]", head) for head in there)
+    at_its_place = set(there)
+    newest = [*reversed(told)]
+    # `sorted` keeps the order of equals.
+    for line in sorted(newest, key=lambda line: told[line] not in at_its_place):
+        sort = _NUMBER.sub("[]", told[line])
+        if left[sort]:
+            left[sort] -= 1
+            kept.add(line)
+    return kept
+
+
+def _heads(holder: ObjectText, way: Sequence[str], place: str) -> Iterator[str]:
+    """Yield place and type of every value that a way leads to."""
+    (key, *rest), many = way or ("",), way[1:2] == ("[]",)
+    array, where = holder.array(key) if many else None, f"{place}{key}"
+    if not rest:
+        yield f"{where} is {_named(type_of(holder.raw(key) or b'null'))}"
+    elif not many:
+        inner = holder.object(key)
+        if inner is not None:
+            yield from _heads(inner, tuple(rest), f"{where}.")
+    elif array is not None and rest[1:]:
+        for index, item in array.objects():
+            yield from _heads(item, tuple(rest[1:]), f"{where}[{index}].")
+    elif array is not None:
+        for index in range(len(array)):
+            yield f"{where}[{index}] is {_named(type_of(array.raw(index)))}"
 
 
 def type_of(raw: bytes) -> JsonType:

@@ -17,9 +17,11 @@ from switchyard_core.decision import Rewrite, RewriteReport
 from switchyard_core.declarations import WireFormat
 from switchyard_core.jsonio.tree import ArrayText, ObjectText
 from switchyard_core.models import core_profiles, profile_of, read_profiles
+from switchyard_core.wire import FORMATS
 from switchyard_core.wire.rewrites import CORE_REWRITES, apply_rewrites
 from switchyard_core.wire.rewrites.fit import Rules
 from switchyard_core.wire.rewrites.repairs import REPAIRS
+from switchyard_core.wire.shapes import odd_values
 from tests.support.mutated import broken_bodies
 
 TYPES = {rewrite.name: rewrite for rewrite in CORE_REWRITES}
@@ -154,6 +156,50 @@ def nothing_lost(before: Any, after: Any, changes: Sequence[str]) -> None:
     assert not gone, f"{gone} went, and no report says so: {changes}"
 
 
+def of_type(value: Any) -> str:
+    named = {dict: "an object", list: "an array", str: "a string", bool: "a boolean"}
+    return "null" if value is None else named.get(type(value), "a number")
+
+
+def sort_of(line: str) -> str:
+    return re.sub(r"\[\d+\]", "[]", line.partition(", not ")[0])
+
+
+def sorts(value: Any, place: str = "") -> Iterator[str]:
+    """Yield place without numbers, and type, of every value, as a report names them."""
+    yield f"{place} is {of_type(value)}"
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from sorts(inner, f"{place}.{key}" if place else key)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from sorts(inner, f"{place}[]")
+
+
+IDS = ("id", "call_id", "tool_call_id", "tool_use_id")
+
+
+def odd_kept(
+    wire_format: WireFormat, before: bytes, after: Any, reports: Sequence[RewriteReport]
+) -> None:
+    """Check that values of a wrong type went only within what is removed whole, and no lone id."""
+    there, changes = Counter(sorts(after)), [c for report in reports for c in report.changes]
+    told = {line for report in reports for line in report.untouched if " is null" not in line}
+    gone = Counter(map(sort_of, told)) - there
+    assert not gone, f"{gone} went, and a report says that it was sent untouched: {changes}"
+    odd = odd_values(ObjectText(before), FORMATS[wire_format].view.shape)
+    lost = Counter(map(sort_of, odd)) - there
+    whole = [c for c in changes if re.match(r"(?:removed|turned into)(?! (?!the file).* of )", c)]
+    parts = named(whole)
+    allowed: Counter[str] = Counter()
+    for line in odd if lost else ():
+        place = parsed(line.partition(" is ")[0])
+        inside = any(place[: len(part)] == part != place for part in parts)
+        lone = place[-1] in IDS and any("its call is missing" in change for change in whole)
+        allowed[sort_of(line)] += inside and not lone
+    assert not lost - allowed, f"{lost - allowed} went, and no report says so: {changes}"
+
+
 # --- the rewrites ---------------------------------------------------------------------------------
 
 
@@ -217,6 +263,7 @@ EFFORT, SEALS = (
     ("reasoning_effort", {"effort": "low"}),
     ("drop_origin_bound", {"through_message": 9}),
 )
+LEFT = ": it was sent untouched"
 TEXT = ("reasoning_as_text", {"through_message": 9})
 MESSAGES, CHAT, RESPONSES = "anthropic_messages", "openai_chat", "openai_responses"
 
@@ -361,6 +408,7 @@ def test_holder_of_calls_of_a_wrong_type_leaves_their_results() -> None:
         (CHAT, "messages", [{"role": "assistant", "function_call": 5}, answer]),
         (CHAT, "messages", [{"role": 5, "tool_calls": []}, answer]),
         (CHAT, "messages", [7, answer]),
+        (CHAT, "messages", [*chat_pair("c1", "c1")["messages"][:1], {**answer, "role": 5}, LAST]),
         (MESSAGES, "messages", [{"role": "assistant", "content": 5}, uses[1]]),
         (MESSAGES, "messages", [{"role": "assistant", "content": {"a": 1}}, *uses[1:]]),
         (MESSAGES, "messages", [{"role": "assistant", "content": [5]}, *uses[1:]]),
@@ -411,6 +459,50 @@ def test_reasoning_does_not_become_text_over_a_content_of_a_wrong_type(odd: Any)
     assert report.untouched[0].startswith("messages[0].content is a")
 
 
+def test_number_or_word_of_a_wrong_type_is_not_fitted_but_reported() -> None:
+    effort = {"do": "map", "path": "effort", "values": {"low": "low"}, "else": "max"}
+    rules = Rules([{"do": "floor", "path": "temperature", "value": 0.1}, effort])
+    fit = Rewrite(name="fit_model", parameters={"rules": rules, "max_output": 4096})
+    body = {"model": "m", "max_tokens": "many", "temperature": [1], "effort": 5}
+    data = json.dumps(body).encode()
+
+    after, (report,) = run(data, [fit], MESSAGES)
+
+    assert after == data
+    assert [line.partition(":")[0] for line in report.untouched] == [
+        "max_tokens is a string, not a number",
+        "temperature is an array, not a number",
+        "effort is a number, not a string",
+    ]
+
+
+def test_report_does_not_tell_of_what_a_later_rewrite_removed() -> None:
+    thinking = {"type": "thinking", "thinking": "a", "signature": "s", "text": 5}
+    said = [{"role": "assistant", "content": [thinking]}, {"role": "user", "content": 5}]
+    data = json.dumps({"model": "m", "messages": said}).encode()
+    mark = Rewrite(name="limit_cache_marks", parameters={})
+    drop = Rewrite(name="drop_opaque_reasoning", parameters={"through_message": 0})
+
+    _, reports = run(data, [drop, mark], MESSAGES)
+
+    told = [line for report in reports for line in report.untouched]
+    assert told == ["messages[1].content is a number, not a string or an array" + LEFT]
+
+
+def test_report_tells_of_the_value_that_is_left_at_its_place() -> None:
+    file, odd = {"type": [], "file": {"file_id": "f"}}, {"type": [], "text": "a"}
+    said = [{"role": "user", "content": [odd, file]}, {"role": "assistant", "content": "b"}]
+    data = json.dumps({"model": "m", "messages": said}).encode()
+    drop = Rewrite(name="drop_origin_bound", parameters={"through_message": 9, "context": True})
+
+    after, (report,) = run(data, [drop], CHAT)
+
+    assert b"file_id" not in after
+    assert [line.partition(" is ")[0] for line in report.untouched] == [
+        "messages[0].content[0].type"
+    ]
+
+
 ALONE = st.sampled_from(sorted(set(TYPES) - {"fit_model"}))
 
 
@@ -451,6 +543,9 @@ def changes_only_what_it_names(
     only_named(data, once, names)
     if name != "remap_tool_ids" and name not in ("reasoning_effort", "set_model"):
         nothing_lost(before, after, report.changes)
+    odd_kept(wire_format, data, after, [report])
+    if name == "append_user_text" and not isinstance(before[key], str):
+        assert report.changes or report.skipped or report.untouched or "Do it." in str(history)
 
 
 @settings(max_examples=EXAMPLES // 5)
@@ -488,4 +583,6 @@ def test_all_rewrites_in_their_order_take_any_body(
     once, reports = run(data, [*rewrites, profile(wire_format, model)], wire_format)
 
     assert json.loads(once)["model"] == "m"
+    told = {line for report in reports for line in report.untouched if " is null" not in line}
+    assert not Counter(map(sort_of, told)) - Counter(sorts(json.loads(once)))
     assert len(reports) == len(TYPES)

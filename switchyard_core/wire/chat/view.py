@@ -163,6 +163,9 @@ class ChatView(BodyView):
                 for n in range(first, index)
                 if (message := messages.object(n)) is not None
             ]
+            if index < len(messages) and not role_at(messages, index):
+                # It may be a result.
+                results.append(MadeCall(frozenset(), index, f"messages[{index}]", unread=True))
             if calls or results:
                 turns.append(_Turn(messages, calls, results, index))
         return turns

@@ -7,6 +7,7 @@ order on one lossless tree, without those that the target switches off; the call
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -19,7 +20,7 @@ from switchyard_core.wire import FORMATS
 from switchyard_core.wire.history import fixed_text
 from switchyard_core.wire.rewrites import history
 from switchyard_core.wire.rewrites.fit import FitParameters, fit_model
-from switchyard_core.wire.shapes import untouched
+from switchyard_core.wire.shapes import still_untouched, untouched
 
 __all__ = ["CORE_REWRITES", "apply_rewrites", "order_rewrites"]
 
@@ -85,7 +86,21 @@ def apply_rewrites(
         why, scope.skipped = scope.skipped, ""
         report = RewriteReport(name=rewrite.name, changes=changes, skipped=why, untouched=left)
         reports.append(report)
-    return body.dump(), tuple(reports)
+    return body.dump(), tuple(_of_what_was_sent(body, reports))
+
+
+def _of_what_was_sent(
+    body: ObjectText, reports: Sequence[RewriteReport]
+) -> Sequence[RewriteReport]:
+    """Leave out of the reports what a later rewrite removed or replaced after all."""
+    told = [line for report in reports for line in report.untouched]
+    if not told:
+        return reports
+    kept = still_untouched(body, told)
+    return [
+        replace(report, untouched=tuple([line for line in report.untouched if line in kept]))
+        for report in reports
+    ]
 
 
 # --- rewrites that add a text, or set what the target declares ---------------------------------

@@ -15,9 +15,11 @@ from switchyard_core.decision import RewriteScope
 from switchyard_core.errors import RefusedError
 from switchyard_core.jsonio.tree import ObjectText
 from switchyard_core.wire import FORMATS
+from switchyard_core.wire.history import is_odd
 from switchyard_core.wire.rewrites.repairs import REPAIRS, thinking_switch
 from switchyard_core.wire.rewrites.steps import Rules, Step, Test
 from switchyard_core.wire.rewrites.verbs import VERBS, bounded, change_header, passes
+from switchyard_core.wire.shapes import JsonType, untouched
 
 __all__ = ["FitParameters", "Rules", "fit_model"]
 
@@ -32,6 +34,8 @@ def _read(value: Any) -> Any:
     return value if isinstance(value, Rules) else Rules(value)
 
 
+#: The type of what some verbs change.
+_CHANGES: Mapping[str, JsonType] = {"cap": "number", "floor": "number", "map": "string"}
 #: Most rounds of the rules; none of those that ship needs a third.
 _ROUNDS = 4
 
@@ -86,6 +90,8 @@ def _capped(body: ObjectText, scope: RewriteScope, limit: int | None) -> Iterato
             change = bounded(body, key, limit, min)
             if change:
                 yield f"{change} (max_output)"
+            elif is_odd(body, key, "number", "null"):
+                scope.untouched.append(untouched(key, body.raw(key) or b"", "number"))
 
 
 class _Work:
@@ -134,11 +140,22 @@ class _Work:
                 change = VERBS[step.rule.do](holder, key, step)
                 if change:
                     changes.append(change)
+                else:
+                    self._leave(holder, key, step)
         if changes and step.rule.do == "keep_only":
             changes += self._without_tools(step)
         if changes and step.rule.do == "drop" and not any(many for _, many in path):
             _drop_emptied(self.body, [key for key, _ in path[:-1]])
         return _gathered(changes)
+
+    def _leave(self, holder: ObjectText, key: str, step: Step) -> None:
+        """Tell of a value that a verb could not change because of its type."""
+        kind = _CHANGES.get(step.rule.do)
+        if kind is None or not is_odd(holder, key, kind, "null"):
+            return
+        if holder.value(key) not in (step.rule.values or {}).values():
+            told = untouched(step.rule.path or key, holder.raw(key) or b"", kind)
+            self.scope.untouched.append(told)
 
     def _without_tools(self, step: Step) -> Sequence[str]:
         """Remove the choice of a tool where the last tool went."""

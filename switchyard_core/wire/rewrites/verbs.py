@@ -74,7 +74,7 @@ def _map(holder: ObjectText, key: str, step: Step) -> str:
         return ""
     new = values.get(old, old) if isinstance(old, str) else old
     known = (*values, *values.values())
-    if last is not None and not _among(old, known):
+    if last is not None and isinstance(old, str) and not _among(old, known):
         new = last
     return "" if new == old else _written(holder, key, new, step)
 
