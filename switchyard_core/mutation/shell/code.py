@@ -33,6 +33,9 @@ _CODE = 15
 _MATCH = 2
 #: Keys of the calls that run commands.
 _COMMANDS = ("commands", "command_list", "command_words")
+#: Modes that write; those of archives have a kind of compression behind them.
+_WRITING_MODE = re.compile(r"(?=[rbtU]*[wax+])[rwaxbtU+]{1,4}(?:[:|]\w*)?$")
+_PATH_MODE = re.compile(r"[rwaxbtU+]{1,3}")
 #: Signs around the words of a command that is a list.
 _LISTED = re.compile(r"[\"',\[\]]+")
 #: A line that notebooks give to the shell.
@@ -240,7 +243,7 @@ class _Scanner:
     def _call(self, node: ast.Call) -> None:
         table, name = self.table, self._dotted(node.func)
         short = name.rsplit(".", 1)[-1]
-        if short in table["open"] and not name.startswith(("os.popen", "webbrowser", "Image.")):
+        if short in table["open"] and not name.startswith("webbrowser"):
             self._open(node, name)
         elif entry := table["functions"].get(name):
             for place in entry["paths"]:
@@ -281,23 +284,30 @@ class _Scanner:
         return next((k.value for k in node.keywords if k.arg in names), None)
 
     def _open(self, node: ast.Call, name: str) -> None:
-        func = node.func
-        modules = self.table["open_modules"]
-        method = isinstance(func, ast.Attribute) and name.split(".", maxsplit=1)[0] not in modules
-        mode = _argument(node, 0 if method else 1)
-        for keyword in node.keywords:
-            if keyword.arg in {"mode", "flags"}:
-                mode = keyword.value
+        path, mode = self._opened(node, name)
         if mode is None:
+            if any(keyword.arg is None for keyword in node.keywords) or _starred(node):
+                self.session.add("unknown", self.session.word, f"calls {name} with unseen words")
             return
         if name == "os.open":
             flags = ast.dump(mode)
             writes = "O_WR" in flags or "O_RDWR" in flags
         else:
-            writes = not set("wax+").isdisjoint(self.path(mode) or "")
+            writes = _WRITING_MODE.match(self.path(mode) or "") is not None
         if writes:
-            owner = func.value if method and isinstance(func, ast.Attribute) else None
-            self._write(owner or self._path_argument(node))
+            self._write(path)
+
+    def _opened(self, node: ast.Call, name: str) -> tuple[ast.expr | None, ast.expr | None]:
+        """Return the path and the mode of a call that opens a file."""
+        path, mode = self._path_argument(node), _argument(node, 1)
+        module = name.rpartition(".")[0]
+        if isinstance(node.func, ast.Attribute) and module not in self.table["open_modules"]:
+            # Only a path's own `open` has the mode in front: `Path("a").open("w")`.
+            first, second = (self.path(n) if n is not None else None for n in (path, mode))
+            if path is None or (_PATH_MODE.fullmatch(first or "") and second is None):
+                path, mode = node.func.value, path
+        given = [k.value for k in node.keywords if k.arg in {"mode", "flags"}]
+        return path, given[0] if given else mode
 
     def _write(self, node: ast.expr | None, cap: str | None = None) -> None:
         path = self.path(node) if node is not None else None
@@ -391,3 +401,7 @@ class _Scanner:
 
 def _argument(node: ast.Call, place: int) -> ast.expr | None:
     return node.args[place] if place < len(node.args) else None
+
+
+def _starred(node: ast.Call) -> bool:
+    return any(isinstance(argument, ast.Starred) for argument in node.args)
