@@ -16,8 +16,8 @@ from switchyard_core.mutation.names import fold_name
 from switchyard_core.mutation.patch import read_patch
 from switchyard_core.mutation.paths import PathClasses
 from switchyard_core.mutation.shell import MAX_COMMAND, new_session, read_argv, read_command
-from switchyard_core.mutation.shell.code import scan_python
 from switchyard_core.mutation.shell.javascript import UNREADABLE, calls_of, scan_javascript
+from switchyard_core.mutation.shell.python import scan_python
 from switchyard_core.mutation.shell.session import STEPS, TOO_DEEP, TOO_MUCH, Budget, Decided
 from switchyard_core.mutation.tables import load_table
 

@@ -332,6 +332,7 @@ TEMPORARY = {
         "node -e \"const fs = require('fs'); fs.writeFileSync(x ? '/tmp/a.js' : '/tmp/b.js','x')\"",
     ],
     "file_edit": [
+        "tsx -e \"import {Project} from 'ts-morph'; const p = new Project(); p.saveSync()\"",
         "node -e \"const fs = require('fs'); fs.writeFileSync(x ? '/tmp/a.js' : 'src/b.js','x')\"",
         "node -e \"const fs = require('fs'); fs.writeFileSync(`${x ? '/tmp' : 'src'}/b.js`,'x')\"",
         "node -e \"const {join} = require('path'); require('fs').writeFileSync(join(x ? 'src' : '/tmp', 'a.js'),'x')\"",  # noqa: E501
