@@ -16,8 +16,8 @@ from switchyard_core.mutation.names import fold_name
 from switchyard_core.mutation.patch import read_patch
 from switchyard_core.mutation.paths import PathClasses
 from switchyard_core.mutation.shell import MAX_COMMAND, new_session, read_argv, read_command
-from switchyard_core.mutation.shell.code import scan_python
 from switchyard_core.mutation.shell.javascript import UNREADABLE, calls_of, scan_javascript
+from switchyard_core.mutation.shell.python import scan_python
 from switchyard_core.mutation.shell.session import STEPS, TOO_DEEP, TOO_MUCH, Budget, Decided
 from switchyard_core.mutation.tables import load_table
 
@@ -135,7 +135,8 @@ class CallReader(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     def code(self, value: Any) -> Reading:
         """Read JavaScript that calls tools, as Codex's code mode writes it, or a notebook cell.
 
-        It is ``unknown`` when neither a tool call nor a write can be found.
+        It is ``unknown`` when neither a tool call nor a write can be found, unless it only shows
+        values.
         """
         text = value
         if isinstance(value, Mapping):
@@ -145,6 +146,8 @@ class CallReader(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         text = text[:MAX_COMMAND]
         if readings := self._tool_calls(text):
             return strongest(readings)
+        if _only_shows(text):
+            return READ_ONLY
         session = new_session(self.classes)
         session.word = "code"
         with suppress(Decided):
@@ -175,9 +178,11 @@ class CallReader(msgspec.Struct, frozen=True, kw_only=True, eq=False):
                 continue
             value, known = _readable(arguments[0] if arguments else {})
             reading = self.label_inner(name, value)
-            if not known and reading.label == "read_only" and name in keys["code_commands"]:
+            weak = reading.label == "read_only" or reading.detail == _NO_COMMAND.detail
+            if not known and weak and name in keys["code_commands"]:
                 # A command that cannot be read completely is unknown.
-                reading = Reading(label="unknown", word=name)
+                detail = "runs a command that cannot be read whole"
+                reading = Reading(label="unknown", word=name, detail=detail)
             readings.append(reading)
             if reading.label == "file_edit":
                 break
@@ -218,3 +223,14 @@ def _readable(value: Any) -> tuple[Any, bool]:
         readable = {key: item for key, item in value.items() if item is not UNREADABLE}
         return readable, len(readable) == len(value)
     return value, True
+
+
+def _only_shows(text: str) -> bool:
+    """Return whether a script calls nothing but functions that show or keep values."""
+    outputs = load_table("arguments")["code_outputs"]
+    if not any(f"{name}(" in text for name in outputs):
+        return False
+    budget = Budget()
+    calls = list(calls_of(text, budget))
+    shown = [owner.partition(".")[0] or name for owner, name, _ in calls]
+    return bool(calls) and not budget.spent and all(name in outputs for name in shown)

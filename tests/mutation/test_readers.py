@@ -58,7 +58,7 @@ CALLS: list[tuple[str, str, list[tuple[str, Any]]]] = [
     ("tools[name]({})", "unknown", []),
     ("// tools.apply_patch('P')", "unknown", []),
     ("/* tools.apply_patch('P') */ 1", "unknown", []),
-    ("text(\"tools.apply_patch('P')\")", "unknown", []),
+    ("text(\"tools.apply_patch('P')\")", "read_only", []),
     ("other.apply_patch('P')", "unknown", []),
     ("", "unknown", []),
     ("tools.apply_patch('P'", "unknown", []),

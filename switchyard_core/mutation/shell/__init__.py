@@ -12,10 +12,11 @@ from switchyard_core.mutation.labels import Reading, label_rank, strongest
 from switchyard_core.mutation.paths import PathClasses
 from switchyard_core.mutation.shell.bash import read_bash
 from switchyard_core.mutation.shell.cmd import read_cmd
-from switchyard_core.mutation.shell.code import pattern_reader, read_python
+from switchyard_core.mutation.shell.code import pattern_reader
 from switchyard_core.mutation.shell.javascript import read_javascript
 from switchyard_core.mutation.shell.powershell import read_powershell
 from switchyard_core.mutation.shell.programs import run_program
+from switchyard_core.mutation.shell.python import read_python
 from switchyard_core.mutation.shell.sed import read_sed
 from switchyard_core.mutation.shell.session import TOO_DEEP, Budget, Decided, Reader, Session
 from switchyard_core.mutation.tables import load_table

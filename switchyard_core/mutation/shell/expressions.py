@@ -4,16 +4,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import islice, product
 from typing import Any, TypeAlias
 
 import tree_sitter
 
-__all__ = ["UNREADABLE", "Expressions"]
+__all__ = ["UNREADABLE", "Either", "Expressions", "alternatives"]
 
 _Node = tree_sitter.Node
 
 #: An unknown value.
 UNREADABLE = object()
+
+
+class Either(tuple[Any, ...]):
+    """The values that an expression may have, one of them :data:`UNREADABLE` if not all are known.
+
+    None of them is an ``Either``.
+    """
+
+    __slots__ = ()
+
+
 #: Characters that are kept of a name with its owners, and of a joined text.
 _MAX_NAME = 200
 _MAX_VALUE = 64 * 1024
@@ -22,10 +34,16 @@ _MAX_NESTING = 40
 #: Latest parts of a template that are measured, and members of an object.
 _MAX_PARTS = 20
 _MAX_MEMBERS = 100
+#: Values that a conditional expression may have.
+_MAX_SIDES = 8
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "0": "\0"}
 _LOADERS = {"require", "import"}
 #: Functions that give a function like the one they are given.
 _ADAPTERS = {"promisify", "bind"}
+#: What calls give: a place for temporary files.
+_RESULTS = {"os.tmpdir": "/tmp"}  # noqa: S108 - a path to classify, nothing is opened
+#: Functions that give a path that begins with their argument.
+_UNIQUE = {"mkdtemp", "mkdtempSync"}
 _STREAMS = {
     "process.stdout": "/dev/stdout",
     "Bun.stdout": "/dev/stdout",
@@ -156,6 +174,12 @@ class Expressions:
         """Return a member of a literal object or list."""
         base, index = _field(node, "object"), _field(node, "index")
         whole = self.value(base, depth) if base is not None else UNREADABLE
+        if isinstance(whole, Either):
+            return _either([self.part(node, side, index, depth) for side in whole])
+        return self.part(node, whole, index, depth)
+
+    def part(self, node: _Node, whole: Any, index: _Node | None, depth: int) -> Any:
+        """Return a member of one object or list."""
         if isinstance(whole, dict):
             return whole.get(self.member(node), UNREADABLE)
         place = self.value(index, depth) if index is not None else None
@@ -174,11 +198,16 @@ class Expressions:
             )
         parts = [self.value(child, depth) for child in _children(given)]
         owner, _, called = self.name(function, depth).rpartition(".")
-        if owner == "path" and called in {"join", "resolve"} and parts:
-            return "/".join(p if isinstance(p, str) else "{}" for p in parts)[:_MAX_VALUE]
+        if (known := _RESULTS.get(f"{owner}.{called}")) is not None:
+            return known
+        if called in _UNIQUE and parts:
+            return parts[0]
+        if owner in {"path", ""} and called in {"join", "resolve"} and parts:
+            return _either([_path(side) for side in alternatives(parts)])
         base = _field(function, "object")
         whole = self.value(base, depth) if base is not None else UNREADABLE
-        return _METHODS.get(self.member(function), _no_text)(whole, parts)
+        method = _METHODS.get(self.member(function), _no_text)
+        return _either([method(side, parts) for side in alternatives(whole)])
 
     def members(self, node: _Node, depth: int) -> dict[str, Any]:
         """Return the members of a literal object."""
@@ -198,44 +227,50 @@ class Expressions:
         return result
 
     def binary(self, node: _Node, depth: int) -> Any:
-        """Return a joined text, or the side that is readable."""
+        """Return a joined text, or the sides that are readable."""
         left, right = _field(node, "left"), _field(node, "right")
         signs = {child.type for child in node.children if not child.is_named}
-        if left is None or right is None or signs.isdisjoint({"+", "||", "??"}):
+        if left is None or right is None or signs.isdisjoint({"+", "||", "??", "&&"}):
             return UNREADABLE
         values = [self.value(left, depth), self.value(right, depth)]
-        if "+" not in signs:
-            return values[1] if values[0] is UNREADABLE else values[0]
-        return self.sum(*values)
+        if "+" in signs:
+            return self.sum(*values)
+        if "&&" in signs:
+            # The left side is a condition; what it stops runs nothing.
+            return values[1]
+        return _either([value for value in values if value is not UNREADABLE])
 
     def sum(self, left: Any, right: Any) -> Any:
         """Return two texts joined; ``{}`` stands for an unknown one."""
+        if isinstance(left, Either) or isinstance(right, Either):
+            sides = (alternatives(left), alternatives(right))
+            return _either([self.sum(a, b) for a in sides[0] for b in sides[1]])
         if not isinstance(left, str) and not isinstance(right, str):
             return UNREADABLE
         return "".join(v if isinstance(v, str) else "{}" for v in (left, right))[:_MAX_VALUE]
 
     def choice(self, node: _Node, depth: int) -> Any:
-        """Return the first readable side of a conditional expression."""
+        """Return both sides of a conditional expression."""
         sides = [side for key in ("consequence", "alternative") if (side := _field(node, key))]
-        values = (self.value(side, depth) for side in sides)
-        return next((value for value in values if value is not UNREADABLE), UNREADABLE)
+        return _either([self.value(side, depth) for side in sides])
 
-    def template(self, node: _Node, depth: int) -> str:
+    def template(self, node: _Node, depth: int) -> Any:
         """Return a template; ``{}`` stands for unknown parts."""
         source, start, position = self.data[node.start_byte : node.end_byte], node.start_byte, 1
-        parts: list[str] = []
+        wholes: list[list[str]] = [[]]
         for child in node.named_children:
             if child.type != "template_substitution":
                 continue
             text = source[position : child.start_byte - start]
-            parts.append(_unescaped(text.decode("utf-8", "replace")))
             inner = self.inner(child, depth)
-            # Inserting a long text repeatedly would fill the memory.
-            room = sum(map(len, parts[-_MAX_PARTS:])) < _MAX_VALUE
-            parts.append(inner if isinstance(inner, str) and room else "{}")
+            wholes = [
+                _extended(parts, _unescaped(text.decode("utf-8", "replace")), side)
+                for parts in wholes
+                for side in alternatives(inner)
+            ][:_MAX_SIDES]
             position = child.end_byte - start
-        parts.append(_unescaped(source[position:-1].decode("utf-8", "replace")))
-        return "".join(parts)
+        last = _unescaped(source[position:-1].decode("utf-8", "replace"))
+        return _either(["".join([*parts, last]) for parts in wholes])
 
 
 _Value: TypeAlias = Callable[[Expressions, _Node, int], Any]
@@ -256,6 +291,49 @@ _VALUES: dict[str, _Value] = {
     "ternary_expression": Expressions.choice,
     "call_expression": Expressions.result,
 }
+
+
+def alternatives(value: Any) -> tuple[Any, ...]:
+    """Return the values that an expression may have, ``(value,)`` when it is only one."""
+    if isinstance(value, Either):
+        return value
+    if isinstance(value, dict):
+        items = list(value.values())
+        if any(isinstance(item, _DIVIDED) for item in items):
+            return tuple(dict(zip(value, side, strict=True)) for side in _products(items))
+    if isinstance(value, list) and any(isinstance(item, _DIVIDED) for item in value):
+        return tuple(_products(value))
+    return (value,)
+
+
+def _products(items: list[Any]) -> list[list[Any]]:
+    """Return the first lists that take one value of each item."""
+    sides = [alternatives(item) for item in items]
+    if all(len(side) == 1 for side in sides):
+        return [items]
+    return [list(chosen) for chosen in islice(product(*sides), _MAX_SIDES)]
+
+
+def _either(values: list[Any]) -> Any:
+    """Return what has one of some values."""
+    sides: list[Any] = []
+    for side in (side for value in values for side in alternatives(value)):
+        if not any(side is known or (isinstance(side, str) and side == known) for known in sides):
+            sides.append(side)
+    if len(sides) > _MAX_SIDES:
+        sides[_MAX_SIDES - 1 :] = [UNREADABLE]
+    return Either(sides) if len(sides) > 1 else (sides or [UNREADABLE])[0]
+
+
+def _extended(parts: list[str], text: str, inner: Any) -> list[str]:
+    """Return the parts of a template with two more."""
+    # Inserting a long text repeatedly would fill the memory.
+    room = sum(map(len, parts[-_MAX_PARTS:])) + len(text) < _MAX_VALUE
+    return [*parts, text, inner if isinstance(inner, str) and room else "{}"]
+
+
+def _path(parts: list[Any]) -> str:
+    return "/".join(p if isinstance(p, str) else "{}" for p in parts)[:_MAX_VALUE]
 
 
 def _no_text(_whole: Any, _parts: list[Any]) -> Any:
@@ -280,6 +358,8 @@ def _same(whole: Any, _parts: list[Any]) -> Any:
     return whole if isinstance(whole, str) else UNREADABLE
 
 
+#: What may hold several values.
+_DIVIDED = (Either, dict, list)
 #: Methods of lists and texts that give a text.
 _METHODS: dict[str, Callable[[Any, list[Any]], Any]] = {
     "join": _joined,

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import tree_sitter
 
-from switchyard_core.mutation.shell.expressions import UNREADABLE, Expressions
+from switchyard_core.mutation.shell.expressions import UNREADABLE, Expressions, alternatives
 from switchyard_core.mutation.shell.parsing import parse
 from switchyard_core.mutation.shell.programs import run_program
 from switchyard_core.mutation.shell.session import Budget, Input, Session
@@ -30,6 +30,9 @@ _MOST_ITEMS = 100
 _WORD = re.compile(r"\w+")
 _WRITING_MODE = re.compile(r"[wa+]")
 _FUNCTIONS = {"arrow_function", "function_expression", "function_declaration", "method_definition"}
+_NAMED = {"function_declaration", "method_definition"}
+#: Where other nodes hold a function that they name.
+_VALUE_OF = {"variable_declarator": "value", "assignment_expression": "right", "pair": "value"}
 #: Methods of a list that call a function with each item.
 _LOOPS = {"map", "forEach", "flatMap", "filter", "reduce"}
 
@@ -128,6 +131,12 @@ def calls_of(text: str, budget: Budget) -> Iterator[JavaScriptCall]:
         budget.left = -1
 
 
+def _alternatives(call: JavaScriptCall) -> Iterator[JavaScriptCall]:
+    """Yield a call for each value that its arguments may have: ``run(ok ? "ls" : "rm a")``."""
+    for arguments in alternatives(list(call.arguments)):
+        yield call._replace(arguments=tuple(arguments))
+
+
 class _Script(Expressions):
     """Walks the nodes of one script in order."""
 
@@ -137,11 +146,18 @@ class _Script(Expressions):
         self.functions: dict[str, _Node] = {}
         #: How often functions of the script are called.
         self.called = 0
+        #: Named functions that no call has entered yet, by place.
+        self.unread: dict[int, _Node] = {}
+        #: Places of those that a call has entered, and of those with too many calls.
+        self.entries: set[int] = set()
+        self.skipped: set[int] = set()
 
     def calls(self, root: _Node, budget: Budget) -> Iterator[JavaScriptCall]:
         self.hoist(root)
         stack: list[_Item] = [root]
-        while stack and budget.spend():
+        while (stack or self.unread) and budget.spend():
+            if not stack:
+                stack.extend(reversed(self.uncalled()))
             node = stack.pop()
             if isinstance(node, _Bound):
                 self.bind(*node)
@@ -150,7 +166,7 @@ class _Script(Expressions):
             if kind in {"call_expression", "new_expression"}:
                 budget.spend(_CALL)
                 call = self.call(node)
-                yield call
+                yield from _alternatives(call)
                 yield from self.passed(node, call)
                 stack.extend(reversed(self.following(node, call)))
                 continue
@@ -158,7 +174,26 @@ class _Script(Expressions):
                 stack.extend(reversed(self.rounds(node)))
                 continue
             self.declare(node, kind)
-            stack.extend(reversed(node.named_children))
+            if not self.waits(node, kind):
+                stack.extend(reversed(node.named_children))
+
+    def waits(self, node: _Node, kind: str) -> bool:
+        """Keep a function with a name for its calls, which tell its parameters."""
+        function = node
+        if (key := _VALUE_OF.get(kind)) is not None:
+            function = node.child_by_field_name(key) or node
+        if function.type not in _FUNCTIONS or (function is node and kind not in _NAMED):
+            return False
+        if function.start_byte not in self.entries:
+            self.unread[function.start_byte] = function
+        return True
+
+    def uncalled(self) -> list[_Item]:
+        """Return a function that is left, with unknown parameters."""
+        function = self.unread.pop(next(iter(self.unread)))
+        unknown = [("", UNREADABLE)] * _MOST_ITEMS
+        *bound, _body = self.entered(function, unknown) or [function]
+        return [*bound, *function.named_children]
 
     def hoist(self, root: _Node) -> None:
         for child in root.named_children:
@@ -281,12 +316,20 @@ class _Script(Expressions):
             node.child_by_field_name("arguments"),
         )
         parts: list[_Item] = list(node.named_children)
-        if function is None or given is None or self.called >= _MOST_CALLS:
+        if function is None or given is None:
             return parts
         arguments = given.named_children
         own = self.functions.get(f"{call.owner}.{call.name}" if call.owner else call.name)
+        if self.called >= _MOST_CALLS:
+            # Further calls are read as one with unknown arguments.
+            if own is not None and own.start_byte not in self.skipped:
+                self.skipped.add(own.start_byte)
+                self.unread[own.start_byte] = own
+            return parts
         if own is not None:
             self.called += 1
+            self.entries.add(own.start_byte)
+            self.unread.pop(own.start_byte, None)
             return [*parts, *self.entered(own, [(self.name(a), self.value(a)) for a in arguments])]
         base = function.child_by_field_name("object")
         inner = next((child for child in arguments if child.type in _FUNCTIONS), None)

@@ -323,6 +323,60 @@ SCRIPTS = {
     ],
 }
 
+TEMPORARY = {
+    "scratch_write": [
+        "node -e \"const {join} = require('path'); require('fs').writeFileSync(join(require('os').tmpdir(),'a.js'),'x')\"",  # noqa: E501
+        "node -e \"const fs = require('fs'), os = require('os'), path = require('path'); fs.writeFileSync(path.join(os.tmpdir(),'a.js'),'x')\"",  # noqa: E501
+        "node -e \"import {tmpdir} from 'node:os'; import {writeFileSync} from 'node:fs'; writeFileSync(tmpdir() + '/a.js','x')\"",  # noqa: E501
+        "node -e \"const fs = require('fs'); const d = fs.mkdtempSync(require('os').tmpdir() + '/x-'); fs.writeFileSync(d + '/a.js','x')\"",  # noqa: E501
+        "node -e \"const fs = require('fs'); fs.writeFileSync(x ? '/tmp/a.js' : '/tmp/b.js','x')\"",
+    ],
+    "file_edit": [
+        "tsx -e \"import {Project} from 'ts-morph'; const p = new Project(); p.saveSync()\"",
+        "node -e \"const fs = require('fs'); fs.writeFileSync(x ? '/tmp/a.js' : 'src/b.js','x')\"",
+        "node -e \"const fs = require('fs'); fs.writeFileSync(`${x ? '/tmp' : 'src'}/b.js`,'x')\"",
+        "node -e \"const {join} = require('path'); require('fs').writeFileSync(join(x ? 'src' : '/tmp', 'a.js'),'x')\"",  # noqa: E501
+    ],
+}
+#: Scripts that call tools, by the label of all that they may run.
+TOOL_LABELS = {
+    "file_edit": [
+        "await tools.exec_command({cmd: ok ? 'ls' : 'rm a.py'});",
+        "const cmd = ok ? 'ls' : 'rm a.py'; await tools.exec_command({cmd});",
+        "await tools.exec_command(ok ? {cmd: 'ls'} : {cmd: 'rm a.py'});",
+        "const o = ok ? {c: 'ls'} : {c: 'rm a.py'}; await tools.exec_command({cmd: o.c});",
+        "await tools.exec_command({cmd: `sed ${ok ? '-n' : '-i'} s/a/b/ a.py`});",
+        "await tools.exec_command({cmd: 'sed ' + (ok ? '-n' : '-i') + ' s/a/b/ a.py'});",
+        "await tools.exec_command({cmd: ['sed', ok ? '-n' : '-i', 's/a/b/', 'a.py'].join(' ')});",
+        "await tools.exec_command({cmd: a ? 'ls' : b ? 'pwd' : 'rm a.py'});",
+        "await tools.exec_command({cmd: ok && 'rm a.py'});",
+        "await tools.exec_command({cmd: 'ls' || 'rm a.py'});",
+        "const sh = (cmd) => tools.exec_command({cmd}); text(await sh(ok ? 'ls' : 'rm a.py'))",
+        "const sh = (cmd) => tools.exec_command({cmd}); text(await sh('rm a.py'))",
+        "const sh = (c) => tools.exec_command({cmd: 'rm a.py'});",
+        "export async function go() { await tools.exec_command({cmd: 'rm a.py'}) }",
+        "const f = () => { const g = () => tools.exec_command({cmd: 'rm a.py'}); g() }; f()",
+    ],
+    "read_only": [
+        "await tools.exec_command({cmd: ok ? 'ls' : 'pwd'});",
+        "await tools.exec_command({cmd: ok && 'ls'});",
+        "const sh = (cmd) => tools.exec_command({cmd}); text(await sh('ls'))",
+        "const sh = async (cmd) => { const r = await tools.exec_command({cmd}); return r.output; }; text(await sh('ls')); text(await sh('git log'))",  # noqa: E501
+        "function sh(cmd) { return tools.exec_command({cmd}) } text(await sh('ls'))",
+        "const h = {sh: (cmd) => tools.exec_command({cmd})}; text(await h.sh('ls'))",
+        "let sh; sh = (cmd) => tools.exec_command({cmd}); text(await sh('ls'))",
+        "text('done')",
+        "text(JSON.stringify({a: 1}, null, 2)); console.log('x')",
+    ],
+    "unknown": [
+        "await tools.exec_command({cmd: ok ? 'ls' : given});",
+        "const sh = (cmd) => tools.exec_command({cmd}); text(await sh(given))",
+        "const sh = (cmd) => tools.exec_command({cmd}); others.forEach(sh)",
+        "const sh = (cmd) => tools.exec_command({cmd});" + "sh('ls');" * 40,
+        "text(await other())",
+    ],
+}
+
 PATCH = "*** Begin Patch\n*** Update File: a.py\n@@\n-a\n+b\n*** End Patch"
 
 
@@ -333,6 +387,19 @@ def test_writes_by_whatever_name_have_their_label() -> None:
 def test_tools_by_whatever_name_are_labelled() -> None:
     assert [code for code in TOOL_EDITS if _label(code) != "file_edit"] == []
     assert [code for code in TOOL_READS if _label(code) == "file_edit"] == []
+
+
+def test_temporary_directories_and_all_branches_count() -> None:
+    assert mislabelled(TEMPORARY) == []
+
+
+def test_scripts_get_the_label_of_all_that_they_may_run() -> None:
+    assert [
+        (code, label, got)
+        for label, codes in TOOL_LABELS.items()
+        for code in codes
+        if (got := _label(code)) != label
+    ] == []
 
 
 def _label(code: str) -> str:
