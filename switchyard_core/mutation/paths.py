@@ -171,7 +171,7 @@ class PathClasses:
         return self._is(self.scratch, place.name if place.inside else place.path)
 
     def _is_lowered(self, place: _Place) -> bool:
-        if not _LOWERED.isdisjoint(place.classes):
+        if place.classes and _lowers(place):
             return True
         if not (self.artifact or self.plan):
             return False
@@ -200,10 +200,20 @@ class _Place(NamedTuple):
     open: bool = False  # whether its label could depend on where the workspace is
 
 
-#: Classes that lower the label of whatever writes.
-_LOWERED = frozenset({"artifact", "plan", "dot_entries"})
 #: Tables of the data file that are not classes.
 _NOT_CLASSES = frozenset({"shelves", "spellings"})
+
+
+def _lowers(place: _Place) -> bool:
+    """Return whether a path is no source, whatever writes it."""
+    classes = place.classes
+    if "dot_entries" in classes or ("artifact" in classes and "sources" not in classes):
+        return True
+    if "artifact_names" in classes and "fixtures" not in classes:
+        return True
+    if "instructions" in classes:
+        return False
+    return "plan" in classes or ("plan_names" in classes and "/" not in place.name)
 
 
 @lru_cache(maxsize=1024)

@@ -27,7 +27,12 @@ EDITS = [
     *("Makefile", ".gitignore", ".env.example", ".github/workflows/ci.yml"),
     *("tests/test_a.py", "CLAUDE.md", "AGENTS.md", "app/models/plan.rb"),
     *("openspec/project.md", "packages/a/src/x.js", "src/build.py", "src/dist/x.py"),
-    *(".claude/settings.json", "x.py"),
+    *(".claude/settings.json", "x.py", "src/server.log.ts", "src/app.log.py", "catalog.log.ts"),
+    *(".claude/commands/plan.md", ".claude/agents/plan.md", ".claude/skills/plans/SKILL.md"),
+    *(".claude/skills/memory/SKILL.md", ".opencode/command/plan.md", ".codex/prompts/plan.md"),
+    *("commands/plan.md", "docs/planning.md", "docs/pricing-plan.md", "docs/adr/0001-plan.md"),
+    *("src/content/blog/plan.md", "build/Dockerfile", "build/ci/run.sh", "tests/fixtures/a.log"),
+    *("tests/fixtures/a.patch", ".github/ISSUE_TEMPLATE/plan.md"),
 ]
 OTHERS = [
     *("plans/x.md", "plan.md", "docs/plans/2026-x.md", "docs/superpowers/plans/x.md"),
@@ -37,7 +42,9 @@ OTHERS = [
     *(".serena/memories/x.md", "specs/001-login/spec.md", "build/app.js", "dist/x.js"),
     *("packages/a/dist/x.js", "coverage/lcov.info", "htmlcov/index.html", "tmp/x.txt"),
     *("out/a.js", "logs/run.log", "node_modules/a/index.js", ".git/config"),
-    *("target/debug/x.rs", "app.log"),
+    *("target/debug/x.rs", "app.log", "logs/app.log.1", "app.log.gz", "app.log.2026-01-01"),
+    *("feature-plan.md", "planning.md", "docs/plan.md", ".agent/plan.md", ".unheard_of/x-plan.md"),
+    *("tests/fixtures/node_modules/a.js", ".claude/commands/x.md.bak"),
 ]
 #: For shells these are usually output.
 BY_SHELL = ["report.txt", "data/x.csv", "data/config.py", "uv.lock"]
@@ -302,6 +309,8 @@ HOME = [
     ("echo x >> /Users/dev/.zshrc", "file_write_other"),
     ("echo x > ~/Library/Preferences/x.plist", "file_write_other"),
     ("echo x > ~/.codex/worktrees/1/p/src/x.py", "file_edit"),
+    ("echo x > /home/x/.local/src/p/a.py", "file_edit"),
+    ("echo x > ~/.local/share/a.py", "file_write_other"),
 ]
 
 

@@ -45,6 +45,10 @@ class Arguments(msgspec.Struct, kw_only=True, eq=False):
             for value in values
         ]
 
+    def given(self) -> list[str]:
+        """Return the values of all flags."""
+        return [value for values in self.values.values() for value in values]
+
 
 @lru_cache(maxsize=4096)
 def _starts(names: tuple[str, ...]) -> tuple[str, ...]:

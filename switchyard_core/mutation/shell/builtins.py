@@ -313,7 +313,7 @@ def _use_script(use: Use) -> bool:
     """Label scripts, tasks or targets (``npm run lint``, ``make test``) by their words."""
     words = command_table().words
     if use.arguments.has(words["editing_flags"]) or set(use.words) & words["editing_flags"]:
-        use.session.add("file_edit", use.name, "with a flag that writes")
+        use.session.edit(use.name, "with a flag that writes", named=use.operands())
         return True
     targets = [word for word in use.operands() if "=" not in word]
     if use.name in words["single_script"]:

@@ -100,7 +100,11 @@ def _run_known(path: str, use: Use) -> str | None:
         if label := table.simple.get(listed):
             if label == "unknown":
                 _hand_on(use)
-            use.session.add(label, use.name, f"{use.name} is known to do that")
+            told = f"{use.name} is known to do that"
+            if label == "file_edit":
+                use.session.edit(use.name, told, named=use.operands())
+            else:
+                use.session.add(label, use.name, told)
         elif all(entry.kind != "program" for entry in entries):
             _run_unlisted(path, use)
     if len(use.session.readings) == before and (program is None or program.kind == "program"):
@@ -146,23 +150,35 @@ def _apply_first(program: Program, use: Use, arguments: Arguments) -> bool:
     """Apply the first rule that decides; return whether one did."""
     for rule in program.rules_for(arguments.operands):
         operands = rule.applies(arguments)
-        if operands is not None and _apply(rule, use, operands, arguments):
+        if operands is not None and _apply(rule, use, operands, arguments, program):
             return True
     return False
 
 
-def _apply(rule: UsageRule, use: Use, operands: list[str], arguments: Arguments) -> bool:
+def _apply(
+    rule: UsageRule, use: Use, operands: list[str], arguments: Arguments, program: Program
+) -> bool:
     """Apply a rule; return whether it decided."""
     if rule.run:
         return USES[rule.run](msgspec.structs.replace(use, words=operands, arguments=arguments))
     if not rule.writes:
         if rule.label == "unknown":
             _hand_on(use)
-        use.session.add(rule.label, " ".join([use.name, *rule.shown(arguments)]))
+        word = " ".join([use.name, *rule.shown(arguments)])
+        if rule.label == "file_edit":
+            place = rule.place(operands, arguments)
+            named = () if rule.at and place else (*operands, *arguments.given())
+            use.session.edit(word, place=place, named=named, repository=program.repository)
+        else:
+            use.session.add(rule.label, word)
         return True
     paths = rule.written(operands, arguments)
     if not paths and rule.optional:
         return False
+    if not paths and not use.stdin.file and not (rule.cap or rule.usually):
+        place = rule.place([], arguments)
+        use.session.edit(use.name, f"{use.name} writes a file", place=place, named=operands)
+        return True
     for path in paths or [use.stdin.file or ""]:
         use.session.write(path, use.name, cap=rule.strongest(path))
     return True
@@ -427,7 +443,7 @@ def _run_unlisted(path: str, use: Use) -> None:
         .words["fixing_flags"]
         .isdisjoint(word.split("=")[0] for word in use.words)
     ):
-        session.add("file_edit", name, f"{name} has a flag that writes")
+        session.edit(name, f"{name} has a flag that writes", named=use.operands())
         return
     else:
         _hand_on(use)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
 import msgspec
@@ -97,6 +97,8 @@ class Session(msgspec.Struct, kw_only=True, eq=False):
     files: dict[str, str] = msgspec.field(default_factory=dict)
     directory: str = ""  # after ``cd``, ``""`` for a root of the workspace
     readings: list[Reading] = msgspec.field(default_factory=list)  # every effect so far
+    #: Directories outside of the workspace that the command itself makes, such as fresh clones.
+    made: set[str] = msgspec.field(default_factory=set)
     depth: int = 0  # shells and interpreters around it
     #: Functions that are running, which are not entered again.
     running: set[str] = msgspec.field(default_factory=set)
@@ -126,7 +128,6 @@ class Session(msgspec.Struct, kw_only=True, eq=False):
         In a scratch directory an effect that is not an edit, such as ``git init``, is a scratch
         write, unless the label already takes the place into account (``placed``).
         """
-        # An edit by `git apply` stays an edit: whole workspaces can be under /tmp.
         if not placed and self.directory and label == "file_write_other":
             label = "scratch_write" if self.classes.is_scratch(f"{self.directory}/x") else label
         if label != "read_only" and len(self.readings) < _MAX_READINGS:
@@ -144,9 +145,39 @@ class Session(msgspec.Struct, kw_only=True, eq=False):
         label = reading.label
         if cap is not None and label == "file_edit":
             label = cap
+        if label == "scratch_write" and cap == "file_write_other":
+            self.made.add(self.resolve(path))
         self.add(label, word, reading.detail, placed=bool(path))
         # After the effect: an edit counts even when the budget is spent.
         self.spend(_WRITE)
+
+    def edit(
+        self,
+        word: str,
+        detail: str = "",
+        *,
+        place: str = "",
+        named: Iterable[str] = (),
+        repository: bool = False,
+    ) -> None:
+        """Record an edit of what is in a directory, by default where the shell is.
+
+        It is a scratch write if the place is scratch and no path in ``named`` leads out of it. Of a
+        ``repository`` no more is known: whole workspaces can be under ``/tmp``. There it counts as
+        scratch only if it is named, the workspace is known to be elsewhere, or it was just made.
+        """
+        path = self.resolve(place) if place else self.directory
+        known = not repository or place or self.classes.workspace or self._is_made(path)
+        if path and known and self.classes.is_scratch(f"{path}/x"):
+            cleaned = map(clean_path, named)
+            paths = [each if is_absolute(each) else posixpath.join(path, each) for each in cleaned]
+            if all(self.classes.is_scratch(posixpath.normpath(each)) for each in paths):
+                self.add("scratch_write", word, detail or f"{word} writes in {path}")
+                return
+        self.add("file_edit", word, detail)
+
+    def _is_made(self, path: str) -> bool:
+        return any(path == made or path.startswith(f"{made}/") for made in self.made)
 
     def resolve(self, path: str) -> str:
         """Return a path seen from where the command began."""

@@ -53,6 +53,7 @@ class UsageRule:
     usually: str | None = None
     optional: bool = False
     run: str = ""
+    at: str = ""
     #: The subcommands of ``sub``, in words, by their first one.
     firsts: dict[str, list[list[str]]] = field(init=False, default_factory=dict)
     globs: list[list[str]] = field(init=False, default_factory=list)  # those that begin with a glob
@@ -116,6 +117,11 @@ class UsageRule:
             paths = [posixpath.join(directory, path) for path in paths]
         return paths
 
+    def place(self, operands: list[str], arguments: Arguments) -> str:
+        """Return the directory in which a use edits, ``""`` for where the shell is."""
+        places = [*arguments.value(self.below)[:1], *(select(self.at, operands) if self.at else ())]
+        return posixpath.join(*places) if places else ""
+
 
 def is_plain(path: str) -> bool:
     """Return whether a path says that it is a file: by its suffix, or a directory of sources."""
@@ -135,8 +141,8 @@ def _any_fits(words: Sequence[str], globs: Sequence[str]) -> bool:
 def select(which: str, operands: list[str]) -> list[str]:
     """Return the operands that are written paths.
 
-    ``which`` is ``all``, ``first``, ``second``, ``last``, ``rest``, ``into``, ``landed``, ``urls``
-    or ``key:NAME``.
+    ``which`` is ``all``, ``first``, ``second``, ``last``, ``rest``, ``into``, ``landed``, ``urls``,
+    ``cloned`` or ``key:NAME``.
     """
     kind, _, name = which.partition(":")
     if kind == "key":
@@ -167,6 +173,12 @@ def _urls(operands: list[str]) -> list[str]:
     return [posixpath.basename(path.partition("://")[2].partition("/")[2]) for path in paths]
 
 
+def _cloned(operands: list[str]) -> list[str]:
+    """Return the directory into which a repository is cloned."""
+    name = re.split("[/:]", operands[0].rstrip("/"))[-1] if operands else ""
+    return operands[1:2] or [name.removesuffix(".git")]
+
+
 _SELECT: Mapping[str, Callable[[list[str]], list[str]]] = {
     "all": lambda operands: operands,
     "first": lambda operands: operands[:1],
@@ -176,6 +188,7 @@ _SELECT: Mapping[str, Callable[[list[str]], list[str]]] = {
     "into": _into,
     "landed": _landed,
     "urls": _urls,
+    "cloned": _cloned,
 }
 
 
@@ -189,6 +202,7 @@ class Program:
     #: The rules that may apply by first operand.
     by_first: Mapping[str, tuple[UsageRule, ...]]
     others: tuple[UsageRule, ...]  # the rules that may apply to other operands
+    repository: bool  # whether it edits a repository as a whole, as git does
     #: First operands without which no rule applies; ``None`` if there are rules for any.
     needs: frozenset[str] | None
     #: Subcommands, in words, before a wrapper's command; empty for any.
@@ -320,9 +334,11 @@ def command_table() -> CommandTable:
 def _programs(table: Mapping[str, Any]) -> Iterator[tuple[str, Program]]:
     for kind in ("wrapper", "interpreter", "program"):
         for entry in table.get(kind, ()):
-            rules = tuple(map(_rule, entry.get("rules", ())))
+            places = entry.get("places", ())
+            rules = tuple(_rule({"below": places, **rule}) for rule in entry.get("rules", ()))
+            valued = (*entry.get("values", ()), *entry.get("shell_flags", ()), *places)
             splitting = {
-                "valued": frozenset((*entry.get("values", ()), *entry.get("shell_flags", ()))),
+                "valued": frozenset(valued),
                 "attached": frozenset(entry.get("attached", ())),
                 **{key: True for key in ("long_single", "bundled", "through") if entry.get(key)},
             }
@@ -339,6 +355,7 @@ def _programs(table: Mapping[str, Any]) -> Iterator[tuple[str, Program]]:
                     for word in firsts
                 },
                 others=others,
+                repository=bool(entry.get("repository")),
                 needs=None if others else frozenset(firsts),
                 behind=tuple(map(str.split, entry.get("sub", ()))),
                 table=entry,
