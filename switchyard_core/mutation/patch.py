@@ -10,13 +10,13 @@ from typing import Any
 from switchyard_core.mutation.labels import Reading, strongest
 from switchyard_core.mutation.tables import load_table
 
-__all__ = ["patched_files", "read_patch"]
+__all__ = ["MOST_FILES", "patched_files", "read_patch"]
 
 _ENVELOPE = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): *(.+)$", re.MULTILINE)
 _UNIFIED = re.compile(r"^(?:\+\+\+|---|rename to|rename from) +([^\t\n]+)(?:\t.*)?$", re.MULTILINE)
 _DEPTH = 4
-#: Files of one patch that are read.
-_MOST_FILES = 1000
+#: Files of one call that are looked at.
+MOST_FILES = 1000
 
 
 def read_patch(value: Any, label: Callable[[str], Reading]) -> Reading:
@@ -25,11 +25,11 @@ def read_patch(value: Any, label: Callable[[str], Reading]) -> Reading:
     ``value`` is patch text, or arguments that hold one or an ``operation`` with a path. A patch
     whose files cannot be read is a ``file_edit``.
     """
-    files = list(islice(_files(value, 0), _MOST_FILES + 1))
+    files = list(islice(_files(value, 0), MOST_FILES + 1))
     if not files:
         return Reading(label="file_edit", word="patch", detail="a patch that names no file")
-    reading = strongest(label(path) for path in files[:_MOST_FILES])
-    if len(files) > _MOST_FILES and reading.label != "file_edit":
+    reading = strongest(label(path) for path in files[:MOST_FILES])
+    if len(files) > MOST_FILES and reading.label != "file_edit":
         # Like an unreadable path: an edit tool writes a file unless another path is shown.
         return Reading(label="file_edit", word="patch", detail="a patch of too many files")
     return reading

@@ -21,7 +21,7 @@ from switchyard_core.mutation.shell.python import scan_python
 from switchyard_core.mutation.shell.session import STEPS, TOO_DEEP, TOO_MUCH, Budget, Decided
 from switchyard_core.mutation.tables import load_table
 
-__all__ = ["READERS", "CallReader", "Cost", "read_whole"]
+__all__ = ["NOT_JSON", "READERS", "CallReader", "Cost", "read_whole"]
 
 #: Maximum depth of wrappers and nested argument objects.
 _DEPTH = 6
@@ -32,6 +32,8 @@ _WRAPPED = 8
 _OBJECTS = (dict, Mapping)
 _COMMANDS = (str, list, *_OBJECTS)
 _NO_COMMAND = Reading(label="unknown", detail="holds no command")
+#: What is known of a call whose arguments cannot be read.
+NOT_JSON = Reading(label="unknown", detail="the arguments are not JSON")
 #: A reading and the steps that it took.
 Cost: TypeAlias = tuple[Reading, int]
 
@@ -63,7 +65,7 @@ class CallReader(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     def read(self, reader: str, value: Any) -> Reading:
         """Return what one of :data:`READERS` finds in a value; never raises."""
         if self.broken and reader != "patch":
-            return Reading(label="unknown", detail="the arguments are not JSON")
+            return NOT_JSON
         return READERS[reader](self, value)
 
     def shell(self, value: Any, *, depth: int = 0, several: bool = False) -> Reading:

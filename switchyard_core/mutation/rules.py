@@ -9,18 +9,21 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 import msgspec
 
 from switchyard_core.conversation import Conversation, Text, ToolCall
 from switchyard_core.jsonio.path_steps import Location
-from switchyard_core.mutation.arguments import files_in, read_hint
+from switchyard_core.mutation.arguments import files_in
+from switchyard_core.mutation.hints import read_hint
 from switchyard_core.mutation.index import RuleIndex
 from switchyard_core.mutation.labels import LABELS, Reading, Verdict, strongest
 from switchyard_core.mutation.memory import Memo, brief
+from switchyard_core.mutation.patch import MOST_FILES
 from switchyard_core.mutation.paths import PathClasses
-from switchyard_core.mutation.readers import CallReader, Cost, read_whole
+from switchyard_core.mutation.readers import NOT_JSON, CallReader, Cost, read_whole
 from switchyard_core.mutation.roots import Root, RootFinder
 from switchyard_core.mutation.rule import NO_RULE, CallView, CompiledRule, compile_rule
 from switchyard_core.mutation.schema import RuleSetModel
@@ -323,12 +326,11 @@ class MutationRules:
                     reading = Reading(label=rule.label, word=reading.word, detail=reading.detail)
                 return _verdict(rule.verdict, reading)
         if unreadable is not None:
-            reading = Reading(label="unknown", detail="the arguments are not JSON")
-            return _verdict(unreadable.verdict, reading)
+            return _verdict(unreadable.verdict, NOT_JSON)
         reading = Reading(label=self._unmatched)
-        if self._hint and not broken:
-            hint = read_hint(view.call.name, given, classes.target_label)
-            reading = strongest([reading, hint] if hint else [reading])
+        if self._hint:
+            reader = self._reader(view, classes, depth=depth, budget=budget)
+            reading = strongest([reading, read_hint(reader, given)])
         return _verdict(NO_RULE, reading)
 
     def _reading(
@@ -341,28 +343,43 @@ class MutationRules:
         budget: Budget,
     ) -> Reading:
         if rule.reader is not None:
-            classes = self._from(classes, view.arguments)
-            reader = CallReader(
-                classes=classes,
-                dialect=rule.model.dialect or "auto",
-                tool=view.call.name,
-                broken=view.broken,
-                read_command=self._read_command,
-                budget=budget,
-                label_inner=lambda *inner: self._inner(
-                    classes, *inner, depth=depth + 1, budget=budget
-                ),
-            )
+            dialect = rule.model.dialect or "auto"
+            reader = self._reader(view, classes, dialect, depth=depth, budget=budget)
             values = [view.arguments] if rule.command is None else view.values(rule.command)
             # The reader decides what a path without value means.
             if len(values) == 1:
                 return reader.read(rule.reader, values[0])
             return strongest(reader.read(rule.reader, value) for value in values or [None])
-        if rule.target is not None and (paths := list(files_in(view.values(rule.target)))):
-            scratch, label = rule.model.scratch, classes.target_label
-            return strongest([label(path, scratch=scratch) for path in paths])
-        detail = "names no file" if rule.target is not None else ""
-        return Reading(label=rule.label or "file_edit", detail=detail)
+        if rule.target is None:
+            return Reading(label=rule.label or "file_edit")
+        paths = list(islice(files_in(view.values(rule.target)), MOST_FILES + 1))
+        label, scratch = classes.target_label, rule.model.scratch
+        reading = strongest(label(path, scratch=scratch) for path in paths[:MOST_FILES])
+        if not paths or (len(paths) > MOST_FILES and reading.label != "file_edit"):
+            detail = "names too many files" if paths else "names no file"
+            return Reading(label="file_edit", detail=detail)
+        return reading
+
+    def _reader(
+        self,
+        view: CallView,
+        classes: PathClasses,
+        dialect: str = "auto",
+        *,
+        depth: int,
+        budget: Budget,
+    ) -> CallReader:
+        """Return what reads the arguments of a call."""
+        classes = self._from(classes, view.arguments)
+        return CallReader(
+            classes=classes,
+            dialect=dialect,
+            tool=view.call.name,
+            broken=view.broken,
+            read_command=self._read_command,
+            budget=budget,
+            label_inner=lambda *inner: self._inner(classes, *inner, depth=depth + 1, budget=budget),
+        )
 
     def _from(self, classes: PathClasses, arguments: Any) -> PathClasses:
         """Return the classes for a call whose arguments may say where it starts."""

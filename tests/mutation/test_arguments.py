@@ -39,6 +39,8 @@ FILES: list[tuple[Any, list[str]]] = [
     ({"request": {"file": "a.py", "text": "x"}}, ["a.py"]),
     ({"sourcePath": "a.py", "destinationPath": "b.py"}, ["a.py", "b.py"]),
     ({"textDocument": {"uri": "file:///a.py"}}, ["/a.py"]),
+    ({"changes": {"file:///a.py": [{"newText": "x"}]}}, ["/a.py"]),
+    ({"documentChanges": [{"textDocument": {"uri": "file:///a.py"}, "edits": []}]}, ["/a.py"]),
     ({"path": " ", "file": None, "files": 3}, []),
     ({"cell_index": 1, "source": "x"}, []),
     (None, []),
@@ -113,6 +115,134 @@ def test_verb_of_an_unknown_name_makes_the_hint_an_edit() -> None:
     file, both = {"path": "src/a.py"}, {"path": "src/a.py", "content": "x"}
 
     assert {name: (_label(name, both), _label(name, file)) for name in NAMES} == NAMES
+
+
+#: Tools whose argument is no file, or that do something else than edit it: never an edit.
+NO_EDITS: list[tuple[str, Any]] = [
+    ("update_document", {"uri": "https://docs/x.md", "content": "y"}),
+    ("remove_tab", {"uri": "http://x/a.html"}),
+    ("delete_document", {"uri": "kb://1.md"}),
+    ("delete_thing", {"uris": ["s3://bucket/a.py", "gs://bucket/b.py"]}),
+    ("hyper_edit", {"path": "untitled:a.py", "content": "x"}),
+    ("reply_to_comment", {"path": "src/a.py", "content": "x"}),
+    ("comment_on_file", {"path": "src/a.py", "content": "x"}),
+    ("update_comment", {"path": "src/a.py", "content": "x"}),
+    ("post_inline_comment", {"path": "src/a.py", "content": "x"}),
+    ("post_inline_finding", {"path": "src/a.py", "content": "x"}),
+    ("delete_user", {"path": "/users/1"}),
+    ("delete_gizmo", {"path": "/gizmos/1"}),
+    ("rewrite_gizmo", {"path": "/v1.2/gizmos", "content": "x"}),
+    ("http_delete", {"path": "/v1/x"}),
+    ("http_patch", {"path": "/v1/x.json"}),
+    ("delete_secret", {"path": "secret/x"}),
+    ("consul_delete", {"path": "config/app.yaml"}),
+    ("modify_vpc", {"file": "vpc.json"}),
+    ("update_dashboard", {"file": "dash.json", "content": "x"}),
+    ("delete_pod", {"filename": "pod.yaml"}),
+    ("update_embedding", {"file": "a.md"}),
+    ("detect_rename", {"path": "src/a.py"}),
+    ("analyze_patch", {"path": "src/a.py"}),
+    ("add_gizmo", {"file": "a.png", "data": "x"}),
+]
+
+
+def test_what_is_no_file_or_no_edit_of_it_never_ends_planning() -> None:
+    labels = {name: _label(name, given) for name, given in NO_EDITS}
+
+    assert {n: label for n, label in labels.items() if label not in {"unknown", "read_only"}} == {}
+
+
+def test_file_without_a_suffix_is_known_by_its_name() -> None:
+    paths = ["Makefile", "docker/Dockerfile", ".env", "src/a.py:12", "C:\\repo\\a.py", "res://a.gd"]
+
+    assert [p for p in paths if _label("hyper_edit", {"path": p}) != "file_edit"] == []
+
+
+def test_payload_and_edits_of_a_language_server_are_content() -> None:
+    given: list[Any] = [
+        {"filepath": "a.py", "body": "x"},
+        {"dest": "a.py", "data": "x"},
+        {"changes": {"file:///a.py": [{"newText": "x"}]}},
+        {"edit": {"documentChanges": [{"textDocument": {"uri": "file:///a.py"}, "edits": []}]}},
+    ]
+
+    assert [each for each in given if _label("frobnicate", each) != "unknown"] == []
+
+
+SED = "sed -i s/a/b/ src/a.py"
+WRITES = "open('src/a.py', 'w').write('x')"
+#: Tools that no rule knows, with something to run.
+RUNS: list[tuple[str, Any, str]] = [
+    ("run_in_sandbox", {"command": SED}, "file_edit"),
+    ("sandbox_exec", {"command": ["bash", "-lc", SED]}, "file_edit"),
+    ("ssh_execute", {"cmd": SED}, "file_edit"),
+    ("ssh_execute", {"command": "git status"}, "read_only"),
+    ("ssh_execute", {"command": "mystery-program --all"}, "unknown"),
+    ("devbox_shell", {"shell_command": SED}, "file_edit"),
+    ("e2b_run", {"commands": ["ls", SED]}, "file_edit"),
+    ("e2b_run", {"input": {"command": SED}}, "file_edit"),
+    ("e2b_run", {"command": "echo x > a.py", "cwd": "/tmp/x"}, "scratch_write"),
+    ("run_thing", {"command": "make"}, "file_write_other"),
+    ("mcp__iterm__write_to_terminal", {"command": SED}, "file_edit"),
+    ("interactive_bash", {"tmux_command": f"send-keys -t x '{SED}' Enter"}, "file_edit"),
+    ("interactive_bash", {"tmux_command": "list-sessions"}, "read_only"),
+    ("execute_python", {"code": WRITES}, "file_edit"),
+    ("execute_python", {"code": "print(1)"}, "unknown"),
+    ("execute_thing", {"language": "bash", "code": SED}, "file_edit"),
+    ("mcp__x__run_script", {"script": WRITES}, "file_edit"),
+    ("mcp__x__run_script", {"script": SED}, "unknown"),
+    ("mcp__x__run_shell_script", {"script": SED}, "file_edit"),
+    ("mystery", {"command": SED}, "unknown"),
+    ("mystery", {"script": SED}, "unknown"),
+    ("mystery", {"code": WRITES}, "unknown"),
+    ("mystery", {"command": "git status"}, "read_only"),
+    ("mystery", {"code": "print(1)"}, "read_only"),
+    ("mystery", {"command": 3, "code": None, "commands": [None]}, "read_only"),
+    *(("mystery", {"command": word, "path": "a.py"}, "read_only") for word in ("view", "create")),
+    ("run_thing", {"command": "start"}, "read_only"),
+    ("explain_command", {"command": SED}, "read_only"),
+    ("explain_shell_command", {"command": SED}, "unknown"),
+    ("execute_sql", {"command": "SELECT a > b FROM t"}, "unknown"),
+    ("render_diagram", {"code": "graph TD; A-->B"}, "read_only"),
+]
+
+
+def test_what_an_unknown_tool_runs_counts() -> None:
+    wrong = [
+        (name, given, label, want)
+        for name, given, want in RUNS
+        if (label := _label(name, given)) != want
+    ]
+
+    assert wrong == []
+
+
+def test_unreadable_arguments_of_any_unknown_tool_are_unknown() -> None:
+    rules = compile_rules(["coding_agents"], AVAILABLE)
+    names = ["mystery", "edit_thing", "frobnicate", "run_thing"]
+    calls = [ToolCall(id="1", name=name, source='{"path": "a.py", "con') for name in names]
+
+    assert [rules.label(call).label for call in calls] == ["unknown"] * len(names)
+
+
+def test_unknown_tool_with_more_commands_than_are_read_is_unknown() -> None:
+    given = {"commands": [f"ls {number}" for number in range(3000)]}
+
+    assert _label("mystery", given) == "unknown"
+
+
+def test_edit_tool_with_too_many_files_edits_whatever_they_are() -> None:
+    rules = compile_rules(["coding_agents"], AVAILABLE)
+    edits = [{"file_path": f"dist/{number}.js"} for number in range(1001)]
+    told = [
+        rules.label(ToolCall(id="1", name="MultiEdit", source=json.dumps({"edits": listed})))
+        for listed in (edits[:1000], edits)
+    ]
+
+    assert [(verdict.label, verdict.detail) for verdict in told] == [
+        ("file_write_other", "writes dist/0.js"),
+        ("file_edit", "names too many files"),
+    ]
 
 
 def test_verb_alone_is_no_hint() -> None:
