@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,6 +68,8 @@ def command(  # noqa: PLR0913  # one per option
 
     Example: switchyard classify "sed -i s/a/b/ app.py"
     """
+    if fault := _root_fault(workspace):
+        raise click.BadParameter(fault, param_hint="--workspace")
     registry = installed_registry(ctx)
     if policy is not None and pack is not None:
         raise click.UsageError("--pack and --policy exclude each other")
@@ -175,33 +177,55 @@ def _classify_lines(rules: MutationRules, tool: str, workspace: tuple[str, ...])
     for number, found, unread in _lines():
         given = {"command": found} if isinstance(found, str) else found
         try:
-            call = _call_of(given, tool, unread)
+            call = _line_call(given, tool, unread)
         except ValueError as error:
             failed += 1
-            click.echo(json.dumps({"error": f"line {number}: {error}"}))
+            click.echo(json.dumps({"error": f"line {number}: {error}"}, ensure_ascii=False))
             continue
-        roots = (*workspace, *_roots(given))
-        verdict = rules.label(call, workspace=roots)
+        verdict = rules.label(call, workspace=(*workspace, *_roots(given)))
         click.echo(_line({**given, "tool": call.name}, verdict))
     return failed
 
 
-def _call_of(given: Any, tool: str, unread: str) -> ToolCall:
-    """Return the call of a line; ValueError when it is not one."""
-    if unread:
-        raise ValueError(unread)
-    name = given.get("tool", tool) if isinstance(given, dict) else None
-    value = given.get("arguments", given.get("command")) if isinstance(given, dict) else None
-    if not isinstance(name, str) or value is None:
-        raise ValueError("not a string or an object with `command` or `arguments`")
-    return _call(name, value)
+def _line_call(given: Any, tool: str, unread: str) -> ToolCall:
+    """Return the call of a line; ValueError when there is none."""
+    if fault := unread or _line_fault(given):
+        raise ValueError(fault)
+    name = tool if given.get("tool") is None else given["tool"]
+    return _call(name, _first(given, "arguments", "command"))
 
 
-def _roots(given: dict[str, Any]) -> list[str]:
+def _line_fault(given: Any) -> str:
+    """Return what is wrong with a line, ``""`` when it can be answered."""
+    if not isinstance(given, dict) or _first(given, "arguments", "command") is None:
+        return "not a string or an object with `command` or `arguments`"
+    if not isinstance(given.get("tool"), str | None):
+        return "`tool` is not a string"
+    fault = _root_fault(_roots(given))
+    key = "cwd" if given.get("workspace") is None else "workspace"
+    return f"`{key}`: {fault}" if fault else ""
+
+
+def _root_fault(roots: Sequence[Any]) -> str:
+    """Return why directories cannot be roots of the workspace, ``""`` when they can."""
+    from switchyard_core.mutation.paths import is_root  # noqa: PLC0415  # fast --help
+
+    for root in roots:
+        if not isinstance(root, str) or not is_root(root):
+            shown = json.dumps(root, ensure_ascii=False)
+            return f'{shown} is not an absolute directory; write where it is, such as "~/proj"'
+    return ""
+
+
+def _roots(given: dict[str, Any]) -> list[Any]:
     """Return the roots of the workspace that a line names."""
-    value = given.get("workspace", given.get("cwd"))
-    listed = value if isinstance(value, list) else [value]
-    return [root for root in listed if isinstance(root, str)]
+    value = _first(given, "workspace", "cwd")
+    return value if isinstance(value, list) else [] if value is None else [value]
+
+
+def _first(given: dict[str, Any], *keys: str) -> Any:
+    """Return the first value that is there; ``null`` is none."""
+    return next((given[key] for key in keys if given.get(key) is not None), None)
 
 
 def _lines() -> Iterator[tuple[int, Any, str]]:

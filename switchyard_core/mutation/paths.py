@@ -16,7 +16,7 @@ from switchyard_core.mutation.labels import Reading
 from switchyard_core.mutation.tables import load_table
 from switchyard_core.patterns import path_classes, path_glob
 
-__all__ = ["NO_ROOT", "PathClasses", "clean_path", "is_absolute", "standard_path"]
+__all__ = ["NO_ROOT", "PathClasses", "clean_path", "is_absolute", "is_root", "standard_path"]
 
 #: What a verdict says of an absolute path when nobody told where the workspace is.
 NO_ROOT = "no workspace root is known"
@@ -26,6 +26,8 @@ _CLEAN = re.compile(r"/?[\w-][\w.-]*+(?:/[\w-][\w.-]*+)*+", re.ASCII)
 _PLACES = frozenset({"devices", "scratch", "dot_entries", "outside"})
 #: Directories that no workspace is as a whole.
 _TOO_HIGH = frozenset({"", "/"})
+#: Standard spellings of absolute directories.
+_ROOT = re.compile(r"[/~]|[A-Za-z]:")
 #: Maximum length of a root, as in operating systems.
 _MAX_PATH = 4096
 
@@ -61,6 +63,11 @@ def standard_path(path: str) -> str:
     for like, stands_for in _spellings():
         path = like.sub(stands_for, path, count=1)
     return path
+
+
+def is_root(directory: str) -> bool:
+    """Return whether somebody who names a root may name this directory: it is absolute."""
+    return bool(_ROOT.match(standard_path(clean_path(directory))))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -132,8 +139,8 @@ class PathClasses:
     def starting_in(self, directory: str) -> PathClasses:
         """Return the classes for a call that starts in a directory.
 
-        A directory outside the known workspace is taken for a root unless it is scratch, or
-        belongs to the system.
+        A directory outside the known workspace is taken for a root unless it is scratch, belongs to
+        the system, or has a name that lowers a label (``/repo/dist``), as after ``cd``.
         """
         path = clean_path(directory)
         if path in {"", ".", "./"}:
@@ -141,7 +148,7 @@ class PathClasses:
         known = self.workspace
         if is_absolute(path) and self.may_be_root(path):
             place = self._place(f"{path}/x")
-            if not place.inside and _PLACES.isdisjoint(place.classes):
+            if not place.inside and (_PLACES | _LOWERED).isdisjoint(place.classes):
                 known = (*known, path)
         return replace(self, workspace=known, directory=path)
 

@@ -30,7 +30,7 @@ from switchyard_core.identity import HEADER_NAME
 from switchyard_core.jsonio.path import Path as JSONPath
 from switchyard_core.jsonio.path import PathError, compile_path
 from switchyard_core.models import Rule, is_known
-from switchyard_core.mutation.paths import clean_path, standard_path
+from switchyard_core.mutation.paths import is_root
 from switchyard_core.patterns import PatternError, compile_pattern
 from switchyard_core.policy.document import is_file
 from switchyard_core.policy.secrets import looks_like_credential, shown
@@ -77,8 +77,6 @@ _REFERENCE = re.compile(
     r"\s*(?:\$\{?|%|\$?env:|\{env:)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?:[}%])?\s*", re.ASCII
 )
 _DISTRIBUTION = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
-#: Standard spellings of absolute directories.
-_ROOT = re.compile(r"[/~]|[A-Za-z]:")
 _CALL_PATH = re.compile(r"(?:/[A-Za-z0-9._~!$&'()*+,;=:@%-]+)+/?")
 _KIND = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _HEADER_VALUE = re.compile(r"[\t\x20-\x7e]*")
@@ -255,7 +253,7 @@ def _call_path(path: str) -> str:
 def _root(path: str) -> str:
     if not path.strip():
         raise _blank("write the directory, or remove it")
-    if not _ROOT.match(standard_path(clean_path(path))):
+    if not is_root(path):
         msg = f"`{shown(path)}` is not an absolute directory"
         raise OptionError(msg, fix=f"write where it is, such as `~/{shown(path)}`", code="SY107")
     return path

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -140,7 +141,7 @@ _NOT_A_CALL = "not a string or an object with `command` or `arguments`"
         ("7", _NOT_A_CALL),
         ("{}", _NOT_A_CALL),
         ("null", _NOT_A_CALL),
-        ('{"tool": 1, "command": "ls"}', _NOT_A_CALL),
+        ('{"tool": 1, "command": "ls"}', "`tool` is not a string"),
         ("\xff", "not UTF-8"),
         (
             r'{"arguments": "{\"command\": \"rm x\""}',
@@ -283,7 +284,7 @@ def test_line_names_the_roots_of_its_workspace() -> None:
     lines = [{"command": command}, {"command": command, "workspace": "/srv/a/b"}]
     lines += [
         {"command": command, "workspace": ["/x", "/srv/a/b"]},
-        {"command": "ls", "workspace": 1},
+        {"command": "ls", "workspace": None, "tool": None},
     ]
     lines += [{"command": command, "cwd": "/srv/a/b"}]
 
@@ -292,6 +293,37 @@ def test_line_names_the_roots_of_its_workspace() -> None:
     wanted = ["file_edit", "file_write_other", "file_write_other", "read_only"]
     wanted += ["file_write_other"]
     assert [json.loads(line)["label"] for line in found] == wanted
+
+
+NO_ROOTS: list[tuple[dict[str, Any], str]] = [
+    ({"workspace": 5}, "`workspace`: 5 is not an absolute directory"),
+    ({"workspace": [None]}, "`workspace`: null is not an absolute directory"),
+    ({"workspace": ["/a", "b"]}, '`workspace`: "b" is not an absolute directory'),
+    ({"workspace": ""}, '`workspace`: "" is not an absolute directory'),
+    ({"workspace": {}}, "`workspace`: {} is not an absolute directory"),
+    ({"cwd": "."}, '`cwd`: "." is not an absolute directory; write where it is, such as "~/proj"'),
+    ({"tool": 1}, "`tool` is not a string"),
+    ({"tool": ["bash"]}, "`tool` is not a string"),
+]
+
+
+def test_line_with_a_bad_root_or_tool_is_refused() -> None:
+    lines = [json.dumps({"command": "ls", **given}) for given, _ in NO_ROOTS]
+
+    result = run(given="\n".join(lines))
+
+    told = [json.loads(line).get("error", "") for line in result.output.splitlines()]
+    wanted = [f"line {number}: {error}" for number, (_, error) in enumerate(NO_ROOTS, 1)]
+    assert result.exit_code == 1
+    assert [(t, w) for t, w in zip(told, wanted, strict=True) if not t.startswith(w)] == []
+
+
+@pytest.mark.parametrize("root", ["", ".", "src"])
+def test_workspace_option_that_is_no_root_exits_2(root: str) -> None:
+    result = run("ls", "--workspace", root)
+
+    assert result.exit_code == 2
+    assert f'--workspace: "{root}" is not an absolute directory' in result.output
 
 
 def test_workspace_of_an_edit_in_a_text_is_named() -> None:

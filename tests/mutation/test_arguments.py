@@ -203,6 +203,8 @@ RUNS: list[tuple[str, Any, str]] = [
     ("explain_command", {"command": SED}, "read_only"),
     ("explain_shell_command", {"command": SED}, "unknown"),
     ("execute_sql", {"command": "SELECT a > b FROM t"}, "unknown"),
+    ("run_linter", {"code": WRITES}, "unknown"),
+    ("run_code_review", {"code": WRITES}, "unknown"),
     ("render_diagram", {"code": "graph TD; A-->B"}, "read_only"),
 ]
 

@@ -269,6 +269,8 @@ def test_command_starts_where_its_call_says(key: str) -> None:
         ("echo x > a.py", "~/.config/tool", other),
         ("echo x > a.py", "/etc/tool", other),
         ("echo x > a.py", "/tmp/w", scratch),
+        ("echo x > a.js", "/repo/dist", other),
+        ("cd /repo/dist && echo x > a.js", ".", other),
         ("echo x > a.py", "packages/a", edit),
         ("echo x > dist/a.js", "packages/a", other),
         ("echo x > dist/a.js", ".", other),
