@@ -36,6 +36,14 @@ _SCRIPT_NAME = re.compile(
 )
 #: Directories of installed programs.
 _INSTALLED = {"bin", "sbin", ".bin", "scripts", "libexec", "usr"}
+#: What a label says about a program, for verdicts.
+_MEANINGS = {
+    "file_edit": "edits source files",
+    "unknown": "may change anything",
+    "file_write_other": "edits no source file, but changes something",
+    "scratch_write": "writes temporary files only",
+    "read_only": "only reads",
+}
 #: Files that an interpreter runs as a program.
 _ARCHIVES = (".jar", ".phar")
 #: Steps to look up a program, without its words.
@@ -100,7 +108,7 @@ def _run_known(path: str, use: Use) -> str | None:
         if label := table.simple.get(listed):
             if label == "unknown":
                 _hand_on(use)
-            use.session.add(label, use.name, f"{use.name} is known to do that")
+            use.session.add(label, use.name, f"{use.name} {_MEANINGS[label]}")
         elif all(entry.kind != "program" for entry in entries):
             _run_unlisted(path, use)
     if len(use.session.readings) == before and (program is None or program.kind == "program"):
@@ -154,11 +162,13 @@ def _apply_first(program: Program, use: Use, arguments: Arguments) -> bool:
 def _apply(rule: UsageRule, use: Use, operands: list[str], arguments: Arguments) -> bool:
     """Apply a rule; return whether it decided."""
     if rule.run:
-        return USES[rule.run](msgspec.structs.replace(use, words=operands, arguments=arguments))
+        given = arguments.value(rule.flags) if rule.run == "commands" else operands
+        return USES[rule.run](msgspec.structs.replace(use, words=given, arguments=arguments))
     if not rule.writes:
         if rule.label == "unknown":
             _hand_on(use)
-        use.session.add(rule.label, " ".join([use.name, *rule.shown(arguments)]))
+        word = " ".join([use.name, *rule.shown(arguments)])
+        use.session.add(rule.label, word, f"{word} {_MEANINGS[rule.label]}")
         return True
     paths = rule.written(operands, arguments)
     if not paths and rule.optional:

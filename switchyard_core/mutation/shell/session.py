@@ -139,7 +139,7 @@ class Session(msgspec.Struct, kw_only=True, eq=False):
 
         ``cap`` is the strongest label that the write may have.
         """
-        told = f"{word} writes {path or 'a file'}"
+        told = f"{word} writes {path or 'a file whose name cannot be seen'}"
         reading = self.classes.shell_label(self.resolve(path), told)
         label = reading.label
         if cap is not None and label == "file_edit":
