@@ -148,7 +148,7 @@ class PathClasses:
         known = self.workspace
         if is_absolute(path) and self.may_be_root(path):
             place = self._place(f"{path}/x")
-            if not place.inside and (_PLACES | _LOWERED).isdisjoint(place.classes):
+            if not place.inside and not _lowers(place) and _PLACES.isdisjoint(place.classes):
                 known = (*known, path)
         return replace(self, workspace=known, directory=path)
 

@@ -171,7 +171,7 @@ class CallReader(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         """Return the labels of the tools that a script calls, up to the first edit."""
         keys = load_table("arguments")
         readings: list[Reading] = []
-        for owner, name, arguments in calls_of(text, self.budget):
+        for owner, name, arguments, _ in calls_of(text, self.budget):
             if owner.removeprefix("globalThis.") not in keys["code_owners"]:
                 continue
             if not name:
@@ -180,7 +180,7 @@ class CallReader(msgspec.Struct, frozen=True, kw_only=True, eq=False):
                 continue
             value, known = _readable(arguments[0] if arguments else {})
             reading = self.label_inner(name, value)
-            weak = reading.label == "read_only" or reading.detail == _NO_COMMAND.detail
+            weak = reading.label == "read_only" or reading.detail.endswith(_NO_COMMAND.detail)
             if not known and weak and name in keys["code_commands"]:
                 # A command that cannot be read completely is unknown.
                 detail = "runs a command that cannot be read whole"
@@ -234,5 +234,5 @@ def _only_shows(text: str) -> bool:
         return False
     budget = Budget()
     calls = list(calls_of(text, budget))
-    shown = [owner.partition(".")[0] or name for owner, name, _ in calls]
+    shown = [owner.partition(".")[0] or name for owner, name, *_ in calls]
     return bool(calls) and not budget.spent and all(name in outputs for name in shown)

@@ -13,6 +13,7 @@ from switchyard_core.mutation.shell.parsing import Script, parse_bash
 from switchyard_core.mutation.shell.programs import run_program
 from switchyard_core.mutation.shell.quoting import substitutions
 from switchyard_core.mutation.shell.session import NO_INPUT, TOO_DEEP, Input, Session
+from switchyard_core.mutation.shell.table import command_table
 
 __all__ = ["read_bash"]
 
@@ -244,7 +245,7 @@ class _Walker:
             return None
         if reads:
             return Input(text=self.session.content(path), connected=True, file=path)
-        self.session.write(path, operator)
+        self.session.write(path, "<>" if operator.startswith("<") else operator)
         if number in {"", "1"}:
             targets.append(path)
         return None
@@ -265,8 +266,9 @@ class _Walker:
                 redirects.append(child)
             elif kind == "variable_assignment":
                 # The variable is the program's alone.
-                for part in child.named_children:
-                    self.text(part, part.type)
+                name, *values = [self.text(part, part.type) for part in child.named_children]
+                if values and name in command_table().words["command_variables"]:
+                    self.session.inner().read(values[-1], "bash")
             elif kind != "comment":
                 words += self.words(child)
         targets: list[str] = []

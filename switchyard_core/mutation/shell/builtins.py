@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import fnmatch
 import posixpath
 import re
 import shlex
@@ -354,8 +355,9 @@ def _use_shell(use: Use) -> bool:
 
 
 def _use_settings(use: Use) -> bool:
-    """Run an alias of git that the command itself defines."""
+    """Run the alias and the programs of git that the command itself sets."""
     operands = use.arguments.operands
+    settings = command_table().words["command_settings"]
     for setting in use.arguments.value({"-c"}):
         name, _, text = setting.partition("=")
         if operands and name.casefold() == f"alias.{operands[0].casefold()}":
@@ -363,6 +365,23 @@ def _use_settings(use: Use) -> bool:
             command = text[1:] if text.startswith("!") else f"{use.name} {text}"
             use.read_inner(f"{command} {given}", stdin=use.stdin)
             return True
+        if any(fnmatch.fnmatchcase(name.casefold(), glob) for glob in settings):
+            use.read_inner(text, stdin=use.stdin)
+    return False
+
+
+def _use_commands(use: Use) -> bool:
+    """Run the command lines in the values of flags, each with a file or standard input."""
+    for text in use.words:
+        use.read_inner(f"{text} {{}}", stdin=use.stdin)
+    return False
+
+
+def _use_escapes(use: Use) -> bool:
+    """Run the command lines that a pager runs when it starts: ``less '+!ls'``."""
+    for word in use.words:
+        if word.startswith("+!"):
+            use.read_inner(word[2:], stdin=use.stdin)
     return False
 
 
@@ -415,6 +434,8 @@ def _use_bare_name(use: Use) -> bool:
 USES: Mapping[str, Callable[[Use], bool]] = MappingProxyType(
     {
         "bare_name": _use_bare_name,
+        "commands": _use_commands,
+        "escapes": _use_escapes,
         "javascript": _use_javascript,
         "method": _use_method,
         "program": _use_program,

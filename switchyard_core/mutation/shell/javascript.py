@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import tree_sitter
 
-from switchyard_core.mutation.shell.expressions import UNREADABLE, Expressions, alternatives
+from switchyard_core.mutation.shell.expressions import UNREADABLE, Either, Expressions, alternatives
 from switchyard_core.mutation.shell.parsing import parse
 from switchyard_core.mutation.shell.programs import run_program
 from switchyard_core.mutation.shell.session import Budget, Input, Session
@@ -43,6 +43,7 @@ class JavaScriptCall(NamedTuple):
     owner: str  # name of the object in front of the last dot, or its text; ``""`` without one
     name: str  # last part of what is called, ``""`` when it is computed
     arguments: tuple[Any, ...]  # values of literal arguments, :data:`UNREADABLE` for others
+    partly: bool = False  # whether an argument is unknown in this branch and known in another
 
 
 class _Bound(NamedTuple):
@@ -96,7 +97,7 @@ def _write(entry: Mapping[str, Any], call: JavaScriptCall, session: Session) -> 
     for place in entry["paths"]:
         value = arguments[place] if place < len(arguments) else None
         path = value if isinstance(value, str) else ""
-        session.write(path, session.word, cap=entry.get("cap"))
+        session.write(path, session.word, cap="unknown" if call.partly else entry.get("cap"))
 
 
 def _writes(mode: Any) -> bool:
@@ -134,7 +135,9 @@ def calls_of(text: str, budget: Budget) -> Iterator[JavaScriptCall]:
 def _alternatives(call: JavaScriptCall) -> Iterator[JavaScriptCall]:
     """Yield a call for each value that its arguments may have: ``run(ok ? "ls" : "rm a")``."""
     for arguments in alternatives(list(call.arguments)):
-        yield call._replace(arguments=tuple(arguments))
+        both = zip(call.arguments, arguments, strict=True)
+        partly = any(isinstance(a, Either) and b is UNREADABLE for a, b in both)
+        yield call._replace(arguments=tuple(arguments), partly=partly)
 
 
 class _Script(Expressions):

@@ -55,6 +55,7 @@ _DEFINITION = re.compile(
     r"|(?P<block>\$\w+)[ \t]*=[ \t]*\{)",
     re.IGNORECASE,
 )
+_USED = re.compile(r"\s*[.|]")
 _BRACES = re.compile(r"'[^']*'|\"[^\"]*\"|[{}]")
 #: What turns a cmdlet into a question.
 _DRY = frozenset({"-whatif", "-wi", "-whatif:$true"})
@@ -94,6 +95,10 @@ def _kept(text: str, texts: list[str]) -> str:
 
 def _without_uncalled(text: str) -> str:
     """Return a text without the functions and blocks that it defines and does not use."""
+    if text.lstrip().startswith("{"):
+        # A block is a value until something calls it.
+        end = _closing(text, text.index("{") + 1)
+        text = text if _USED.match(text, end) else text[end:]
     position = 0
     for _ in range(_MOST_DEFINITIONS):
         match = _DEFINITION.search(text, position)

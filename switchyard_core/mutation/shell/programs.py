@@ -36,6 +36,14 @@ _SCRIPT_NAME = re.compile(
 )
 #: Directories of installed programs.
 _INSTALLED = {"bin", "sbin", ".bin", "scripts", "libexec", "usr"}
+#: What a label says about a program, for verdicts.
+_MEANINGS = {
+    "file_edit": "edits source files",
+    "unknown": "may change anything",
+    "file_write_other": "edits no source file, but changes something",
+    "scratch_write": "writes temporary files only",
+    "read_only": "only reads",
+}
 #: Files that an interpreter runs as a program.
 _ARCHIVES = (".jar", ".phar")
 #: Steps to look up a program, without its words.
@@ -100,7 +108,7 @@ def _run_known(path: str, use: Use) -> str | None:
         if label := table.simple.get(listed):
             if label == "unknown":
                 _hand_on(use)
-            told = f"{use.name} is known to do that"
+            told = f"{use.name} {_MEANINGS[label]}"
             if label == "file_edit":
                 use.session.edit(use.name, told, named=use.operands())
             else:
@@ -160,7 +168,8 @@ def _apply(
 ) -> bool:
     """Apply a rule; return whether it decided."""
     if rule.run:
-        return USES[rule.run](msgspec.structs.replace(use, words=operands, arguments=arguments))
+        given = arguments.value(rule.flags) if rule.run == "commands" else operands
+        return USES[rule.run](msgspec.structs.replace(use, words=given, arguments=arguments))
     if not rule.writes:
         if rule.label == "unknown":
             _hand_on(use)
@@ -168,9 +177,15 @@ def _apply(
         if rule.label == "file_edit":
             place = rule.place(operands, arguments)
             named = () if rule.at and place else (*operands, *arguments.given())
-            use.session.edit(word, place=place, named=named, repository=program.repository)
+            use.session.edit(
+                word,
+                f"{word} {_MEANINGS['file_edit']}",
+                place=place,
+                named=named,
+                repository=program.repository,
+            )
         else:
-            use.session.add(rule.label, word)
+            use.session.add(rule.label, word, f"{word} {_MEANINGS[rule.label]}")
         return True
     paths = rule.written(operands, arguments)
     if not paths and rule.optional:

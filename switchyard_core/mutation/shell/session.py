@@ -140,7 +140,7 @@ class Session(msgspec.Struct, kw_only=True, eq=False):
 
         ``cap`` is the strongest label that the write may have.
         """
-        told = f"{word} writes {path or 'a file'}"
+        told = f"{word} writes {path or 'a file whose name cannot be seen'}"
         reading = self.classes.shell_label(self.resolve(path), told)
         label = reading.label
         if cap is not None and label == "file_edit":
@@ -172,7 +172,7 @@ class Session(msgspec.Struct, kw_only=True, eq=False):
             cleaned = map(clean_path, named)
             paths = [each if is_absolute(each) else posixpath.join(path, each) for each in cleaned]
             if all(self.classes.is_scratch(posixpath.normpath(each)) for each in paths):
-                self.add("scratch_write", word, detail or f"{word} writes in {path}")
+                self.add("scratch_write", word, f"{word} writes in {path}")
                 return
         self.add("file_edit", word, detail)
 

@@ -324,7 +324,11 @@ SCRIPTS = {
 }
 
 TEMPORARY = {
+    "unknown": [
+        "node -e \"require('child_process').execSync(x ? process.argv[2] : 'ls')\"",
+    ],
     "scratch_write": [
+        "node -e \"require('fs').writeFileSync(x ? process.argv[2] : '/tmp/a.js','x')\"",
         "node -e \"const {join} = require('path'); require('fs').writeFileSync(join(require('os').tmpdir(),'a.js'),'x')\"",  # noqa: E501
         "node -e \"const fs = require('fs'), os = require('os'), path = require('path'); fs.writeFileSync(path.join(os.tmpdir(),'a.js'),'x')\"",  # noqa: E501
         "node -e \"import {tmpdir} from 'node:os'; import {writeFileSync} from 'node:fs'; writeFileSync(tmpdir() + '/a.js','x')\"",  # noqa: E501
@@ -400,6 +404,13 @@ def test_scripts_get_the_label_of_all_that_they_may_run() -> None:
         for code in codes
         if (got := _label(code)) != label
     ] == []
+
+
+def test_a_command_that_cannot_be_seen_is_named() -> None:
+    code = "const sh = (cmd) => tools.exec_command({cmd}); text(await sh(given))"
+    call = ToolCall(id="c", name="exec", kind="custom", source=code)
+
+    assert _rules().label(call).detail == "runs a command that cannot be read whole"
 
 
 def _label(code: str) -> str:

@@ -7,6 +7,15 @@ from switchyard_core.mutation.shell import read_command
 
 #: Uses of programs: `%c` stands for a command, `%q` for one in quotes.
 USES = [
+    "rg --pre %q x",
+    "bat --pager %q x",
+    "PAGER=%q git log",
+    "GIT_PAGER=%q git log",
+    "GIT_EXTERNAL_DIFF=%q git diff",
+    "git -c core.pager=%q log",
+    "git -c pager.log=%q log",
+    "git -c diff.external=%q diff",
+    "less '+!%c' x",
     "hyperfine %q",
     "hyperfine -w 3 %q",
     "hyperfine --warmup=1 --runs 5 %q",
@@ -643,6 +652,39 @@ def test_names_of_programs_among_words_are_not_commands() -> None:
     ]
 
     assert [use for use in uses if _label(use, "") in {"file_edit", "file_write_other"}] == []
+
+
+def test_usual_pagers_read() -> None:
+    uses = [
+        "GIT_PAGER=cat git log",
+        "PAGER='less -R' git log",
+        "GIT_PAGER= git log",
+        "git -c core.pager=cat log",
+        "git -c core.pager= diff",
+        "git -c core.fsmonitor=false status",
+        "GIT_EXTERNAL_DIFF=difft git diff",
+        "bat --pager 'less -R' a.py",
+        "bat --paging=never a.py",
+        "rg --pre cat x",
+        "less +G a.py",
+        "where python",
+        "fc -l",
+    ]
+
+    assert [use for use in uses if _label(use, "") != "read_only"] == []
+
+
+def test_details_say_what_a_label_means() -> None:
+    details = {
+        "git push": "git push edits no source file, but changes something",
+        "npm init": "npm init edits source files",
+        "gh pr create": "gh edits no source file, but changes something",
+        "vagrant up": "vagrant may change anything",
+        "echo x 1<> src/a.py": "<> writes src/a.py",
+        "python -c 'open(x, \"w\")'": "python writes a file whose name cannot be seen",
+    }
+
+    assert {use: read_command(use, PathClasses()).detail for use in details} == details
 
 
 def _label(use: str, command: str) -> str:

@@ -72,6 +72,9 @@ OBJECTS = {
         "from PIL import Image\nim = Image.open('assets/logo.png')\nim.save('assets/logo2.png')",
         "import polars as pl\npl.read_csv('a.csv').write_csv('src/b.csv')",
     ],
+    "scratch_write": [
+        "import os, tempfile\nwith tempfile.TemporaryDirectory() as d:\n  p = os.path.join(d, 'src', 'a.py')\n  os.makedirs(os.path.dirname(p))\n  open(p, 'w')",  # noqa: E501
+    ],
     "unknown": ["open('a.py', **kw)", "open(*given)"],
     "read_only": [
         "import sys; sys.stdout.write('a.py')",
