@@ -5,8 +5,7 @@ from __future__ import annotations
 import fnmatch
 import posixpath
 import re
-from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import msgspec
@@ -99,8 +98,18 @@ def _run_known(path: str, use: Use) -> str | None:
     entries = table.programs.get(listed, ())
     listed_use = use if listed == use.name else msgspec.structs.replace(use, name=listed)
     before = len(use.session.readings)
+    flags = {word.partition("=")[0] for word in use.words if word[:1] == "-"}
+    splits: dict[int, Arguments] = {}
     for program in entries:
-        done, output = _KINDS[program.kind](program, listed_use)
+        if program.kind == "program":
+            if not program.may_decide(use.words, flags):
+                continue
+            place = id(program.splitting)
+            arguments = splits.get(place) or splits.setdefault(place, program.split(use.words))
+            done, output = _apply_first(program, listed_use, arguments), None
+        else:
+            run = _run_wrapper if program.kind == "wrapper" else _run_interpreter
+            done, output = run(program, listed_use)
         if done:
             break
     else:
@@ -466,15 +475,3 @@ def _run_unlisted(path: str, use: Use) -> None:
     for flag, _path in command_table().outputs(name, use.words):
         told = f"{name} is not in the table, and {flag} seems to name an output"
     session.add("unknown", name, told)
-
-
-_KINDS: Mapping[str, Callable[[Program, Use], _Done]] = MappingProxyType(
-    {
-        "program": lambda program, use: (
-            program.may_decide(use.words) and _apply_first(program, use, program.split(use.words)),
-            None,
-        ),
-        "wrapper": _run_wrapper,
-        "interpreter": _run_interpreter,
-    }
-)

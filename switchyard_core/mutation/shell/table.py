@@ -6,7 +6,7 @@ import fnmatch
 import posixpath
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from itertools import zip_longest
@@ -25,7 +25,7 @@ _VERSIONED = re.compile(
 #: Longer paths are not remembered.
 _SHORT = 256
 #: Earlier files are asked first when several know a program.
-_FILES = ("outputs", "formatters", "programs", "git", "packages", "tools")
+_FILES = ("asks", "outputs", "formatters", "programs", "git", "packages", "tools")
 #: A path on another machine or in a store, such as `host:a` and `s3://b/a`; not `C:\\a`.
 _ELSEWHERE = re.compile(r"[^/\\]*:(?!\\)")
 _SUFFIX = re.compile(r"\.[A-Za-z]\w{0,9}$", re.ASCII)
@@ -205,6 +205,10 @@ class Program:
     repository: bool  # whether it edits a repository as a whole, as git does
     #: First operands without which no rule applies; ``None`` if there are rules for any.
     needs: frozenset[str] | None
+    #: The same if there are no flags among the words.
+    needs_bare: frozenset[str] | None
+    #: Flags without which no rule applies; ``None`` if there are rules for any.
+    needs_flag: frozenset[str] | None
     #: Subcommands, in words, before a wrapper's command; empty for any.
     behind: tuple[list[str], ...]
     table: Mapping[str, Any]  # the table as written, for the keys of one kind
@@ -213,9 +217,15 @@ class Program:
         """Split the words after the program's name."""
         return split_arguments(words, stop=stop, **self.splitting)
 
-    def may_decide(self, words: Sequence[str]) -> bool:
-        """Return whether a rule may apply; quicker than to split the words."""
-        return self.needs is None or not self.needs.isdisjoint(words)
+    def may_decide(self, words: Sequence[str], flags: Collection[str]) -> bool:
+        """Return whether a rule may apply; quicker than to split the words.
+
+        ``flags`` are the words that begin with ``-``, without what is behind ``=``.
+        """
+        needs = self.needs if flags else self.needs_bare
+        if needs is not None and needs.isdisjoint(words):
+            return False
+        return self.needs_flag is None or not self.needs_flag.isdisjoint(flags)
 
     def rules_for(self, operands: list[str]) -> tuple[UsageRule, ...]:
         """Return the rules that may apply to these operands, in order."""
@@ -346,7 +356,7 @@ def _programs(table: Mapping[str, Any]) -> Iterator[tuple[str, Program]]:
             firsts = {first for rule in rules for first in rule.firsts}
             program = Program(
                 kind=kind,
-                splitting=splitting,
+                splitting=_SPLITTINGS.setdefault(frozenset(splitting.items()), splitting),
                 rules=rules,
                 by_first={
                     word: tuple(
@@ -356,12 +366,39 @@ def _programs(table: Mapping[str, Any]) -> Iterator[tuple[str, Program]]:
                 },
                 others=others,
                 repository=bool(entry.get("repository")),
-                needs=None if others else frozenset(firsts),
+                needs=_needed(rules),
+                needs_bare=None
+                if entry.get("bundled")
+                else _needed(rule for rule in rules if not rule.flags),
+                needs_flag=_needed_flags(rules),
                 behind=tuple(map(str.split, entry.get("sub", ()))),
                 table=entry,
             )
             for name in entry["names"]:
                 yield name, program
+
+
+def _needed(rules: Iterable[UsageRule]) -> frozenset[str] | None:
+    """Return the words of which one is needed for any of the rules, ``None`` if there are none."""
+    listed = list(rules)
+    if any(not rule.sub or rule.globs for rule in listed):
+        return None
+    return frozenset(first for rule in listed for first in rule.firsts)
+
+
+def _needed_flags(rules: Iterable[UsageRule]) -> frozenset[str] | None:
+    """Return the flags of which one is needed, ``None`` if they can be hidden in other words."""
+    flags: set[str] = set()
+    for rule in rules:
+        # `-i` may be part of `-ni`, and `--x*` a longer word.
+        if not rule.flags or any(flag[:2] != "--" or "*" in flag for flag in rule.flags):
+            return None
+        flags.update(rule.flags)
+    return frozenset(flags)
+
+
+#: Ways to split words that are alike, so that words need to be split once for all of them.
+_SPLITTINGS: dict[Any, Mapping[str, Any]] = {}
 
 
 def _rule(entry: Mapping[str, Any]) -> UsageRule:
