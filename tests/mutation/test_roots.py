@@ -309,7 +309,7 @@ HOME = [
     ("echo x >> /Users/dev/.zshrc", "file_write_other"),
     ("echo x > ~/Library/Preferences/x.plist", "file_write_other"),
     ("echo x > ~/.codex/worktrees/1/p/src/x.py", "file_edit"),
-    ("echo x > /home/x/.local/src/p/a.py", "file_edit"),
+    ("echo x > /home/dev/.local/src/p/a.py", "file_edit"),
     ("echo x > ~/.local/share/a.py", "file_write_other"),
 ]
 

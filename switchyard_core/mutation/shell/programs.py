@@ -83,14 +83,14 @@ def run_program(words: Sequence[str], session: Session, stdin: Input = NO_INPUT)
 def _run_known(path: str, use: Use) -> str | None:
     if builtin := BUILTINS.get(use.name.removesuffix(".exe")):
         return builtin(use)
-    if _DRY_RUN.search("\0".join(use.words)):
+    flags = {word.partition("=")[0] for word in use.words if word[:1] == "-"}
+    if flags and _DRY_RUN.search("\0".join(use.words)):
         return None
     table = command_table()
     listed = table.canonical(use.name)
     entries = table.programs.get(listed, ())
     listed_use = use if listed == use.name else msgspec.structs.replace(use, name=listed)
     before = len(use.session.readings)
-    flags = {word.partition("=")[0] for word in use.words if word[:1] == "-"}
     splits: dict[int, Arguments] = {}
     for program in entries:
         if program.kind == "program":
