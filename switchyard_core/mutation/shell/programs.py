@@ -93,9 +93,9 @@ def _run_known(path: str, use: Use) -> str | None:
     before = len(use.session.readings)
     splits: dict[int, Arguments] = {}
     for program in entries:
+        if not program.may_decide(use.words, flags):
+            continue
         if program.kind == "program":
-            if not program.may_decide(use.words, flags):
-                continue
             place = id(program.splitting)
             arguments = splits.get(place) or splits.setdefault(place, program.split(use.words))
             done, output = _apply_first(program, listed_use, arguments), None
