@@ -91,19 +91,19 @@ def run_program(words: Sequence[str], session: Session, stdin: Input = NO_INPUT)
 def _run_known(path: str, use: Use) -> str | None:
     if builtin := BUILTINS.get(use.name.removesuffix(".exe")):
         return builtin(use)
-    if _DRY_RUN.search("\0".join(use.words)):
+    flags = {word.partition("=")[0] for word in use.words if word[:1] == "-"}
+    if flags and _DRY_RUN.search("\0".join(use.words)):
         return None
     table = command_table()
     listed = table.canonical(use.name)
     entries = table.programs.get(listed, ())
     listed_use = use if listed == use.name else msgspec.structs.replace(use, name=listed)
     before = len(use.session.readings)
-    flags = {word.partition("=")[0] for word in use.words if word[:1] == "-"}
     splits: dict[int, Arguments] = {}
     for program in entries:
+        if not program.may_decide(use.words, flags):
+            continue
         if program.kind == "program":
-            if not program.may_decide(use.words, flags):
-                continue
             place = id(program.splitting)
             arguments = splits.get(place) or splits.setdefault(place, program.split(use.words))
             done, output = _apply_first(program, listed_use, arguments), None

@@ -203,7 +203,8 @@ class Program:
     by_first: Mapping[str, tuple[UsageRule, ...]]
     others: tuple[UsageRule, ...]  # the rules that may apply to other operands
     repository: bool  # whether it edits a repository as a whole, as git does
-    #: First operands without which no rule applies; ``None`` if there are rules for any.
+    #: Words without which it decides nothing, first operands of rules or of a wrapper's ``sub``;
+    #: ``None`` if it may decide without any.
     needs: frozenset[str] | None
     #: The same if there are no flags among the words.
     needs_bare: frozenset[str] | None
@@ -366,16 +367,28 @@ def _programs(table: Mapping[str, Any]) -> Iterator[tuple[str, Program]]:
                 },
                 others=others,
                 repository=bool(entry.get("repository")),
-                needs=_needed(rules),
-                needs_bare=None
-                if entry.get("bundled")
-                else _needed(rule for rule in rules if not rule.flags),
-                needs_flag=_needed_flags(rules),
+                **_needs(kind, entry, rules),
                 behind=tuple(map(str.split, entry.get("sub", ()))),
                 table=entry,
             )
             for name in entry["names"]:
                 yield name, program
+
+
+def _needs(
+    kind: str, entry: Mapping[str, Any], rules: Sequence[UsageRule]
+) -> dict[str, frozenset[str] | None]:
+    """Return what tells that an entry cannot decide."""
+    if kind == "program":
+        bare = _needed(rule for rule in rules if not rule.flags)
+        return {
+            "needs": _needed(rules),
+            "needs_bare": None if entry.get("bundled") else bare,
+            "needs_flag": _needed_flags(rules),
+        }
+    firsts = frozenset(sub.split()[0] for sub in entry.get("sub", ()))
+    needs = firsts if firsts and "*" not in firsts else None
+    return {"needs": needs, "needs_bare": needs, "needs_flag": None}
 
 
 def _needed(rules: Iterable[UsageRule]) -> frozenset[str] | None:
