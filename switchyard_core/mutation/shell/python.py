@@ -32,7 +32,7 @@ _STEPS = 3
 #: Keys of the calls that run commands.
 _COMMANDS = ("commands", "command_list", "command_words")
 #: A name with a suffix.
-_FILE_NAME = re.compile(r"[^\s<>]*\.[A-Za-z]\w{0,9}")
+_FILE_NAME = re.compile(r"(?:[A-Za-z]:[\\/])?[^\s<>:@?&=]*\.[A-Za-z]\w{0,9}")
 #: Modes that write; those of archives have a kind of compression behind them.
 _WRITING_MODE = re.compile(r"(?=[rbtU]*[wax+])[rwaxbtU+]{1,4}(?:[:|]\w*)?$")
 _PATH_MODE = re.compile(r"[rwaxbtU+]{1,3}")
@@ -238,8 +238,9 @@ class _Scanner:
             if makers and self._maker(func.value) not in makers:
                 return
             # Streams are saved and written to as well: only a name with a suffix is a file.
-            if not entry.get("named") or _FILE_NAME.fullmatch(self.path(path) or ""):
-                self._write(path, cap)
+            name = self.path(path) or ""
+            if not entry.get("named") or _FILE_NAME.fullmatch(name):
+                self._write(path, cap if "/" in name else entry.get("bare", cap))
 
     def _path_argument(self, node: ast.Call, place: int = 0) -> ast.expr | None:
         if place < len(node.args):

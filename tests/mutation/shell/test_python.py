@@ -75,7 +75,7 @@ OBJECTS = {
     "scratch_write": [
         "import os, tempfile\nwith tempfile.TemporaryDirectory() as d:\n  p = os.path.join(d, 'src', 'a.py')\n  os.makedirs(os.path.dirname(p))\n  open(p, 'w')",  # noqa: E501
     ],
-    "unknown": ["open('a.py', **kw)", "open(*given)"],
+    "unknown": ["cache.save('user.name')", "open('a.py', **kw)", "open(*given)"],
     "read_only": [
         "import sys; sys.stdout.write('a.py')",
         "import sys; w = sys.stdout.write; w('a.py')",
@@ -85,6 +85,9 @@ OBJECTS = {
         "response.write('index.html')",
         "import xml.etree.ElementTree as ET\nET.parse('pom.xml').write(sys.stdout)",
         "form.save()",
+        "users.save('user@example.com')",
+        "client.save('http://a.com/x.html')",
+        "import zipfile; z = zipfile.ZipFile('a.zip', 'a'); z.write('src/a.py')",
         "user.save(commit=False)",
         "import io\nb = io.BytesIO()\nim.save(b, format='PNG')",
         "im.save(b, 'x.png')",
