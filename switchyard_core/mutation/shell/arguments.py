@@ -133,7 +133,8 @@ def _value_of(
         result.flags.add(flag)
         if flag in valued or flag in attached:
             if tail or flag in attached:
-                return flag, tail.removeprefix("=") if tail else None, False
+                # `sed -i '' …` of BSD: the empty word is the value.
+                return flag, tail.removeprefix("=") if tail else None, not tail and following == ""
             if is_value(following):
                 return flag, following, True
     return word, None, False

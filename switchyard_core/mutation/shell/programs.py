@@ -26,7 +26,7 @@ from switchyard_core.mutation.tables import load_table
 __all__ = ["run_program"]
 
 _ASSIGNMENT = re.compile(r"^[A-Za-z_]\w*=(?!=)")
-_HELP = {"--help", "--version", "-help", "-version"}
+_HELP, _VERSION = {"--help", "-help"}, {"--version", "-version"}
 _SHORT_HELP = {"-h", "-V", "-v", "-?", "help", "version"}
 #: A flag among words that are joined with NUL.
 _DRY_RUN = re.compile(r"(?:^|\0)--(?:dry[-_]?run|simulate|just-print|what-?if)(?:[=\0]|$)")
@@ -160,7 +160,9 @@ def _only_helps(name: str, rest: Sequence[str]) -> bool:
         return rest[0] != "version" or name not in command_table().words["version_writers"]
     # Only the first words: after a wrapper they belong to the inner program.
     before = (rest[: rest.index("--")] if "--" in rest else rest)[:3]
-    return not _HELP.isdisjoint(before) and not any(" " in word for word in before)
+    # `towncrier build --version 3.1.0` has a version to write.
+    asked = not _HELP.isdisjoint(before) or (before[-1:] == rest[-1:] and rest[-1] in _VERSION)
+    return asked and not any(" " in word for word in before)
 
 
 def _apply_first(program: Program, use: Use, arguments: Arguments) -> bool:
