@@ -266,8 +266,11 @@ class CommandTable:
         These are flags by which most programs write and that the entry of this one does not
         explain.
         """
-        flags = {word.partition("=")[0] for word in words if word[:1] == "-"}
-        named = self.words["output_flags"] & flags
+        known = self.words["output_flags"]
+        # Nearly every use of a program ends here.
+        if known.isdisjoint(words) and "=" not in "".join(words):
+            return []
+        named = known & {word.partition("=")[0] for word in words if word[:1] == "-"}
         if not named:
             return []
         named -= self.explained.get(self.canonical(name), frozenset())
