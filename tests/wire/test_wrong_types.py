@@ -313,6 +313,12 @@ def users(content: Any) -> dict[str, Any]:
         (RESPONSES, EFFORT, {"reasoning": "x"}, ["reasoning is a string, not an object", 1]),
         (
             RESPONSES,
+            TEXT,
+            {"input": [{"type": "reasoning", "id": [], "summary": [{"text": "x"}]}]},
+            ["input[0].id is an array, not a string", 1],
+        ),
+        (
+            RESPONSES,
             SEALS,
             {"input": [{"type": "mcp_call", "id": "m", "name": "n", "arguments": {"a": 1}}]},
             ["input[0].arguments is an object, not a string", 1],

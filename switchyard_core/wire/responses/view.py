@@ -83,7 +83,9 @@ _TEXT_OUTPUTS = ("function_call_output", "custom_tool_call_output", "local_shell
 
 
 _REASONING = Shape(
-    ("object",), {key: list_of(type=STRING, text=STRING) for key in ("summary", "content")}
+    ("object",),
+    {key: list_of(type=STRING, text=STRING) for key in ("summary", "content")}
+    | dict.fromkeys(("id", "status", "call_id", "role"), STRING),
 )
 
 
