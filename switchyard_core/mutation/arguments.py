@@ -43,7 +43,10 @@ def _files(value: Any, depth: int) -> Iterator[str]:
                 yield _without_scheme(key)
                 continue
             kinds = argument_kinds(key)
-            if "file" in kinds or ("holder" in kinds and not isinstance(item, str)):
+            if isinstance(item, str):
+                if "file" in kinds and item.strip():
+                    yield _without_scheme(item)
+            elif "file" in kinds or "holder" in kinds:
                 yield from _files(item, depth - 1)
 
 

@@ -354,6 +354,8 @@ class MutationRules:
             return Reading(label=rule.label or "file_edit")
         paths = list(islice(files_in(view.values(rule.target)), MOST_FILES + 1))
         label, scratch = classes.target_label, rule.model.scratch
+        if len(paths) == 1:
+            return label(paths[0], scratch=scratch)
         reading = strongest(label(path, scratch=scratch) for path in paths[:MOST_FILES])
         if not paths or (len(paths) > MOST_FILES and reading.label != "file_edit"):
             detail = "names too many files" if paths else "names no file"

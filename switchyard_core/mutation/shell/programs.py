@@ -124,7 +124,8 @@ def _run_known(path: str, use: Use) -> str | None:
                 use.session.add(label, use.name, told)
         elif all(entry.kind != "program" for entry in entries):
             _run_unlisted(path, use)
-    if len(use.session.readings) == before and (program is None or program.kind == "program"):
+    reads = len(use.session.readings) == before
+    if flags and reads and (program is None or program.kind == "program"):
         _note_outputs(listed, use.words, use.session)
     return output
 
