@@ -35,7 +35,7 @@ def unmet_needs(dist: Distribution) -> str:
 def _of_python(dist: Distribution) -> Iterator[str]:
     from packaging.specifiers import InvalidSpecifier, SpecifierSet  # noqa: PLC0415  # if asked
 
-    needed = dist.metadata["Requires-Python"]
+    needed = next(iter(dist.metadata.get_all("Requires-Python") or ()), None)
     running = ".".join(map(str, sys.version_info[:3]))
     try:
         met = needed is None or SpecifierSet(needed).contains(running, prereleases=True)

@@ -228,7 +228,8 @@ def test_arguments_that_are_no_object_still_make_a_tool_use() -> None:
 )
 def test_body_of_any_depth_has_an_answer(before: str, opening: str, closing: str) -> None:
     player = Player(script_of({"text": "hello"}, when={"body": "x"}))
-    depths = (*range(460, 500), *range(940, 1000))
+    # How deep a reader of JSON goes depends on the version of Python; no reader goes to the last.
+    depths = (*range(460, 500), *range(940, 1000), 50_000)
     bodies = (f'{before}{opening * depth}"x"{closing * depth}}}' for depth in depths)
 
     statuses = {play(player, "/v1/responses", body.encode()).status for body in bodies}
