@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self
 
 import msgspec
@@ -27,7 +27,16 @@ from switchyard_core.jsonio.scan import (
     skip_value,
 )
 
-__all__ = ["MAX_MEMBERS", "ArrayText", "JsonTextError", "ObjectText", "encode", "loads"]
+__all__ = [
+    "MAX_MEMBERS",
+    "ArrayText",
+    "JsonTextError",
+    "ObjectText",
+    "array_of",
+    "encode",
+    "loads",
+    "object_of",
+]
 
 #: Most members of an object that is cut; each costs a thousand times as much as its two bytes.
 MAX_MEMBERS = 1000
@@ -45,6 +54,20 @@ def encode(value: Any) -> bytes:
     except (UnicodeEncodeError, msgspec.MsgspecError, OverflowError, TypeError):
         # Lone surrogates and integers beyond 64 bits: the standard library writes both.
         return json.dumps(value, separators=(",", ":")).encode("ascii")
+
+
+def object_of(members: Mapping[str, Any]) -> bytes:
+    """Return a JSON object of ours; a value that is ``bytes`` is JSON already."""
+    return b"{" + b",".join([encode(key) + b":" + _json(members[key]) for key in members]) + b"}"
+
+
+def array_of(items: Iterable[Any]) -> bytes:
+    """Return a JSON array of ours; an item that is ``bytes`` is JSON already."""
+    return b"[" + b",".join(map(_json, items)) + b"]"
+
+
+def _json(value: Any) -> bytes:
+    return value if isinstance(value, bytes) else encode(value)
 
 
 class _Slot(msgspec.Struct, eq=False):
@@ -254,6 +277,16 @@ class ObjectText(_Node):
             slot.after, self._slots[-1].after = self._slots[-1].after, b""
         self._slots.insert(index, slot)
         self._members = {slot.key: slot for slot in self._slots}
+        self._change()
+
+    def become(self, raw: bytes) -> None:
+        """Replace the whole object by another one."""
+        other = ObjectText(raw)
+        for slot in other._slots:
+            if not isinstance(slot.value, bytes):
+                slot.value._parent = self
+        self._head, self._tail = other._head, other._tail
+        self._slots, self._members = other._slots, other._members
         self._change()
 
     def index(self, key: str) -> int:

@@ -103,8 +103,8 @@ class AnswerPart:
     """One part of an answer; its text comes in pieces."""
 
     #: `call` is a tool call: its text is the JSON of the arguments, or the free text of a `custom`
-    #: one.
-    kind: Literal["text", "reasoning", "call"]
+    #: one. `refusal` is the model's own, where a format tells it from text.
+    kind: Literal["text", "reasoning", "call", "refusal"]
     id: str = ""
     name: str = ""
     namespace: str = ""  # namespace of the tool, `""` without one

@@ -23,7 +23,9 @@ from switchyard_core.wire.history import (
     fixed_text,
     lacks_history,
 )
+from switchyard_core.wire.neutral import Facts, NeutralRequest
 from switchyard_core.wire.replies import ShapeError, an_array, refuse_error
+from switchyard_core.wire.retelling import AnswerReader
 
 __all__ = ["EventKind", "Format", "Verbatim", "assistant_item", "encode_items"]
 
@@ -70,6 +72,8 @@ class Format(ABC):
     #: Makes the patchable view of a body, and the writer of an answer.
     view: ClassVar[type[BodyView]]
     writer: ClassVar[type[PartWriter]]
+    #: Reads an answer, to be told in another format.
+    reader: ClassVar[type[AnswerReader]]
 
     #: Whether a base URL with a path of its own ends before the version: the format's SDK adds it.
     version_follows_base: ClassVar[bool] = False
@@ -90,6 +94,11 @@ class Format(ABC):
     legal_id: ClassVar[re.Pattern[str]]
     #: Keys to the reasoning effort, from the outermost.
     effort: ClassVar[tuple[str, ...]]
+
+    #: Whether tools may have namespaces and take free text; longest name of a tool.
+    has_namespaces: ClassVar[bool] = False
+    has_custom_tools: ClassVar[bool] = False
+    longest_name: ClassVar[int] = 64
 
     #: Key of the limit of an answer, and whether the provider demands it.
     limit_key: ClassVar[str]
@@ -214,6 +223,21 @@ class Format(ABC):
         """Return whether a stream that answers the request states its tokens."""
         del fields
         return True
+
+    # --- a request for another format, and from one --------------------------------------------
+
+    @abstractmethod
+    def neutral(self, fields: ObjectText) -> NeutralRequest:
+        """Return what a request says, whatever its format; the caller's ids and names stay."""
+
+    @abstractmethod
+    def write(self, request: NeutralRequest, facts: Facts) -> bytes:
+        """Return the body that says the same in this format, ``model`` first.
+
+        Whatever this format has no place for is named in ``request.told``. What it returns is
+        legal: pairs are in their places, roles in their order, nothing is empty. Names and ids
+        are those of :class:`~switchyard_core.wire.naming.ToolNames` and ``id_at_target``.
+        """
 
     # --- a request of our own ----------------------------------------------------------------
 

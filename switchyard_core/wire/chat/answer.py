@@ -14,9 +14,12 @@ from switchyard_core.answering import ModelReply, ModelUsage
 from switchyard_core.errors import RequestError
 from switchyard_core.jsonio.tree import ObjectText, encode
 from switchyard_core.wire.answers import AnswerPart, Event, PartWriter
+from switchyard_core.wire.chat.neutral import read_request, write_request
 from switchyard_core.wire.chat.request import ChatRequests
+from switchyard_core.wire.chat.told import ChatReader
 from switchyard_core.wire.format import EventKind, Verbatim
 from switchyard_core.wire.history import word
+from switchyard_core.wire.neutral import Facts, NeutralRequest
 from switchyard_core.wire.replies import (
     FILTERED,
     ShapeError,
@@ -168,10 +171,19 @@ class OpenAIChat(ChatRequests):
     """Chat Completions."""
 
     writer = ChatWriter
+    reader = ChatReader
     end_mark = re.compile(rb"\ndata:\s*\[DONE\]|\"finish_reason\":\s*\"")
     error_mark = re.compile(rb"\ndata:\s*\{\s*\"error\"")
 
     said_key = "choices"
+
+    def neutral(self, fields: ObjectText) -> NeutralRequest:
+        """Return what a request says."""
+        return read_request(fields)
+
+    def write(self, request: NeutralRequest, facts: Facts) -> bytes:
+        """Return the body that says the same."""
+        return write_request(request, facts, self)
 
     def event_kind(self, name: str, tree: Mapping[str, Any]) -> EventKind:
         """Return the kind of a chunk; one that only tells the role is not content yet."""

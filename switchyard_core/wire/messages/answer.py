@@ -17,7 +17,10 @@ from switchyard_core.jsonio.tree import ObjectText, encode
 from switchyard_core.wire.answers import AnswerPart, Event, PartWriter
 from switchyard_core.wire.format import EventKind, Verbatim
 from switchyard_core.wire.history import word
+from switchyard_core.wire.messages.neutral import read_request, write_request
 from switchyard_core.wire.messages.request import MessagesRequests
+from switchyard_core.wire.messages.told import MessagesReader
+from switchyard_core.wire.neutral import Facts, NeutralRequest
 from switchyard_core.wire.replies import (
     ShapeError,
     an_array,
@@ -154,6 +157,7 @@ class AnthropicMessages(MessagesRequests):
     """Messages."""
 
     writer = MessagesWriter
+    reader = MessagesReader
     end_mark = re.compile(rb"\nevent:\s*message_stop|\"type\":\s*\"message_stop\"")
     error_mark = re.compile(rb"\nevent:\s*error\b")
     head_events = frozenset({"message_start", "ping"})
@@ -164,6 +168,14 @@ class AnthropicMessages(MessagesRequests):
     request_id_header = "request-id"
     overloaded = 529
     indent = None
+
+    def neutral(self, fields: ObjectText) -> NeutralRequest:
+        """Return what a request says."""
+        return read_request(fields)
+
+    def write(self, request: NeutralRequest, facts: Facts) -> bytes:
+        """Return the body that says the same."""
+        return write_request(request, facts, self)
 
     def event_kind(self, name: str, tree: Mapping[str, Any]) -> EventKind:
         """Return the kind of an event by its type."""

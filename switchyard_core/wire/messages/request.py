@@ -88,6 +88,7 @@ class MessagesRequests(Format):
     }
     legal_id = re.compile(r"[a-zA-Z0-9_-]{1,64}")
     effort = ("output_config", "effort")
+    longest_name = 128
     limit_key = "max_tokens"
     needs_limit = True
     sampling: ClassVar[Mapping[str, str]] = {

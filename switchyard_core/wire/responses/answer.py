@@ -17,6 +17,7 @@ from switchyard_core.wire.answers import AnswerPart, Event, Frame, PartWriter
 from switchyard_core.wire.chat.answer import openai_error, openai_provider_error, openai_usage
 from switchyard_core.wire.format import EventKind, Verbatim
 from switchyard_core.wire.history import word
+from switchyard_core.wire.neutral import Facts, NeutralRequest
 from switchyard_core.wire.replies import (
     FILTERED,
     ShapeError,
@@ -30,7 +31,9 @@ from switchyard_core.wire.replies import (
     text_in,
     texts_of,
 )
+from switchyard_core.wire.responses.neutral import read_request, write_request
 from switchyard_core.wire.responses.request import ResponsesRequests
+from switchyard_core.wire.responses.told import ResponsesReader
 
 __all__ = ["OpenAIResponses"]
 
@@ -257,6 +260,7 @@ class OpenAIResponses(ResponsesRequests):
     """Responses."""
 
     writer = ResponsesWriter
+    reader = ResponsesReader
     end_mark = re.compile(
         rb"\nevent:\s*response\.(?:completed|incomplete)"
         rb"|\"type\":\s*\"response\.(?:completed|incomplete)\""
@@ -268,6 +272,14 @@ class OpenAIResponses(ResponsesRequests):
     )
     said_key = "output"
     answer_key = "response"
+
+    def neutral(self, fields: ObjectText) -> NeutralRequest:
+        """Return what a request says."""
+        return read_request(fields)
+
+    def write(self, request: NeutralRequest, facts: Facts) -> bytes:
+        """Return the body that says the same."""
+        return write_request(request, facts, self)
 
     def event_kind(self, name: str, tree: Mapping[str, Any]) -> EventKind:
         """Return the kind of an event by its type; the last one tells how the answer ended."""

@@ -90,6 +90,8 @@ class ResponsesRequests(Format):
     }
     legal_id = re.compile(r".{1,64}", re.DOTALL)
     effort = ("reasoning", "effort")
+    has_namespaces = True
+    has_custom_tools = True
     limit_key = "max_output_tokens"
     sampling: ClassVar[Mapping[str, str]] = {"temperature": "temperature", "top_p": "top_p"}
     text_type = "input_text"

@@ -20,6 +20,7 @@ from switchyard_core.wire import FORMATS
 from switchyard_core.wire.history import fixed_text
 from switchyard_core.wire.rewrites import history
 from switchyard_core.wire.rewrites.fit import FitParameters, fit_model
+from switchyard_core.wire.rewrites.translate import TranslateParameters, translate
 from switchyard_core.wire.shapes import still_untouched, untouched
 
 __all__ = ["CORE_REWRITES", "apply_rewrites", "order_rewrites"]
@@ -62,8 +63,9 @@ def apply_rewrites(
         if kind.switchable and (switches or {}).get(rewrite.name) is False:
             reports.append(RewriteReport(name=rewrite.name, skipped="switched off by the target"))
             continue
-        if kind.wire_formats is not None and wire_format not in kind.wire_formats:
-            reports.append(RewriteReport(name=rewrite.name, skipped=f"not for {wire_format}"))
+        if kind.wire_formats is not None and scope.wire_format not in kind.wire_formats:
+            skipped = f"not for {scope.wire_format}"
+            reports.append(RewriteReport(name=rewrite.name, skipped=skipped))
             continue
         try:
             parameters = (
@@ -298,6 +300,16 @@ CORE_REWRITES: tuple[RewriteType, ...] = (
         name="insert_planning_prompt",
     ),
     _built_in(
+        730, end_with_user_turn, "ends with a user turn for targets that refuse a prefill", None
+    ),
+    _built_in(
+        750,
+        translate,
+        "says the request in the target's wire format",
+        TranslateParameters,
+        switchable=False,
+    ),
+    _built_in(
         800,
         history.limit_cache_marks,
         "leaves at most four cache marks",
@@ -306,9 +318,6 @@ CORE_REWRITES: tuple[RewriteType, ...] = (
     ),
     _built_in(900, target_parameters, "fills the target's extra_body", ExtraBodyParameters),
     _built_in(910, reasoning_effort, "sets the target's reasoning effort", EffortParameters),
-    _built_in(
-        1000, end_with_user_turn, "ends with a user turn for targets that refuse a prefill", None
-    ),
     _built_in(1150, fit_model, "makes the body one that the target's model accepts", FitParameters),
     _built_in(1200, set_model, "sets the target's model id", ModelParameters, switchable=False),
 )

@@ -1,0 +1,23 @@
+"""An answer of Responses, told to whom it may concern."""
+
+from __future__ import annotations
+
+from switchyard_core.wire.retelling import AnswerReader
+
+__all__ = ["ResponsesReader"]
+
+
+class ResponsesReader(AnswerReader):
+    """Reads answers of Responses."""
+
+    def event(self, name: str, data: bytes) -> None:
+        """Read one event of a stream."""
+        raise NotImplementedError
+
+    def finish(self) -> None:
+        """Note that the stream has ended."""
+        raise NotImplementedError
+
+    def whole(self, body: bytes) -> None:
+        """Read a whole answer."""
+        raise NotImplementedError
