@@ -414,7 +414,9 @@ class Format(ABC):
         """Return the body of an error that a provider of another format wrote."""
         body = self.provider_error(status, told.message, request_id)
         known = {"type": told.kind, "code": told.code, "param": told.param}
-        table(body.get("error")).update({key: value for key, value in known.items() if value})
+        error = body.get("error")
+        if isinstance(error, dict):
+            error.update({key: value for key, value in known.items() if value})
         return body
 
     @abstractmethod
