@@ -24,7 +24,7 @@ from switchyard_core.wire.history import (
     lacks_history,
 )
 from switchyard_core.wire.neutral import Facts, NeutralRequest
-from switchyard_core.wire.replies import ShapeError, an_array, refuse_error
+from switchyard_core.wire.replies import ShapeError, ToldError, an_array, refuse_error
 from switchyard_core.wire.retelling import AnswerReader
 
 __all__ = ["EventKind", "Format", "Verbatim", "assistant_item", "encode_items"]
@@ -411,6 +411,15 @@ class Format(ABC):
     @abstractmethod
     def provider_error(self, status: int, message: str, request_id: str) -> dict[str, Any]:
         """Return the body of an error as the provider writes it."""
+
+    def translated_error(self, status: int, told: ToldError, request_id: str) -> dict[str, Any]:
+        """Return the body of an error that a provider of another format wrote."""
+        body = self.provider_error(status, told.message, request_id)
+        known = {"type": told.kind, "code": told.code, "param": told.param}
+        error = body.get("error")
+        if isinstance(error, dict):
+            error.update({key: value for key, value in known.items() if value})
+        return body
 
     @abstractmethod
     def provider_error_event(self, status: int, message: str, number: int) -> Event:
