@@ -25,6 +25,7 @@ from switchyard_core.wire.pairing import paired
 
 __all__ = ["write_history"]
 
+_NAMED = {"image": "an image", "file": "a file"}
 _ROLES = {"system": "developer", "user": "user", "assistant": "assistant"}
 
 
@@ -92,7 +93,7 @@ def _content(part: NeutralPart, role: str, told: Told) -> Iterator[dict[str, Any
     elif isinstance(part, Media) and role == "user":
         yield _media(part)
     elif isinstance(part, Media):
-        told.lost.append(f"an {part.kind} of the {_ROLES[role]}")
+        told.lost.append(f"{_NAMED[part.kind]} of the {_ROLES[role]}")
 
 
 def _media(part: Media) -> dict[str, Any]:
