@@ -112,12 +112,16 @@ def test_an_answer_is_written_in_the_order_of_its_parts() -> None:
 def test_results_say_all_that_came_of_a_call() -> None:
     image = Media(kind="image", url=PNG, detail="low")
     shown = {"type": "input_image", "image_url": PNG, "detail": "low"}
-    failed, empty = "[this tool call failed]", "[the tool returned nothing]"
+    failed, empty = "[the tool call failed]", "[the tool returned nothing]"
     cases: dict[str, tuple[dict[str, Any], Any]] = {
         "text": ({"parts": (Words(text="a"),)}, "a"),
-        "failed": ({"parts": (Words(text="a"),), "failed": True}, f"{failed}\n\na"),
+        "failed": ({"parts": (Words(text="a"),), "failed": True}, f"{failed}\na"),
         "empty": ({}, empty),
-        "empty and failed": ({"failed": True}, failed),
+        "empty and failed": ({"failed": True}, f"{failed}\n{empty}"),
+        "failed twice": (
+            {"parts": (Words(text=f"{failed}\na"),), "failed": True},
+            f"{failed}\na",
+        ),
         "image": ({"parts": (image,)}, [shown]),
         "failed image": (
             {"parts": (image,), "failed": True},
