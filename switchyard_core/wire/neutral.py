@@ -179,7 +179,8 @@ class AskedTool:
         parameters: JSON schema of its arguments, ``b""`` for none.
         strict: Whether arguments must follow the schema, ``None`` where the request does not say.
         custom: Whether it takes free text.
-        grammar: JSON of the form that free text has, ``b""`` for any text.
+        grammar: JSON of the form that free text has, with ``type``, ``syntax`` and ``definition``
+            in one object; ``b""`` for any text.
         about_namespace: What the namespace is for, ``""`` for nothing.
         cache: As for :class:`Words`.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from mimetypes import guess_extension
 from typing import Any
 
@@ -32,7 +33,7 @@ _ROLES = {"system": "developer", "user": "user", "assistant": "assistant"}
 def write_history(request: NeutralRequest, names: ToolNames, target: Format) -> bytes:
     """Return the array of ``input``; name what it has no place for."""
     told, items = request.told, list[dict[str, Any]]()
-    turns = paired(request.turns, target, told)
+    turns = paired([_without_thoughts(turn, told) for turn in request.turns], target, told)
     if any(getattr(part, "cache", b"") for part in _marked(request)):
         told.left_out.append("cache marks")
     for turn in turns:
@@ -41,6 +42,14 @@ def write_history(request: NeutralRequest, names: ToolNames, target: Format) -> 
         else:
             items += _said(turn, len(items), names, told)
     return encode(items)
+
+
+def _without_thoughts(turn: Turn, told: Told) -> Turn:
+    """Return a turn without reasoning: OpenAI refuses what it cannot decrypt or find by its id."""
+    parts = tuple([part for part in turn.parts if not isinstance(part, Thought)])
+    if len(parts) < len(turn.parts):
+        told.left_out.append("reasoning of earlier turns")
+    return replace(turn, parts=parts)
 
 
 def _marked(request: NeutralRequest) -> Iterator[Any]:
@@ -80,10 +89,7 @@ def _message(role: str, content: list[dict[str, Any]], number: int) -> dict[str,
 
 
 def _content(part: NeutralPart, role: str, told: Told) -> Iterator[dict[str, Any]]:
-    if isinstance(part, Thought):
-        # OpenAI refuses reasoning that it cannot decrypt or find by its id.
-        told.left_out.append("reasoning of earlier turns")
-    elif isinstance(part, Words) and role == "assistant":
+    if isinstance(part, Words) and role == "assistant":
         if part.refusal:
             yield {"type": "refusal", "refusal": part.text}
         else:
