@@ -7,9 +7,12 @@ so that a number or a schema is the caller's own to the byte.
 
 from __future__ import annotations
 
+from base64 import b64decode
+from binascii import Error
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
+from urllib.parse import unquote_to_bytes
 
 __all__ = [
     "AskedTool",
@@ -111,6 +114,20 @@ class Media:
     detail: str = ""
     name: str = ""
     cache: bytes = b""
+
+    @property
+    def text(self) -> str:
+        """Text of a text file that the request holds, behind its name; ``""`` for any other."""
+        head, _, data = self.url.partition(",")
+        if not head.startswith("data:text/"):
+            return ""
+        coded = head.endswith(";base64")
+        try:
+            raw = b64decode(data, validate=True) if coded else unquote_to_bytes(data)
+        except (Error, ValueError):
+            return ""
+        text = raw.decode("utf-8", "replace")
+        return f"{self.name}:\n{text}" if self.name and text.strip() else text.strip() and text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

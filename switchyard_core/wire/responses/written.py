@@ -38,7 +38,7 @@ def write_history(request: NeutralRequest, names: ToolNames, target: Format) -> 
         told.left_out.append("cache marks")
     for turn in turns:
         if turn.role == "tool":
-            items += [_result(part) for part in turn.parts if isinstance(part, Result)]
+            items += [_result(part, told) for part in turn.parts if isinstance(part, Result)]
         else:
             items += _said(turn, len(items), names, told)
     return encode(items)
@@ -97,16 +97,23 @@ def _content(part: NeutralPart, role: str, told: Told) -> Iterator[dict[str, Any
     elif isinstance(part, Words):
         yield {"type": "input_text", "text": part.text}
     elif isinstance(part, Media) and role == "user":
-        yield _media(part)
+        yield _media(part, told)
     elif isinstance(part, Media):
         told.lost.append(f"{_NAMED[part.kind]} of the {_ROLES[role]}")
 
 
-def _media(part: Media) -> dict[str, Any]:
+def _media(part: Media, told: Told) -> dict[str, Any]:
     if part.kind == "image":
         return {"type": "input_image", "image_url": part.url, "detail": part.detail or "auto"}
+    text = part.text
+    if text:
+        # Most providers take documents alone as files.
+        told.changed.append(f"wrote the file `{part.name or 'without a name'}` as text")
+        return {"type": "input_text", "text": text}
     detail = {"detail": part.detail} if part.detail in ("low", "high") else {}
     if not part.url.startswith("data:"):
+        if part.name:
+            told.left_out.append(f"the name `{part.name}` of a file that has an address")
         return {"type": "input_file", "file_url": part.url, **detail}
     media_type = part.url.removeprefix("data:").partition(";")[0]
     # The provider demands a name beside data.
@@ -124,7 +131,7 @@ def _call(call: Call, names: ToolNames) -> dict[str, Any]:
     return {"type": "function_call", **named, "arguments": call.arguments or "{}"}
 
 
-def _result(result: Result) -> dict[str, Any]:
+def _result(result: Result, told: Told) -> dict[str, Any]:
     texts = [part.text for part in result.parts if isinstance(part, Words)]
     failed = fixed_text("failed_result") if result.failed else ""
     output: Any = "\n\n".join(texts) or fixed_text("empty_result")
@@ -133,7 +140,9 @@ def _result(result: Result) -> dict[str, Any]:
     if len(texts) < len(result.parts):
         head = [Words(text=failed.strip())] if failed else []
         output = [
-            {"type": "input_text", "text": part.text} if isinstance(part, Words) else _media(part)
+            {"type": "input_text", "text": part.text}
+            if isinstance(part, Words)
+            else _media(part, told)
             for part in (*head, *result.parts)
         ]
     kind = "custom_tool_call_output" if result.custom else "function_call_output"
