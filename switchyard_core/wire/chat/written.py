@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from base64 import b64decode
-from binascii import Error
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
-from urllib.parse import unquote_to_bytes
 
 from switchyard_core.jsonio.tree import array_of, encode, loads, object_of
 from switchyard_core.wire.chat.offered import write_tools
@@ -149,7 +146,7 @@ class _Messages:
             yield self._file(part)
 
     def _file(self, file: Media) -> dict[str, Any]:
-        text = _text_of(file)
+        text = file.text
         if text:
             self._told.changed.append(f"wrote the file `{file.name or 'without a name'}` as text")
             return {"type": "text", "text": text}
@@ -208,19 +205,6 @@ class _Messages:
 def _text(parts: Iterable[NeutralPart]) -> str:
     # Most templates take text alone where the user does not speak.
     return _BETWEEN.join([part.text for part in parts if isinstance(part, Words)])
-
-
-def _text_of(file: Media) -> str:
-    """Return the text of a text file, ``""`` for any other: the provider takes documents only."""
-    head, _, data = file.url.partition(",")
-    if not head.startswith("data:text/"):
-        return ""
-    try:
-        raw = b64decode(data, validate=True) if head.endswith(";base64") else unquote_to_bytes(data)
-    except (Error, ValueError):
-        return ""
-    text = raw.decode("utf-8", "replace")
-    return f"{file.name}:\n{text}" if file.name and text.strip() else text.strip() and text
 
 
 # --- settings --------------------------------------------------------------------------------
