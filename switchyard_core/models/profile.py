@@ -35,7 +35,7 @@ class Profile:
         accepts_prefill: As the key of a target.
         structured_output: As the key of a target.
         prefix_bound: Whether thinking is valid only behind the history that it was made in.
-        system_rows: Whether instructions may stand within the history, in the format's own role.
+        system_rows: Whether instructions may come within the history, in the format's own role.
         reads: Globs on the models whose thinking it reads.
         reasoning: How it reasons.
         facts: The entries themselves, with source and day.

@@ -142,6 +142,7 @@ REACH = {
         "claude",
         "claude-forced-tool",
         "claude-one-sampler",
+        "claude-system-rows",
         "claude-no-prefill",
         "claude-adaptive-only",
         "claude-opus-4-late",
