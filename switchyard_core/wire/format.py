@@ -67,6 +67,8 @@ class Format(ABC):
     name: ClassVar[WireFormat]
     #: Path of each endpoint that the format has, without a version.
     paths: ClassVar[Mapping[Endpoint, str]]
+    #: Keys that a body may have whose tokens are counted, where the format has such an endpoint.
+    counted_keys: ClassVar[frozenset[str]] = frozenset()
     #: Makes the patchable view of a body, and the writer of an answer.
     view: ClassVar[type[BodyView]]
     writer: ClassVar[type[PartWriter]]

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 __all__ = [
+    "SCHEMA_TOOL",
     "AskedTool",
     "Call",
     "Choice",
@@ -27,6 +28,10 @@ __all__ = [
     "Turn",
     "Words",
 ]
+
+
+#: Name of the tool that a model must call where ``Facts.forced_schema`` asks for its answer so.
+SCHEMA_TOOL = "structured_answer"
 
 
 @dataclass(slots=True)
