@@ -49,12 +49,12 @@ def plan_execute(
     for target, spoken in (formats or {}).items():
         host = clients[target]
         clients[target] = f"{host}_{target}"
-        foreign += f'''
+        foreign += f"""
 [llm_clients.{clients[target]}]
 format = "{spoken}"
 base_url = "https://{host}.test/v1"
 api_key_env = "{host.upper()}_KEY"
-'''
+"""
     model = {"planner": PLANNER, "executor": EXECUTOR, **(ids or {})}
     return f"""
 schema_version = 1
