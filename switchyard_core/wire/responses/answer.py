@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, ClassVar
 
 from switchyard_core.answering import ModelReply, ModelUsage
@@ -33,7 +33,7 @@ from switchyard_core.wire.replies import (
 )
 from switchyard_core.wire.responses.neutral import read_request, write_request
 from switchyard_core.wire.responses.request import ResponsesRequests
-from switchyard_core.wire.responses.told import ResponsesReader
+from switchyard_core.wire.responses.told import ENDS, ResponsesReader, cut_reason, refuse_failed
 
 __all__ = ["OpenAIResponses"]
 
@@ -93,6 +93,7 @@ class ResponsesWriter(PartWriter):
     stop_words: ClassVar[Mapping[str, str]] = {
         "length": "max_output_tokens",
         "filter": "content_filter",
+        "refusal": "content_filter",
     }
 
     def __init__(self, frame: Frame) -> None:
@@ -132,17 +133,20 @@ class ResponsesWriter(PartWriter):
 
     def _opened(self, index: int, part: AnswerPart) -> Iterator[Event]:
         item = self._item(index, "in_progress")
-        if part.kind == "text":
+        content = _CONTENT.get(part.kind)
+        if content is not None:
             item["content"] = []
         yield self._event("response.output_item.added", output_index=index, item=item)
-        if part.kind == "text":
+        if content is not None:
             at = self._place(index)
-            yield self._event("response.content_part.added", **at, part=_text(""))
+            yield self._event("response.content_part.added", **at, part=content(""))
 
     def _more(self, index: int, part: AnswerPart, text: str) -> Iterator[Event]:
         at = self._place(index)
         if part.kind == "text":
             yield self._event("response.output_text.delta", **at, delta=text, logprobs=[])
+        elif part.kind == "refusal":
+            yield self._event("response.refusal.delta", **at, delta=text)
         elif part.kind == "call":
             yield self._event(f"{_call_stem(part)}.delta", **at, delta=text)
         else:
@@ -155,6 +159,9 @@ class ResponsesWriter(PartWriter):
         if part.kind == "text":
             yield self._event("response.output_text.done", **at, text=text, logprobs=[])
             yield self._event("response.content_part.done", **at, part=_text(text))
+        elif part.kind == "refusal":
+            yield self._event("response.refusal.done", **at, refusal=text)
+            yield self._event("response.content_part.done", **at, part=_refusal(text))
         elif part.kind == "call":
             yield self._event(f"{_call_stem(part)}.done", **at, **{_call_key(part): text})
         elif text:
@@ -168,15 +175,15 @@ class ResponsesWriter(PartWriter):
         return Event({"type": kind, "sequence_number": self._sent - 1, **fields}, kind)
 
     def _place(self, index: int) -> dict[str, Any]:
-        inner = {"text": {"content_index": 0}, "reasoning": {"summary_index": 0}}
         kind = self.parts[index].kind
-        return {"item_id": self._item_id(index), "output_index": index, **inner.get(kind, {})}
+        inner = {"content_index": 0} if kind in _CONTENT else _SUMMARY_PLACE.get(kind, {})
+        return {"item_id": self._item_id(index), "output_index": index, **inner}
 
     def _item_id(self, index: int) -> str:
         part, stem = self.parts[index], self.frame.id.removeprefix(self.id_prefix)
         call = "ctc" if part.custom else "fc"
-        prefix = {"text": "msg", "reasoning": "rs", "call": call}[part.kind]
-        if self.frame.request is None:
+        prefix = {"reasoning": "rs", "call": call}.get(part.kind, "msg")
+        if not self.frame.invents:
             return f"{prefix}_{stem}_{index}"
         if part.kind != "call":
             return f"{prefix}_{stem}"
@@ -186,8 +193,9 @@ class ResponsesWriter(PartWriter):
     def _item(self, index: int, status: str) -> dict[str, Any]:
         part, text = self.parts[index], self.texts[index]
         head = {"id": self._item_id(index)}
-        if part.kind == "text":
-            said = {"status": status, "content": [_text(text)], "role": "assistant"}
+        content = _CONTENT.get(part.kind)
+        if content is not None:
+            said = {"status": status, "content": [content(text)], "role": "assistant"}
             return {**head, "type": "message", **said}
         if part.kind == "reasoning":
             sealed = {"encrypted_content": part.opaque} if part.opaque else {}
@@ -248,14 +256,6 @@ class ResponsesWriter(PartWriter):
         }
 
 
-#: Events that end a stream.
-_ENDS = frozenset(
-    f"response.{status}" for status in ("completed", "incomplete", "failed", "cancelled")
-)
-#: Why an answer may be cut and yet be an answer.
-_CUT_REASONS = frozenset({"max_output_tokens", "content_filter"})
-
-
 class OpenAIResponses(ResponsesRequests):
     """Responses."""
 
@@ -275,7 +275,7 @@ class OpenAIResponses(ResponsesRequests):
 
     def neutral(self, fields: ObjectText) -> NeutralRequest:
         """Return what a request says."""
-        return read_request(fields)
+        return read_request(fields, self.history(fields))
 
     def write(self, request: NeutralRequest, facts: Facts) -> bytes:
         """Return the body that says the same."""
@@ -286,17 +286,17 @@ class OpenAIResponses(ResponsesRequests):
         kind = word(tree.get("type")) or name
         if kind in self.head_events:
             return "head"
-        if kind in _ENDS:
+        if kind in ENDS:
             refuse_error(table(tree.get("response")))
             answer = table(tree.get("response"))
             for status in (kind.removeprefix("response."), word(answer.get("status"))):
-                _refuse_failed(status, answer)
+                refuse_failed(status, answer.get("incomplete_details"))
             return "end"
         return "content"
 
     def check_answer(self, tree: Mapping[str, Any]) -> None:
         """Refuse an answer that failed, was cancelled, or is incomplete for an unknown reason."""
-        _refuse_failed(word(tree.get("status")), tree)
+        refuse_failed(word(tree.get("status")), tree.get("incomplete_details"))
         an_array(tree, "output")
 
     def read_answer(self, tree: Mapping[str, Any], fields: ObjectText) -> ModelReply:
@@ -318,8 +318,8 @@ class OpenAIResponses(ResponsesRequests):
         refusal = texts_of(parts, "refusal", "refusal")
         stop = status
         if status == "incomplete":
-            reason = word(table(tree.get("incomplete_details")).get("reason"))
-            stop = reason if reason in _CUT_REASONS else status
+            details = tree.get("incomplete_details")
+            stop = word(table(details).get("reason")) if cut_reason(details) else status
         if stop == "content_filter":
             refusal = refusal or text or FILTERED
         return ModelReply(
@@ -411,19 +411,21 @@ def _usage(usage: ModelUsage) -> dict[str, Any]:
     }
 
 
-def _refuse_failed(status: str, answer: Mapping[str, Any]) -> None:
-    reason = word(table(answer.get("incomplete_details")).get("reason"))
-    unfinished = status == "incomplete" and reason not in _CUT_REASONS
-    if unfinished or status in ("failed", "cancelled"):
-        raise ShapeError(status_word(status))
-
-
 def _named(item: Mapping[str, Any], at: str) -> tuple[str, str]:
     return text_in(item, "call_id", at), text_in(item, "name", at)
 
 
 def _text(text: str) -> dict[str, Any]:
     return {"type": "output_text", "annotations": [], "logprobs": [], "text": text}
+
+
+def _refusal(text: str) -> dict[str, Any]:
+    return {"type": "refusal", "refusal": text}
+
+
+#: What the content of a message is, by the kind of its part.
+_CONTENT: Mapping[str, Callable[[str], dict[str, Any]]] = {"text": _text, "refusal": _refusal}
+_SUMMARY_PLACE: Mapping[str, dict[str, Any]] = {"reasoning": {"summary_index": 0}}
 
 
 def _summary(text: str) -> dict[str, Any]:
