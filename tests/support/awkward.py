@@ -104,7 +104,6 @@ def _responses() -> dict[str, Any]:
     picture = {"type": "input_image", "image_url": PICTURES[1], "detail": "auto"}
     return {
         "instructions": "T-system",
-        "previous_response_id": "resp_SEAL-previous",
         "include": ["reasoning.encrypted_content"],
         "store": False,
         "tools": [
@@ -220,7 +219,10 @@ def _messages() -> dict[str, Any]:
             },
             {"role": "assistant", "content": ""},
             {"role": "assistant", "content": [called("toolu_lost", "run_tests", {})]},
-            {"role": "user", "content": [{"type": "text", "text": "T-again", "cache_control": _MARK}]},
+            {
+                "role": "user",
+                "content": [{"type": "text", "text": "T-again", "cache_control": _MARK}],
+            },
             {
                 "role": "assistant",
                 "content": [
@@ -234,9 +236,17 @@ def _messages() -> dict[str, Any]:
     }  # fmt: skip
 
 
-#: A planner's history of each wire format, without its model.
-AWKWARD: dict[WireFormat, dict[str, Any]] = {
-    "openai_chat": _chat(),
-    "openai_responses": _responses(),
-    "anthropic_messages": _messages(),
+def _continued() -> dict[str, Any]:
+    """Return the one of Responses with the id of the response before; it must be whole then."""
+    body = _responses()
+    items = [item for item in body["input"] if item.get("call_id") != "call_nobody"]
+    return {**body, "previous_response_id": "resp_SEAL-previous", "input": items}
+
+
+#: Planners' histories by name: wire format, and body without a model.
+AWKWARD: dict[str, tuple[WireFormat, dict[str, Any]]] = {
+    "chat": ("openai_chat", _chat()),
+    "responses": ("openai_responses", _responses()),
+    "responses_continued": ("openai_responses", _continued()),
+    "messages": ("anthropic_messages", _messages()),
 }
