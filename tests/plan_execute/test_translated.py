@@ -7,7 +7,6 @@ what the real one does takes it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import permutations
 from typing import Any, Literal
 
@@ -33,8 +32,9 @@ STRICT: dict[WireFormat, tuple[str, str]] = {
     "openai_responses": ("openai", "gpt-5.4"),
     "anthropic_messages": ("anthropic", "claude-sonnet-4-6"),
 }
-#: Rules of the made-up models of a scenario that a real one would not have.
-MADE_UP = {"prefix_bound_family", "prefix_bound_handoff_prompt", "prefix_bound_side_call"}
+#: Scenarios that cannot be sent, with the codes of their errors: what the history is about is
+#: at a provider of the caller's format, which no target speaks that would have to read it.
+REFUSED = {"origin_bound_stay": ("history_required",)}
 
 
 async def play(
@@ -52,47 +52,46 @@ async def play(
     return served
 
 
-async def serving(scenario: Scenario, caller: WireFormat) -> Target:
+async def serving(scenario: Scenario) -> Target:
     """Return who serves the last request of a scenario: that one shall speak another format."""
-    return (
-        "executor" if (await play(scenario, caller, "library")).target == "executor" else "planner"
-    )
+    served = await play(scenario, scenario.only[0], "library")
+    return "executor" if served.target == "executor" else "planner"
 
 
-def pairs(scenario: Scenario) -> Iterator[tuple[WireFormat, WireFormat]]:
-    """Yield wire formats of the caller and of the target."""
-    for caller, spoken in permutations(WIRE_FORMATS, 2):
-        if caller in scenario.only:
-            yield caller, spoken
+def pairs(scenario: Scenario) -> list[tuple[WireFormat, WireFormat]]:
+    """Return wire formats of the caller and of the target."""
+    return [pair for pair in permutations(WIRE_FORMATS, 2) if pair[0] in scenario.only]
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
 async def test_translated_body(snapshot, name):
     scenario, bodies, problems = SCENARIOS[name], {}, []
+    target = await serving(scenario)
     for caller, spoken in pairs(scenario):
         pair = f"{caller} to {spoken}"
-        target = await serving(scenario, caller)
-        formats = {target: spoken}
-        served = await play(scenario, caller, "library", formats=formats)
-        again = await play(scenario, caller, "http", formats=formats)
-        if served.outgoing.body != again.outgoing.body:
-            problems.append(f"{pair}: HTTP sends another body than the library")
+        served = await play(scenario, caller, "library", formats={target: spoken})
+        if not served.sent:
+            bodies[pair] = served.answer
+            continue
         if (served.target, served.outgoing.wire_format) != (target, spoken):
             problems.append(f"{pair}: {served.target} got {served.outgoing.wire_format}")
         bodies[pair] = served.outgoing.body
         problems += [
             f"{pair}: {each}" for each in validity_problems(spoken, bodies[pair], sdk=True)
         ]
+    # Which pair it is has no influence on the door.
+    again = await play(scenario, caller, "http", formats={target: spoken})
 
     assert problems == []
+    assert not again.sent or again.outgoing.body == bodies[pair]
     assert object_of(bodies) == snapshot.use_extension(RequestBodySnapshot)
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
 async def test_translated_body_is_taken_by_a_strict_provider(name):
     scenario, problems = SCENARIOS[name], []
+    target = await serving(scenario)
     for caller, spoken in pairs(scenario):
-        target = await serving(scenario, caller)
         strict, model = STRICT[spoken]
         served = await play(
             scenario,
@@ -102,7 +101,7 @@ async def test_translated_body_is_taken_by_a_strict_provider(name):
             ids={target: model},
             upstream=FakeUpstream(strict={target: strict}),
         )
-        if served.status != 200:
+        if served.status != 200 and served.code not in REFUSED.get(name, ()):
             problems.append(f"{caller} to {spoken}: {served.status} {served.answer!r}")
 
     assert problems == []
