@@ -73,6 +73,8 @@ def said(asked: NeutralRequest) -> Iterator[tuple[str, Any]]:
                     yield from (("result", marker) for marker in markers)
 
 
+#: Texts that a history has not got.
+MISSING = {"responses_continued": "T-trailing"}
 #: What arrives, whatever the formats.
 KEPT = sorted(
     [
@@ -102,8 +104,12 @@ async def test_nothing_that_a_provider_refuses_remains_and_nothing_else_is_lost(
         problems += [f"{pair}: {each}" for each in validity_problems(spoken, sent, sdk=True)]
         problems += [f"{pair}: {seal} remains" for seal in re.findall(rb"SEAL-\w+", sent)]
         arrived = sorted(said(FORMATS[spoken].neutral(ObjectText(sent))), key=str)
-        if arrived != KEPT:
-            lost = [each for each in KEPT if each not in arrived]
+        wanted = [each for each in KEPT if each[1] != MISSING.get(name)]
+        if strict == "deepseek":
+            # Its profile says in words what it cannot see.
+            wanted = [each for each in wanted if each[0] != "image"]
+        if arrived != wanted:
+            lost = [each for each in wanted if each not in arrived]
             problems.append(f"{pair}: lost {lost}, sent {arrived}")
 
     assert problems == []

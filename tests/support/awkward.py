@@ -237,9 +237,13 @@ def _messages() -> dict[str, Any]:
 
 
 def _continued() -> dict[str, Any]:
-    """Return the one of Responses with the id of the response before; it must be whole then."""
+    """Return the one of Responses with the id of the planner's response, which made the edit.
+
+    A result without a call would be of a history that is elsewhere, and the text at the end may be
+    the executor's.
+    """
     body = _responses()
-    items = [item for item in body["input"] if item.get("call_id") != "call_nobody"]
+    items = [item for item in body["input"][:-1] if item.get("call_id") != "call_nobody"]
     return {**body, "previous_response_id": "resp_SEAL-previous", "input": items}
 
 
