@@ -256,6 +256,10 @@ def _settings(request: NeutralRequest) -> dict[str, bytes]:
     # OpenAI refuses it otherwise (QwenLM/qwen-code#243).
     if given.get("store") != b"true" and given.pop("metadata", b""):
         left_out.append("metadata, which the provider takes of answers that it stores")
+    if given.get("store") == b"false":
+        # Servers of others refuse the key, and OpenAI keeps no answer unless it says so.
+        del given["store"]
+        left_out.append("store=false")
     left_out += [name for name in given if name not in _SETTINGS]
     return {key: given[name] for name, key in _SETTINGS.items() if name in given}
 
