@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from base64 import b64decode
-from binascii import Error
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
-from urllib.parse import unquote_to_bytes
 
 from switchyard_core.jsonio.tree import array_of, encode, loads, object_of
 from switchyard_core.wire.chat.offered import write_tools
@@ -56,7 +54,8 @@ def write_request(request: NeutralRequest, facts: Facts, target: Format) -> byte
     names = ToolNames(request.tools, target)
     messages = _Messages(names, facts, request.told)
     messages.instruct(request.instructions)
-    for turn in paired(request.turns, target, request.told):
+    turns = [_readable(turn, facts, request.told) for turn in request.turns]
+    for turn in paired(turns, target, request.told):
         messages.add(turn)
     body: dict[str, Any] = {"model": request.model, "messages": array_of(messages.done())}
     body |= write_tools(request, names, facts)
@@ -149,7 +148,7 @@ class _Messages:
             yield self._file(part)
 
     def _file(self, file: Media) -> dict[str, Any]:
-        text = _text_of(file)
+        text = file.text
         if text:
             self._told.changed.append(f"wrote the file `{file.name or 'without a name'}` as text")
             return {"type": "text", "text": text}
@@ -167,9 +166,6 @@ class _Messages:
             self._told.changed.append("wrote the refusals of earlier turns as text")
         text, calls = _text(parts), [part for part in parts if isinstance(part, Call)]
         thought = _BETWEEN.join([part.text for part in parts if isinstance(part, Thought)])
-        if thought and not (self._key and (text or calls)):
-            self._told.left_out.append("reasoning of earlier turns")
-            thought = ""
         if not text and not calls:
             return
         message: dict[str, Any] = {"role": "assistant", "content": text or None}
@@ -205,22 +201,18 @@ class _Messages:
         self._told.lost += [f"the {p.kind} of {of}" for p in parts if isinstance(p, Media)]
 
 
+def _readable(turn: Turn, facts: Facts, told: Told) -> Turn:
+    """Return a turn without the reasoning that the model does not take back, or not alone."""
+    parts = tuple([part for part in turn.parts if not isinstance(part, Thought)])
+    if len(parts) == len(turn.parts) or (facts.reasoning_key and parts):
+        return turn
+    told.left_out.append("reasoning of earlier turns")
+    return replace(turn, parts=parts)
+
+
 def _text(parts: Iterable[NeutralPart]) -> str:
     # Most templates take text alone where the user does not speak.
     return _BETWEEN.join([part.text for part in parts if isinstance(part, Words)])
-
-
-def _text_of(file: Media) -> str:
-    """Return the text of a text file, ``""`` for any other: the provider takes documents only."""
-    head, _, data = file.url.partition(",")
-    if not head.startswith("data:text/"):
-        return ""
-    try:
-        raw = b64decode(data, validate=True) if head.endswith(";base64") else unquote_to_bytes(data)
-    except (Error, ValueError):
-        return ""
-    text = raw.decode("utf-8", "replace")
-    return f"{file.name}:\n{text}" if file.name and text.strip() else text.strip() and text
 
 
 # --- settings --------------------------------------------------------------------------------
