@@ -153,11 +153,12 @@ def _told(name: str, result: CheckResult) -> Iterator[str]:
     for route in result.policy.routes.values() if result.policy is not None else ():
         yield f"{name}: route {route.name}: targets speak {', '.join(route.wire_formats) or '-'}"
         for caller, spoken, lost in _pairs(route):
-            yield f"  {caller} -> {spoken} loses {'; '.join(lost)}"
+            gone = [what for what, becomes in lost.items() if "left out" in becomes]
+            yield f"  {caller} -> {spoken} loses {'; '.join(gone)}"
 
 
-def _pairs(route: Route) -> Iterator[tuple[str, str, tuple[str, ...]]]:
-    """Yield caller, target and what is lost, for each pair that a route translates.
+def _pairs(route: Route) -> Iterator[tuple[str, str, Mapping[str, str]]]:
+    """Yield caller, target and what becomes of what the target cannot say, for each pair that a route translates.
 
     A route that writes its answers itself sends no request of a caller on.
     """
@@ -191,7 +192,7 @@ def _explained(result: CheckResult) -> dict[str, object]:
         route.name: {
             "formats": list(route.wire_formats),
             "translates": [
-                {"caller": caller, "target": target, "loses": list(lost)}
+                {"caller": caller, "target": target, "loses": dict(lost)}
                 for caller, target, lost in _pairs(route)
             ],
         }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from switchyard_core.jsonio.tree import array_of, encode, loads, object_of
@@ -53,7 +54,8 @@ def write_request(request: NeutralRequest, facts: Facts, target: Format) -> byte
     names = ToolNames(request.tools, target)
     messages = _Messages(names, facts, request.told)
     messages.instruct(request.instructions)
-    for turn in paired(request.turns, target, request.told):
+    turns = [_readable(turn, facts, request.told) for turn in request.turns]
+    for turn in paired(turns, target, request.told):
         messages.add(turn)
     body: dict[str, Any] = {"model": request.model, "messages": array_of(messages.done())}
     body |= write_tools(request, names, facts)
@@ -164,9 +166,6 @@ class _Messages:
             self._told.changed.append("wrote the refusals of earlier turns as text")
         text, calls = _text(parts), [part for part in parts if isinstance(part, Call)]
         thought = _BETWEEN.join([part.text for part in parts if isinstance(part, Thought)])
-        if thought and not (self._key and (text or calls)):
-            self._told.left_out.append("reasoning of earlier turns")
-            thought = ""
         if not text and not calls:
             return
         message: dict[str, Any] = {"role": "assistant", "content": text or None}
@@ -200,6 +199,15 @@ class _Messages:
 
     def _lose_media(self, parts: Iterable[NeutralPart], of: str) -> None:
         self._told.lost += [f"the {p.kind} of {of}" for p in parts if isinstance(p, Media)]
+
+
+def _readable(turn: Turn, facts: Facts, told: Told) -> Turn:
+    """Return a turn without the reasoning that the model does not take back, or not alone."""
+    parts = tuple([part for part in turn.parts if not isinstance(part, Thought)])
+    if len(parts) == len(turn.parts) or (facts.reasoning_key and parts):
+        return turn
+    told.left_out.append("reasoning of earlier turns")
+    return replace(turn, parts=parts)
 
 
 def _text(parts: Iterable[NeutralPart]) -> str:
@@ -240,6 +248,10 @@ def _settings(request: NeutralRequest) -> dict[str, bytes]:
     # OpenAI refuses it otherwise (QwenLM/qwen-code#243).
     if given.get("store") != b"true" and given.pop("metadata", b""):
         left_out.append("metadata, which the provider takes of answers that it stores")
+    if given.get("store") == b"false":
+        # Servers of others refuse the key, and OpenAI keeps no answer unless it says so.
+        del given["store"]
+        left_out.append("store=false")
     left_out += [name for name in given if name not in _SETTINGS]
     return {key: given[name] for name, key in _SETTINGS.items() if name in given}
 
