@@ -45,6 +45,10 @@ _REDIRECTS = {"file_redirect", "herestring_redirect"}
 _CLOSING = {">&-", "<&-"}
 _DUPLICATING = {">&", "<&"}
 _DESCRIPTOR = re.compile(r"\d*-?")
+_DUPLICATION = re.compile(r"\d*[<>]&\d+")
+#: Words and strings that are what they show.
+_PLAIN = re.compile(r"[A-Za-z_./][\w./-]*", re.ASCII)
+_PLAIN_STRING = re.compile(r'"[^\s"\\$`][^"\\$`\n]*"')
 
 
 def read_bash(text: str, session: Session, stdin: Input) -> str | None:
@@ -91,7 +95,10 @@ class _Walker:
 
     def sequence(self, nodes: Sequence[_Node], stdin: Input) -> str | None:
         """Run nodes in order; the output is known when all of it is."""
-        outputs = [self.run(node, stdin) for node in nodes if node.type != "comment"]
+        nodes = [node for node in nodes if node.type != "comment"]
+        if len(nodes) == 1:
+            return self.run(nodes[0], stdin)
+        outputs = [self.run(node, stdin) for node in nodes]
         if not outputs or None in outputs:
             return None
         return "".join(output for output in outputs if output is not None)
@@ -222,6 +229,9 @@ class _Walker:
         return given
 
     def file_redirect(self, node: _Node, targets: list[str], extra: list[str]) -> Input | None:
+        if _DUPLICATION.fullmatch(self.as_written(node)):
+            self.session.spend(2)
+            return None
         operator = next((child.type for child in node.children if not child.is_named), "")
         places = node.children_by_field_name("destination") or node.named_children[-1:]
         if not places:
@@ -255,11 +265,18 @@ class _Walker:
         redirects: list[_Node] = []
         children = node.named_children
         self.session.spend(len(children))
+        source = self.source
         for child in children:
-            kind = child.type
-            if kind == "word":
+            kind, written = child.type, source[child.start_byte : child.end_byte]
+            # Most words need no node of the tree but their own.
+            if kind == "word" and "\\" not in written:
+                words.append(written)
+            elif kind == "word" or kind == "raw_string":
                 words.append(self.text(child, kind))
             elif kind == "command_name":
+                if _PLAIN.fullmatch(written):
+                    words.append(written)
+                    continue
                 for part in child.named_children:
                     words += self.words(part)
             elif kind in _REDIRECTS:
@@ -275,11 +292,15 @@ class _Walker:
         if redirects:
             stdin = self.carry_out(redirects, targets, words) or stdin
         words += extra
-        return self.kept(self.invoke(words, stdin), targets) if words else None
+        output = self.invoke(words, stdin) if words else None
+        return self.kept(output, targets) if targets else output
 
     def invoke(self, words: list[str], stdin: Input) -> str | None:
-        name, session = words[0], self.session
-        function = session.functions.get(name) if session.functions else None
+        session = self.session
+        if not session.functions:
+            return run_program(words, session, stdin)
+        name = words[0]
+        function = session.functions.get(name)
         if function is None or name in session.running:
             return run_program(words, session, stdin)
         session.running.add(name)
@@ -317,8 +338,13 @@ class _Walker:
         if kind == "word" and "\\" not in written:
             return written
         self.session.spend()
+        if kind == "raw_string":
+            return written[1:-1]
         if self.depth > _MAX_NESTING:
             return written
+        if kind == "string" and _PLAIN_STRING.fullmatch(written):
+            self.session.spend()
+            return written[1:-1]
         self.depth += 1
         try:
             return _WORDS.get(kind, _Walker.as_it_is)(self, node, written)
@@ -332,8 +358,9 @@ class _Walker:
     def joined(self, node: _Node, _written: str) -> str:
         parts: list[str] = []
         position = node.start_byte
-        self.session.spend(len(node.named_children))
-        for child in node.named_children:
+        children = node.named_children
+        self.session.spend(len(children))
+        for child in children:
             parts.append(self.source[position : child.start_byte])
             if child.type == "string_content":
                 parts.append(_QUOTED_ESCAPE.sub(r"\1", self.as_written(child)))
@@ -416,7 +443,6 @@ _WORDS: dict[str, _Word] = {
         ("word", "extglob_pattern", "regex"),
         lambda _walker, _node, written: _ESCAPE.sub(r"\1", written.replace("\\\n", "")),
     ),
-    "raw_string": lambda _walker, _node, written: written[1:-1],
     "ansi_c_string": lambda _walker, _node, written: _ESCAPE.sub(
         lambda match: _ANSI.get(match[1], match[1]), written[2:-1]
     ),

@@ -53,6 +53,10 @@ _NOT_ENCODED = frozenset({"-ep", "-executionpolicy", "-ex", "-exec"})
 _UNSEEN = "what the script does cannot be seen"
 
 
+#: Shared, since most uses are not of the table.
+_NO_ARGUMENTS = Arguments()
+
+
 class Use(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """One use of a program."""
 
@@ -63,7 +67,7 @@ class Use(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     stdin: Input  # what the program reads
     run: Run  # runs another program
     #: All its words, in a use of the table.
-    arguments: Arguments = msgspec.field(default_factory=Arguments)
+    arguments: Arguments = msgspec.field(default_factory=lambda: _NO_ARGUMENTS)
 
     def run_inner(self, words: Sequence[str], stdin: Input = NO_INPUT) -> str | None:
         """Run another program in its own shell."""
