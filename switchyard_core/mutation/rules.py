@@ -319,7 +319,9 @@ class MutationRules:
             if broken and rule.reads_arguments:
                 unreadable = unreadable or rule
             # An edit tool has a rule for each possible name of its path: most are absent.
-            elif (rule.needs is None or rule.needs in given) and rule.applies(view):
+            elif not rule.conditions or (
+                (rule.needs is None or rule.needs in given) and rule.applies(view)
+            ):
                 reading = self._reading(view, rule, classes, depth=depth, budget=budget)
                 if reading.label == "file_edit" and rule.label is not None:
                     # The rule decides the label of an edit.

@@ -40,6 +40,8 @@ _COPIED = 500
 _SUBSTITUTED = "/dev/fd/63"
 _EXPANSIONS = {"simple_expansion", "expansion"}
 _SUBSTITUTIONS = {"command_substitution", "process_substitution"}
+#: Nodes that are one word each.
+_SINGLE = {"word", "raw_string", "number"}
 _REDIRECTS = {"file_redirect", "herestring_redirect"}
 #: Redirections of a descriptor to none, and to another one or a file.
 _CLOSING = {">&-", "<&-"}
@@ -95,13 +97,16 @@ class _Walker:
 
     def sequence(self, nodes: Sequence[_Node], stdin: Input) -> str | None:
         """Run nodes in order; the output is known when all of it is."""
-        nodes = [node for node in nodes if node.type != "comment"]
-        if len(nodes) == 1:
-            return self.run(nodes[0], stdin)
-        outputs = [self.run(node, stdin) for node in nodes]
-        if not outputs or None in outputs:
-            return None
-        return "".join(output for output in outputs if output is not None)
+        outputs: list[str] = []
+        known = True
+        for node in nodes:
+            if node.type != "comment":
+                output = self.run(node, stdin)
+                if output is None:
+                    known = False
+                else:
+                    outputs.append(output)
+        return "".join(outputs) if known and outputs else None
 
     def loop(self, node: _Node, stdin: Input) -> str | None:
         variable, body = node.child_by_field_name("variable"), node.child_by_field_name("body")
@@ -271,7 +276,7 @@ class _Walker:
             # Most words need no node of the tree but their own.
             if kind == "word" and "\\" not in written:
                 words.append(written)
-            elif kind == "word" or kind == "raw_string":
+            elif kind in _SINGLE:
                 words.append(self.text(child, kind))
             elif kind == "command_name":
                 if _PLAIN.fullmatch(written):
@@ -345,6 +350,9 @@ class _Walker:
         if kind == "string" and _PLAIN_STRING.fullmatch(written):
             self.session.spend()
             return written[1:-1]
+        if kind == "number" and written.isalnum():
+            self.session.spend()
+            return written
         self.depth += 1
         try:
             return _WORDS.get(kind, _Walker.as_it_is)(self, node, written)

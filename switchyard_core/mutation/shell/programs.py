@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from switchyard_core.mutation.shell.arguments import Arguments
-from switchyard_core.mutation.shell.builtins import BUILTINS, USES, Use
+from switchyard_core.mutation.shell.builtins import BUILTINS, NO_ARGUMENTS, USES, Use
 from switchyard_core.mutation.shell.session import (
     MAX_DEPTH,
     NO_INPUT,
@@ -80,7 +80,14 @@ def run_program(words: Sequence[str], session: Session, stdin: Input = NO_INPUT)
         if rest:
             _note_outputs(name, rest, session)
         return None
-    use = Use(name=name, words=rest, session=session, stdin=stdin, run=run_program)
+    use = Use(
+        name=name,
+        words=rest,
+        session=session,
+        stdin=stdin,
+        run=run_program,
+        arguments=NO_ARGUMENTS,
+    )
     if other:
         _run_unlisted(path, use)
         return None
