@@ -85,7 +85,7 @@ def _bash_tree(code: str, session: Session) -> tree_sitter.Node:
     parsed = parse("bash", shown, session.budget)
     if not parsed.whole or len(shown) < len(data):
         session.add("unknown", "shell", TOO_MUCH)
-    if session.budget.spent:
+    if session.budget.left < 0:
         session.spend(0)
     return parsed.tree.root_node
 
