@@ -83,7 +83,10 @@ class _Walker:
 
     def run(self, node: _Node, stdin: Input = NO_INPUT) -> str | None:
         """Run a node; return its output if it is known."""
-        self.session.spend()
+        budget = self.session.budget
+        budget.left -= 1
+        if budget.left < 0:
+            self.session.spend(0)
         if self.depth > _MAX_NESTING:
             self.session.add("unknown", "shell", TOO_DEEP)
             return None

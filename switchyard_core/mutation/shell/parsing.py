@@ -93,7 +93,7 @@ def _bash_tree(code: str, session: Session) -> tree_sitter.Node:
 def parse(language: str, data: bytes, budget: Budget) -> Parsed:
     """Parse a text, or as much of it as a budget allows; see :func:`parse_code`."""
     parsed = parse_code(language, data, min(_MOST_WORK[language], budget.left // _WORK))
-    budget.spend(parsed.work * _WORK)
+    budget.left -= parsed.work * _WORK
     return parsed
 
 
