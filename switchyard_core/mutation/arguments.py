@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache, lru_cache
 from typing import Any
 from urllib.parse import unquote
@@ -21,33 +21,38 @@ _FILE_URI = "file://"
 _OBJECTS = (dict, Mapping)
 
 
-def files_in(value: Any) -> Iterator[str]:
-    """Yield the files that the value of a target names.
+def files_in(value: Any, most: int) -> list[str]:
+    """Return the first files that the value of a target names.
 
     A text is a file, a list holds several, and an object has them under the usual keys.
     """
-    return _files(value, _DEPTH)
+    found: list[str] = []
+    _find(value, found, most, _DEPTH)
+    return found[:most]
 
 
-def _files(value: Any, depth: int) -> Iterator[str]:
+def _find(value: Any, found: list[str], most: int, depth: int) -> None:
     if isinstance(value, str):
         if value.strip():
-            yield _without_scheme(value)
-    elif depth and isinstance(value, list):
+            found.append(_without_scheme(value))
+    elif not depth or len(found) >= most:
+        return
+    elif isinstance(value, list):
         for item in value:
-            yield from _files(item, depth - 1)
-    elif depth and isinstance(value, _OBJECTS):
+            if len(found) < most:
+                _find(item, found, most, depth - 1)
+    elif isinstance(value, _OBJECTS):
         for key, item in value.items():
             if key.startswith(_FILE_URI):
                 # Edits of a language server are listed by their files.
-                yield _without_scheme(key)
+                found.append(_without_scheme(key))
                 continue
             kinds = argument_kinds(key)
             if isinstance(item, str):
                 if "file" in kinds and item.strip():
-                    yield _without_scheme(item)
+                    found.append(_without_scheme(item))
             elif "file" in kinds or "holder" in kinds:
-                yield from _files(item, depth - 1)
+                _find(item, found, most, depth - 1)
 
 
 def _without_scheme(path: str) -> str:

@@ -57,7 +57,7 @@ def _file_hint(reader: CallReader, arguments: Any) -> Reading:
     seen += [f"`{verb}` in its name"] if verb else []
     detail = f"no rule knows it; it has {' and '.join(seen)}"
     if verb and (edits or "content" in found):
-        files = filter(_is_file, islice(files_in(arguments), MOST_FILES))
+        files = filter(_is_file, files_in(arguments, MOST_FILES))
         reading = strongest(map(reader.classes.target_label, files))
         if reading.label != "read_only":
             return Reading(label=reading.label, word=reading.word, detail=detail)
@@ -73,12 +73,12 @@ def _find(value: Any, found: dict[str, str], depth: int) -> None:
     for key, item in islice(value.items(), _KEYS):
         kinds = argument_kinds(key)
         for kind in kinds:
-            if kind != "file" or any(map(_is_local, islice(files_in(item), MOST_FILES))):
+            if kind != "file" or any(map(_is_local, files_in(item, MOST_FILES))):
                 found.setdefault(kind, key)
         if kinds and not isinstance(item, str):
             _find(item, found, depth - 1)
             if "file" not in found and any(
-                map(_is_local, islice(files_in({key: item}), MOST_FILES))
+                map(_is_local, files_in({key: item}, MOST_FILES))
             ):
                 found["file"] = key
 

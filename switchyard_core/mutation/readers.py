@@ -81,9 +81,12 @@ class CallReader(msgspec.Struct, frozen=True, kw_only=True, eq=False):
             return Reading(label="unknown", detail=TOO_DEEP)
         if isinstance(value, _OBJECTS):
             for key in keys["command"]:
-                if value.get(key) is not None:
+                command = value.get(key)
+                if isinstance(command, str):
+                    return self._command(command)
+                if command is not None:
                     # Only `commands` holds several; a list under another key is an argv.
-                    return self.shell(value[key], depth=depth + 1, several=key == "commands")
+                    return self.shell(command, depth=depth + 1, several=key == "commands")
             # Asking for a restart runs nothing.
             return READ_ONLY if value.get("restart") is True else _NO_COMMAND
         if not isinstance(value, list):

@@ -39,7 +39,8 @@ class CallView:
         self.call = call
         self.arguments: Any = call.arguments
         #: Whether the arguments are text that is not JSON.
-        self.broken = isinstance(self.arguments, dict) and self.arguments.keys() == {"_raw"}
+        arguments = self.arguments
+        self.broken = isinstance(arguments, dict) and len(arguments) == 1 and "_raw" in arguments
         self._document: dict[str, Any] | None = None
 
     @property

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import islice
 from typing import Any
 
 import msgspec
@@ -243,8 +242,10 @@ class MutationRules:
         """Yield one verdict per call of ``conversation.calls``."""
         calls = conversation.calls
         if not self._custom or not calls:
+            known = self._tools.get
             for call in calls:
-                tool = self._tool(call)
+                key = (call.name, call.namespace, call.server, call.kind)
+                tool = known(key) or self._tool(call)
                 yield _placed(tool.verdict or self._remembered(tool, call, classes()), call)
             return
         found: list[set[int]] = [set() for _ in calls]
@@ -319,7 +320,9 @@ class MutationRules:
             if broken and rule.reads_arguments:
                 unreadable = unreadable or rule
             # An edit tool has a rule for each possible name of its path: most are absent.
-            elif (rule.needs is None or rule.needs in given) and rule.applies(view):
+            elif not rule.conditions or (
+                (rule.needs is None or rule.needs in given) and rule.applies(view)
+            ):
                 reading = self._reading(view, rule, classes, depth=depth, budget=budget)
                 if reading.label == "file_edit" and rule.label is not None:
                     # The rule decides the label of an edit.
@@ -352,7 +355,7 @@ class MutationRules:
             return strongest(reader.read(rule.reader, value) for value in values or [None])
         if rule.target is None:
             return Reading(label=rule.label or "file_edit")
-        paths = list(islice(files_in(view.values(rule.target)), MOST_FILES + 1))
+        paths = files_in(view.values(rule.target), MOST_FILES + 1)
         label, scratch = classes.target_label, rule.model.scratch
         if len(paths) == 1:
             return label(paths[0], scratch=scratch)

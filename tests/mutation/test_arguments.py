@@ -48,7 +48,7 @@ FILES: list[tuple[Any, list[str]]] = [
 
 
 def test_usual_arguments_name_files() -> None:
-    wrong = [(value, found) for value, want in FILES if (found := list(files_in(value))) != want]
+    wrong = [(value, found) for value, want in FILES if (found := files_in(value, 99)) != want]
 
     assert wrong == []
 
@@ -58,7 +58,7 @@ def test_deep_arguments_name_no_more_files() -> None:
     for _ in range(50):
         value = {"files": [value]}
 
-    assert list(files_in(value)) == []
+    assert files_in(value, 99) == []
 
 
 FILE_KEYS = ["path", "file_path", "filePath", "filename", "uri", "pathInProject", "TargetFile"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from functools import cache
 from types import MappingProxyType
 
@@ -45,7 +44,8 @@ def read_command(
     text = command[:MAX_COMMAND]
     if dialect == "auto":
         dialect = dialect_of(text)
-    reading = _reading(lambda session: session.read(text, dialect), classes, budget)
+    session = new_session(classes, budget)
+    reading = _reading(session, session.read, text, dialect)
     if len(command) <= MAX_COMMAND:
         return reading
     note = f"only the first {MAX_COMMAND // 1024} KiB were read"
@@ -66,16 +66,15 @@ def read_argv(
         return read_command(words[0], classes, dialect=dialect, budget=budget)
     if _HOST.fullmatch(words[0]) or dialect_of(words[0]) == "powershell":
         return read_command(" ".join(words), classes, dialect="powershell", budget=budget)
-    return _reading(lambda session: run_program(words, session), classes, budget)
-
-
-def _reading(
-    run: Callable[[Session], object], classes: PathClasses, budget: Budget | None
-) -> Reading:
     session = new_session(classes, budget)
+    return _reading(session, run_program, words, session)
+
+
+def _reading(session: Session, run: Callable[..., object], *given: object) -> Reading:
     try:
-        with suppress(Decided):
-            run(session)
+        run(*given)
+    except Decided:
+        pass
     except RecursionError:
         session.add("unknown", "shell", TOO_DEEP)
     return strongest(session.readings)

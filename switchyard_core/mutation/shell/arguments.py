@@ -33,6 +33,10 @@ class Arguments(msgspec.Struct, kw_only=True, eq=False):
         starts = _starts(tuple(names))
         return bool(starts) and any(flag.startswith(starts) for flag in self.flags)
 
+    def has_exactly(self, names: Collection[str]) -> bool:
+        """Return whether any of these flags is present, none of which is a prefix."""
+        return not self.flags.isdisjoint(names)
+
     def value(self, names: Collection[str]) -> list[str]:
         """Return the values of these flags."""
         if not self.values:
@@ -81,24 +85,24 @@ def split_arguments(
     while index < len(words):
         word = words[index]
         index += 1
-        if bundled and index == 1 and not word.startswith("-"):
+        if bundled and index == 1 and word[:1] != "-":
             word = f"-{word}"
-        if word == "--":
-            result.flags.add(word)
-            if not through:
-                result.operands += words[index:]
-                result.rest = list(words[index:])
-                break
-        elif word == "-" or not word.startswith("-"):
+        if word[:1] != "-" or word == "-":
             if stop:
                 result.rest = list(words[index - 1 :])
                 result.operands += result.rest
                 break
             result.operands.append(word)
+        elif word == "--":
+            result.flags.add(word)
+            if not through:
+                result.operands += words[index:]
+                result.rest = list(words[index:])
+                break
         else:
             following = words[index] if index < len(words) else None
             flag, value, taken = _value_of(
-                result, word, following, valued, attached, long_single=long_single
+                result.flags, word, following, valued, attached, long_single=long_single
             )
             if value is not None:
                 result.values.setdefault(flag, []).append(value)
@@ -107,7 +111,7 @@ def split_arguments(
 
 
 def _value_of(
-    result: Arguments,
+    flags: set[str],
     word: str,
     following: str | None,
     valued: Collection[str],
@@ -116,21 +120,21 @@ def _value_of(
     long_single: bool,
 ) -> tuple[str, str | None, bool]:
     """Add the flags of a word; return the flag with a value, the value, and if it is the next."""
-    if word.startswith("--") or long_single:
+    if long_single or word[:2] == "--":
         name, equals, value = word.partition("=")
-        result.flags.add(name)
+        flags.add(name)
         if equals:
             return name, value, False
         takes = name in valued and is_value(following)
         return name, following if takes else None, takes
     # Some programs have long flags with one dash (`clang-tidy -fix`): the word counts, too.
-    result.flags.add(word)
+    flags.add(word)
     if word in valued:
         takes = is_value(following)
         return word, following if takes else None, takes
     for place in range(1, len(word)):
         flag, tail = f"-{word[place]}", word[place + 1 :]
-        result.flags.add(flag)
+        flags.add(flag)
         if flag in valued or flag in attached:
             if tail or flag in attached:
                 # `sed -i '' …` of BSD: the empty word is the value.

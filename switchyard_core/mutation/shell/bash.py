@@ -40,11 +40,19 @@ _COPIED = 500
 _SUBSTITUTED = "/dev/fd/63"
 _EXPANSIONS = {"simple_expansion", "expansion"}
 _SUBSTITUTIONS = {"command_substitution", "process_substitution"}
+#: Nodes that are one word each.
+_SINGLE = {"word", "raw_string", "number"}
 _REDIRECTS = {"file_redirect", "herestring_redirect"}
 #: Redirections of a descriptor to none, and to another one or a file.
 _CLOSING = {">&-", "<&-"}
 _DUPLICATING = {">&", "<&"}
 _DESCRIPTOR = re.compile(r"\d*-?")
+_DUPLICATION = re.compile(r"\d*[<>]&\d+")
+#: Commands, words and strings that are what they show.
+_PLAIN_COMMAND = re.compile(r"[A-Za-z_./][A-Za-z0-9_./-]*+(?: [A-Za-z0-9_./ ~:,=@+%-]*+)?")
+_NUMBER = re.compile(r" -?(?:0x)?[0-9]++(?![^ ])")
+_PLAIN = re.compile(r"[A-Za-z_./][A-Za-z0-9_./-]*+")
+_PLAIN_STRING = re.compile(r'"[^\s"\\$`][^"\\$`\n]*+"')
 
 
 def read_bash(text: str, session: Session, stdin: Input) -> str | None:
@@ -75,7 +83,10 @@ class _Walker:
 
     def run(self, node: _Node, stdin: Input = NO_INPUT) -> str | None:
         """Run a node; return its output if it is known."""
-        self.session.spend()
+        budget = self.session.budget
+        budget.left -= 1
+        if budget.left < 0:
+            self.session.spend(0)
         if self.depth > _MAX_NESTING:
             self.session.add("unknown", "shell", TOO_DEEP)
             return None
@@ -91,10 +102,16 @@ class _Walker:
 
     def sequence(self, nodes: Sequence[_Node], stdin: Input) -> str | None:
         """Run nodes in order; the output is known when all of it is."""
-        outputs = [self.run(node, stdin) for node in nodes if node.type != "comment"]
-        if not outputs or None in outputs:
-            return None
-        return "".join(output for output in outputs if output is not None)
+        outputs: list[str] = []
+        known = True
+        for node in nodes:
+            if node.type != "comment":
+                output = self.run(node, stdin)
+                if output is None:
+                    known = False
+                else:
+                    outputs.append(output)
+        return "".join(outputs) if known and outputs else None
 
     def loop(self, node: _Node, stdin: Input) -> str | None:
         variable, body = node.child_by_field_name("variable"), node.child_by_field_name("body")
@@ -222,6 +239,9 @@ class _Walker:
         return given
 
     def file_redirect(self, node: _Node, targets: list[str], extra: list[str]) -> Input | None:
+        if _DUPLICATION.fullmatch(self.as_written(node)):
+            self.session.spend(2)
+            return None
         operator = next((child.type for child in node.children if not child.is_named), "")
         places = node.children_by_field_name("destination") or node.named_children[-1:]
         if not places:
@@ -251,15 +271,30 @@ class _Walker:
         return None
 
     def command(self, node: _Node, stdin: Input, extra: Sequence[str] = ()) -> str | None:
-        words: list[str] = []
+        written = self.source[node.start_byte : node.end_byte]
+        if _PLAIN_COMMAND.fullmatch(written) and not node.has_error:
+            # Its words are known without a look at their nodes, which takes longer.
+            words = written.split()
+            numbers = len(_NUMBER.findall(written))
+            self.session.spend(len(words) + 2 * numbers)
+            words += extra
+            return self.invoke(words, stdin)
+        words = []
         redirects: list[_Node] = []
         children = node.named_children
         self.session.spend(len(children))
+        source = self.source
         for child in children:
-            kind = child.type
-            if kind == "word":
+            kind, written = child.type, source[child.start_byte : child.end_byte]
+            # Most words need no node of the tree but their own.
+            if kind == "word" and "\\" not in written:
+                words.append(written)
+            elif kind in _SINGLE:
                 words.append(self.text(child, kind))
             elif kind == "command_name":
+                if _PLAIN.fullmatch(written):
+                    words.append(written)
+                    continue
                 for part in child.named_children:
                     words += self.words(part)
             elif kind in _REDIRECTS:
@@ -275,11 +310,15 @@ class _Walker:
         if redirects:
             stdin = self.carry_out(redirects, targets, words) or stdin
         words += extra
-        return self.kept(self.invoke(words, stdin), targets) if words else None
+        output = self.invoke(words, stdin) if words else None
+        return self.kept(output, targets) if targets else output
 
     def invoke(self, words: list[str], stdin: Input) -> str | None:
-        name, session = words[0], self.session
-        function = session.functions.get(name) if session.functions else None
+        session = self.session
+        if not session.functions:
+            return run_program(words, session, stdin)
+        name = words[0]
+        function = session.functions.get(name)
         if function is None or name in session.running:
             return run_program(words, session, stdin)
         session.running.add(name)
@@ -317,7 +356,15 @@ class _Walker:
         if kind == "word" and "\\" not in written:
             return written
         self.session.spend()
+        if kind == "raw_string":
+            return written[1:-1]
         if self.depth > _MAX_NESTING:
+            return written
+        if kind == "string" and _PLAIN_STRING.fullmatch(written):
+            self.session.spend()
+            return written[1:-1]
+        if kind == "number" and written.isalnum():
+            self.session.spend()
             return written
         self.depth += 1
         try:
@@ -332,8 +379,9 @@ class _Walker:
     def joined(self, node: _Node, _written: str) -> str:
         parts: list[str] = []
         position = node.start_byte
-        self.session.spend(len(node.named_children))
-        for child in node.named_children:
+        children = node.named_children
+        self.session.spend(len(children))
+        for child in children:
             parts.append(self.source[position : child.start_byte])
             if child.type == "string_content":
                 parts.append(_QUOTED_ESCAPE.sub(r"\1", self.as_written(child)))
@@ -416,7 +464,6 @@ _WORDS: dict[str, _Word] = {
         ("word", "extglob_pattern", "regex"),
         lambda _walker, _node, written: _ESCAPE.sub(r"\1", written.replace("\\\n", "")),
     ),
-    "raw_string": lambda _walker, _node, written: written[1:-1],
     "ansi_c_string": lambda _walker, _node, written: _ESCAPE.sub(
         lambda match: _ANSI.get(match[1], match[1]), written[2:-1]
     ),

@@ -19,7 +19,7 @@ from switchyard_core.mutation.shell.arguments import Arguments, split_arguments
 from switchyard_core.mutation.shell.session import NO_INPUT, STANDARD_INPUT, Input, Session
 from switchyard_core.mutation.shell.table import command_table
 
-__all__ = ["BUILTINS", "USES", "Run", "Use", "unquoted"]
+__all__ = ["BUILTINS", "NO_ARGUMENTS", "USES", "Run", "Use", "unquoted"]
 
 #: Runs a program inside another one.
 Run: TypeAlias = Callable[[Sequence[str], Session, Input], str | None]
@@ -53,6 +53,10 @@ _NOT_ENCODED = frozenset({"-ep", "-executionpolicy", "-ex", "-exec"})
 _UNSEEN = "what the script does cannot be seen"
 
 
+#: The arguments of a use that is not of the table.
+NO_ARGUMENTS = Arguments()
+
+
 class Use(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """One use of a program."""
 
@@ -62,8 +66,8 @@ class Use(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     session: Session  # gets the effects
     stdin: Input  # what the program reads
     run: Run  # runs another program
-    #: All its words, in a use of the table.
-    arguments: Arguments = msgspec.field(default_factory=Arguments)
+    #: All its words, in a use of the table; else :data:`NO_ARGUMENTS`.
+    arguments: Arguments
 
     def run_inner(self, words: Sequence[str], stdin: Input = NO_INPUT) -> str | None:
         """Run another program in its own shell."""

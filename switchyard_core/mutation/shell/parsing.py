@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cache
-from typing import NamedTuple
 
+import msgspec
 import tree_sitter
 import tree_sitter_bash
 import tree_sitter_javascript
@@ -40,7 +40,7 @@ _BLANK = re.compile(rb"(?<![^\s;&|(])!(?=[ \t]+\{\s)|(?<=\n)([ \t]*)\\(?=[A-Za-z
 _ESCAPED = re.compile(rb"(?<=[ \t])\\[<>](?=[ \t])")
 
 
-class Parsed(NamedTuple):
+class Parsed(msgspec.Struct, frozen=True, gc=False):
     """A syntax tree and what it took."""
 
     tree: tree_sitter.Tree  # of the text or of its start
@@ -48,7 +48,7 @@ class Parsed(NamedTuple):
     work: int  # hundreds of the parser's operations; one takes some 10 microseconds
 
 
-class Script(NamedTuple):
+class Script(msgspec.Struct, frozen=True, eq=False):
     """A parsed bash script."""
 
     root: tree_sitter.Node  # of the tree
@@ -60,6 +60,8 @@ def parse_bash(text: str, session: Session) -> Script:
     """Return the tree of a script; what could not be read of it is an effect."""
     if "time" in text or "coproc" in text:
         text = _TIMED_GROUP.sub(lambda match: " " * len(match[0]), text)
+    if "<<" not in text:
+        return Script(_bash_tree(text, session), text, {})
     inlined = inline_heredocs(text)
     root = _bash_tree(inlined.source, session)
     if root.has_error and not (inlined.whole and inlined.source == text):
@@ -75,21 +77,23 @@ def _bash_tree(code: str, session: Session) -> tree_sitter.Node:
     data = code.encode("ascii")
     if b"!" in data or b"\n" in data:
         data = _BLANK.sub(lambda match: b" " * len(match[0]), data)
-    if b"\\<" in data or b"\\>" in data:
+    if b"\\" in data:
         data = _ESCAPED.sub(b"==", data)
     shown, operators = bounded(data)
-    session.spend(operators * operators // _OPERATORS_PER_STEP)
+    if cost := operators * operators // _OPERATORS_PER_STEP:
+        session.spend(cost)
     parsed = parse("bash", shown, session.budget)
     if not parsed.whole or len(shown) < len(data):
         session.add("unknown", "shell", TOO_MUCH)
-    session.spend(0)
+    if session.budget.left < 0:
+        session.spend(0)
     return parsed.tree.root_node
 
 
 def parse(language: str, data: bytes, budget: Budget) -> Parsed:
     """Parse a text, or as much of it as a budget allows; see :func:`parse_code`."""
     parsed = parse_code(language, data, min(_MOST_WORK[language], budget.left // _WORK))
-    budget.spend(parsed.work * _WORK)
+    budget.left -= parsed.work * _WORK
     return parsed
 
 

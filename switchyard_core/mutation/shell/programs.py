@@ -6,12 +6,13 @@ import fnmatch
 import posixpath
 import re
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any, TypeAlias
 
 import msgspec
 
 from switchyard_core.mutation.shell.arguments import Arguments
-from switchyard_core.mutation.shell.builtins import BUILTINS, USES, Use
+from switchyard_core.mutation.shell.builtins import BUILTINS, NO_ARGUMENTS, USES, Use
 from switchyard_core.mutation.shell.session import (
     MAX_DEPTH,
     NO_INPUT,
@@ -26,10 +27,14 @@ from switchyard_core.mutation.tables import load_table
 __all__ = ["run_program"]
 
 _ASSIGNMENT = re.compile(r"^[A-Za-z_]\w*=(?!=)")
-_HELP, _VERSION = {"--help", "-help"}, {"--version", "-version"}
+_HELP, _VERSION = frozenset({"--help", "-help"}), frozenset({"--version", "-version"})
 _SHORT_HELP = {"-h", "-V", "-v", "-?", "help", "version"}
-#: A flag among words that are joined with NUL.
-_DRY_RUN = re.compile(r"(?:^|\0)--(?:dry[-_]?run|simulate|just-print|what-?if)(?:[=\0]|$)")
+_DRY_RUN = frozenset(
+    {
+        *("--dry-run", "--dry_run", "--dryrun", "--simulate"),
+        *("--just-print", "--what-if", "--whatif"),
+    }
+)
 _SCRIPT_NAME = re.compile(
     r"[\\/]|\.(?:sh|bash|zsh|py|js|mjs|cjs|ts|rb|pl|php|ps1|bat|cmd)$", re.IGNORECASE
 )
@@ -57,9 +62,9 @@ _Done: TypeAlias = tuple[bool, str | None]
 
 def run_program(words: Sequence[str], session: Session, stdin: Input = NO_INPUT) -> str | None:
     """Record the effects of one program; return its output if it is known."""
-    words = list(words[:_MAX_WORDS])
+    words = words[:_MAX_WORDS]
     while words and "=" in words[0] and _ASSIGNMENT.match(words[0]):
-        words.pop(0)
+        words = words[1:]
     if not words or not words[0]:
         return None
     if session.depth > MAX_DEPTH:
@@ -68,31 +73,43 @@ def run_program(words: Sequence[str], session: Session, stdin: Input = NO_INPUT)
     session.spend(_PROGRAM + len(words) // 2)
     path, *rest = words
     path = path.replace("\\", "/") if "\\" in path else path
-    table = command_table()
-    name = table.name_of(path)
+    name = command_table().name_of(path)
     other = "/" in path and not _stands_for_its_name(path, name)
-    if not other and name in table.reading and name not in BUILTINS:
+    if not other and name in _reading():
         # Most commands only read.
         if rest:
             _note_outputs(name, rest, session)
         return None
-    use = Use(name=name, words=rest, session=session, stdin=stdin, run=run_program)
+    use = Use(
+        name=name,
+        words=rest,
+        session=session,
+        stdin=stdin,
+        run=run_program,
+        arguments=NO_ARGUMENTS,
+    )
     if other:
         _run_unlisted(path, use)
         return None
-    if path.startswith(("$", "`")):
+    if path[0] in "$`":
         session.add("unknown", path, "the program is a variable")
         return None
-    if rest and _only_helps(name, rest):
+    flags = {word.partition("=")[0] for word in rest if word[:1] == "-"}
+    if rest and _only_helps(name, rest, flags):
         return None
-    return _run_known(path, use)
+    return _run_known(path, use, flags)
 
 
-def _run_known(path: str, use: Use) -> str | None:
+@cache
+def _reading() -> frozenset[str]:
+    """Return the programs that only read and of which no more need be known."""
+    return command_table().reading.difference(BUILTINS)
+
+
+def _run_known(path: str, use: Use, flags: set[str]) -> str | None:
     if builtin := BUILTINS.get(use.name.removesuffix(".exe")):
         return builtin(use)
-    flags = {word.partition("=")[0] for word in use.words if word[:1] == "-"}
-    if flags and _DRY_RUN.search("\0".join(use.words)):
+    if not _DRY_RUN.isdisjoint(flags):
         return None
     table = command_table()
     listed = table.canonical(use.name)
@@ -154,11 +171,13 @@ def _is_listed_script(path: str) -> bool:
     return name in table.words["local_programs"] or known
 
 
-def _only_helps(name: str, rest: Sequence[str]) -> bool:
+def _only_helps(name: str, rest: Sequence[str], flags: set[str]) -> bool:
     if rest[0] == "help":
         return True
     if len(rest) == 1 and rest[0] in _SHORT_HELP:
         return rest[0] != "version" or name not in command_table().words["version_writers"]
+    if _HELP.isdisjoint(flags) and _VERSION.isdisjoint(flags):
+        return False
     # Only the first words: after a wrapper they belong to the inner program.
     before = (rest[: rest.index("--")] if "--" in rest else rest)[:3]
     # `towncrier build --version 3.1.0` has a version to write.
@@ -183,6 +202,8 @@ def _apply(
         given = arguments.value(rule.flags) if rule.run == "commands" else operands
         return USES[rule.run](msgspec.structs.replace(use, words=given, arguments=arguments))
     if not rule.writes:
+        if rule.label == "read_only":
+            return True
         if rule.label == "unknown":
             _hand_on(use)
         word = " ".join([use.name, *rule.shown(arguments)])

@@ -54,6 +54,7 @@ class UsageRule:
     optional: bool = False
     run: str = ""
     at: str = ""
+    starred: bool = False  # whether `--x*` is among the flags, a prefix
     #: The subcommands of ``sub``, in words, by their first one.
     firsts: dict[str, list[list[str]]] = field(init=False, default_factory=dict)
     globs: list[list[str]] = field(init=False, default_factory=list)  # those that begin with a glob
@@ -74,11 +75,12 @@ class UsageRule:
             if not taken:
                 return None
             operands = operands[taken:]
-        if self.flags and not arguments.has(self.flags):
+        has = arguments.has if self.starred else arguments.has_exactly
+        if self.flags and not has(self.flags):
             return None
-        if self.also and not arguments.has(self.also):
+        if self.also and not has(self.also):
             return None
-        if self.without and arguments.has(self.without):
+        if self.without and has(self.without):
             return None
         if not self.at_least <= len(operands) <= self.at_most:
             return None
@@ -93,7 +95,12 @@ class UsageRule:
         if not operands:
             return 0
         taken = 0
-        for words in (*self.firsts.get(operands[0], ()), *self.globs):
+        for words in self.firsts.get(operands[0], ()):
+            if len(words) == 1:
+                taken = taken or 1
+            elif taken < len(words) <= len(operands) and all(map(_fits, operands, words)):
+                taken = len(words)
+        for words in self.globs:
             if taken < len(words) <= len(operands) and all(map(_fits, operands, words)):
                 taken = len(words)
         return taken
@@ -421,4 +428,5 @@ def _rule(entry: Mapping[str, Any]) -> UsageRule:
     keys: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()
     }
-    return UsageRule(**keys)
+    flags = [flag for key in ("flags", "also", "without") for flag in keys.get(key, ())]
+    return UsageRule(starred=any("*" in flag for flag in flags), **keys)
