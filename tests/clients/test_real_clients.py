@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from switchyard_core.scripted import RecordedRequest, ScriptedProviderApp
+from switchyard_core.scripted import RecordedRequest
 from tests.clients.agents import KEY, SERVER_KEY, Agent, Workplace
 from tests.clients.calls import BROKEN, FIXED, Turn
 from tests.clients.changes import inserted, with_model
 from tests.clients.roster import wanted
-from tests.clients.scenario import FINISHED, alone, split, told_by, turns
+from tests.clients.scenario import FINISHED, Providers, alone, split, told_by, turns
 from tests.clients.serve import started
 from tests.clients.shipped import PROVIDER_KEY, Shipped, shipped
 from tests.clients.tap import Exchange, Tap
@@ -24,13 +24,6 @@ from tests.support.listening import listening
 
 pytestmark = [pytest.mark.clients, pytest.mark.timeout(300)]
 
-#: The strict provider that stands for the real one, by policy.
-STRICT = {
-    "aider": "openai",
-    "claude-code": "anthropic",
-    "codex": "openai",
-    "openai-compatible": "openai",
-}
 #: Rewrites whose effect is checked byte by byte, without asking the code that made it.
 SIMPLE = {"set_model", "insert_planning_prompt"}
 
@@ -57,7 +50,7 @@ def place(tmp_path: Path, agent: Agent) -> Workplace:
 
 
 @contextmanager
-def between(provider: ScriptedProviderApp, policy: Shipped, folder: Path) -> Iterator[Tap]:
+def between(provider: Providers, policy: Shipped, folder: Path) -> Iterator[Tap]:
     """Serve a policy in front of a provider; yield the tap that a client talks to."""
     with (
         listening(provider) as port,
@@ -83,7 +76,7 @@ def test_client_through_switchyard_plans_on_one_model_and_executes_on_the_other(
     agent: Agent, place: Workplace, tmp_path: Path
 ) -> None:
     policy = shipped(agent.policy)
-    provider = split(agent, place.repo, policy, strict=STRICT[agent.policy])
+    provider = split(agent, place.repo, policy)
     with (
         listening(provider) as port,
         started(
@@ -101,7 +94,10 @@ def test_client_through_switchyard_plans_on_one_model_and_executes_on_the_other(
     assert FINISHED in done.stdout
     sent = [e for e in tap.exchanges if e.request.wire_format]
     received = _tries(sent, [r for r in provider.requests if r.wire_format])
-    assert {r.wire_format for tries in received for r in tries} == {policy.wire_format}, story
+    formats = policy.formats
+    assert [r for tries in received for r in tries if r.wire_format != formats[r.model]] == [], (
+        story
+    )
     main = [(e, r) for e, r in zip(sent, received, strict=True) if not e.is_side_call]
     models = [tries[-1].model for _, tries in main]
     after = len(turns(agent.style, place.repo)) - 2
@@ -121,7 +117,7 @@ def test_claude_code_continues_with_its_model_and_all_of_its_thinking(
 ) -> None:
     """It drops the thinking of answers that name another model, and resumes with what they name."""
     policy = shipped(agent.policy)
-    provider = split(agent, place.repo, policy, strict=STRICT[agent.policy])
+    provider = split(agent, place.repo, policy)
     resumed = replace(agent, arguments=("-c", *agent.arguments))
     with between(provider, policy, tmp_path) as tap:
         done = agent.run(tap.url, place)
@@ -160,7 +156,7 @@ def test_claude_code_keeps_titles_and_explore_on_the_small_model(
         "^claude-haiku-4-5$": [{"text": "In calc.py."}],
     }
     noisy = {k: v for k, v in agent.environment.items() if "NONESSENTIAL" not in k}
-    provider = told_by(agent, stories, strict=STRICT[agent.policy])
+    provider = told_by(agent, stories, policy)
     with between(provider, policy, tmp_path) as tap:
         done = replace(agent, environment=noisy).run(tap.url, place)
 
@@ -189,7 +185,7 @@ def test_compaction_while_planning_has_the_instruction_where_thinking_is_bound_t
     policy = shipped(name)
     plan, *_ = turns(agent.style, place.repo)
     stories: dict[str, list[Turn]] = {f"^{policy.planner}$": [plan, {"text": FINISHED}]}
-    provider = told_by(agent, stories, strict=STRICT[agent.policy])
+    provider = told_by(agent, stories, policy)
     prompt = agent.arguments.index("-p") + 1
     said = ("-c", *agent.arguments[:prompt], "/compact", *agent.arguments[prompt + 1 :])
     with between(provider, policy, tmp_path) as tap:
@@ -260,10 +256,8 @@ def _assert_only_named_rewrites_changed(
 def _assert_only_the_right_key_arrived(request: RecordedRequest, policy: Shipped) -> None:
     values = " ".join(value for _, value in request.headers)
     assert SERVER_KEY not in values
-    assert (KEY in values, PROVIDER_KEY in values) == (
-        policy.forwards_key,
-        not policy.forwards_key,
-    )
+    forwards = policy.sends_key_to(request.wire_format)
+    assert (KEY in values, PROVIDER_KEY in values) == (forwards, not forwards)
 
 
 def _story(exchanges: list[Exchange], received: list[RecordedRequest]) -> str:
