@@ -33,7 +33,7 @@ from switchyard_core.wire.replies import (
 )
 from switchyard_core.wire.responses.neutral import read_request, write_request
 from switchyard_core.wire.responses.request import ResponsesRequests
-from switchyard_core.wire.responses.told import ResponsesReader
+from switchyard_core.wire.responses.told import ENDS, ResponsesReader, cut_reason, refuse_failed
 
 __all__ = ["OpenAIResponses"]
 
@@ -248,14 +248,6 @@ class ResponsesWriter(PartWriter):
         }
 
 
-#: Events that end a stream.
-_ENDS = frozenset(
-    f"response.{status}" for status in ("completed", "incomplete", "failed", "cancelled")
-)
-#: Why an answer may be cut and yet be an answer.
-_CUT_REASONS = frozenset({"max_output_tokens", "content_filter"})
-
-
 class OpenAIResponses(ResponsesRequests):
     """Responses."""
 
@@ -275,7 +267,7 @@ class OpenAIResponses(ResponsesRequests):
 
     def neutral(self, fields: ObjectText) -> NeutralRequest:
         """Return what a request says."""
-        return read_request(fields)
+        return read_request(fields, self.history(fields))
 
     def write(self, request: NeutralRequest, facts: Facts) -> bytes:
         """Return the body that says the same."""
@@ -286,17 +278,17 @@ class OpenAIResponses(ResponsesRequests):
         kind = word(tree.get("type")) or name
         if kind in self.head_events:
             return "head"
-        if kind in _ENDS:
+        if kind in ENDS:
             refuse_error(table(tree.get("response")))
             answer = table(tree.get("response"))
             for status in (kind.removeprefix("response."), word(answer.get("status"))):
-                _refuse_failed(status, answer)
+                refuse_failed(status, answer.get("incomplete_details"))
             return "end"
         return "content"
 
     def check_answer(self, tree: Mapping[str, Any]) -> None:
         """Refuse an answer that failed, was cancelled, or is incomplete for an unknown reason."""
-        _refuse_failed(word(tree.get("status")), tree)
+        refuse_failed(word(tree.get("status")), tree.get("incomplete_details"))
         an_array(tree, "output")
 
     def read_answer(self, tree: Mapping[str, Any], fields: ObjectText) -> ModelReply:
@@ -318,8 +310,8 @@ class OpenAIResponses(ResponsesRequests):
         refusal = texts_of(parts, "refusal", "refusal")
         stop = status
         if status == "incomplete":
-            reason = word(table(tree.get("incomplete_details")).get("reason"))
-            stop = reason if reason in _CUT_REASONS else status
+            details = tree.get("incomplete_details")
+            stop = word(table(details).get("reason")) if cut_reason(details) else status
         if stop == "content_filter":
             refusal = refusal or text or FILTERED
         return ModelReply(
@@ -409,13 +401,6 @@ def _usage(usage: ModelUsage) -> dict[str, Any]:
         "output_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
         "total_tokens": usage.input_tokens + usage.output_tokens,
     }
-
-
-def _refuse_failed(status: str, answer: Mapping[str, Any]) -> None:
-    reason = word(table(answer.get("incomplete_details")).get("reason"))
-    unfinished = status == "incomplete" and reason not in _CUT_REASONS
-    if unfinished or status in ("failed", "cancelled"):
-        raise ShapeError(status_word(status))
 
 
 def _named(item: Mapping[str, Any], at: str) -> tuple[str, str]:

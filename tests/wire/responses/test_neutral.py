@@ -1,0 +1,51 @@
+"""Reading Responses requests as neutral ones, and writing them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from switchyard_core.jsonio.tree import ObjectText
+from switchyard_core.testing import validity_problems
+from switchyard_core.wire import FORMATS
+from switchyard_core.wire.neutral import Facts
+
+RESPONSES = FORMATS["openai_responses"]
+CAPTURES = Path(__file__).parents[2] / "data" / "captures"
+
+#: What of the clients' own requests nobody but their provider can serve.
+HOSTED = ("tool_search", "web_search", "previous_response_id")
+
+
+def captured() -> dict[str, dict[str, Any]]:
+    """Return the bodies of all captured Responses requests."""
+    found = {}
+    for path in sorted(CAPTURES.glob("*.json")):
+        request = json.loads(path.read_text("utf-8"))["request"]
+        if "/responses" in request["path"]:
+            found[path.stem] = request["body"]
+    return found
+
+
+def test_captured_requests_lose_only_what_their_provider_runs() -> None:
+    lost = {}
+    for name, body in captured().items():
+        raw = json.dumps(body).encode()
+        fields = ObjectText(raw)
+        told = RESPONSES.neutral(fields).told
+        assert fields.dump() == raw
+        assert not fields.changed
+        lost[name] = [line for line in told.lost if not any(each in line for each in HOSTED)]
+    assert len(lost) > 10
+    assert {name: lines for name, lines in lost.items() if lines} == {}
+
+
+def test_captured_requests_are_written_as_valid_ones() -> None:
+    problems = {}
+    for name, body in captured().items():
+        request = RESPONSES.neutral(ObjectText(json.dumps(body).encode()))
+        written = RESPONSES.write(request, Facts())
+        assert written.startswith(b'{"model":')
+        problems[name] = validity_problems("openai_responses", written, sdk=True)
+    assert {name: found for name, found in problems.items() if found} == {}
