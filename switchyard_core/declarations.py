@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from switchyard_core.jsonio.tree import ObjectText
 
 __all__ = [
+    "COUNTING",
     "WIRE_FORMATS",
     "Endpoint",
     "JSONPathText",
@@ -54,6 +55,8 @@ __all__ = [
 WireFormat = Literal["openai_chat", "openai_responses", "anthropic_messages"]
 #: ``create`` asks a model; the others are a client's side calls about a conversation.
 Endpoint = Literal["create", "count_tokens", "input_tokens", "compact"]
+#: Those that count the tokens of a request.
+COUNTING: frozenset[Endpoint] = frozenset({"count_tokens", "input_tokens"})
 
 #: The three wire formats, in the order in which documents list them.
 WIRE_FORMATS: tuple[WireFormat, ...] = ("openai_chat", "openai_responses", "anthropic_messages")

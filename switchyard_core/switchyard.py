@@ -15,19 +15,20 @@ from switchyard_core.cases import CaseResult, read_cases, run_cases
 from switchyard_core.decision import Decision, Failure, Outgoing, ReleaseAfterSuccess
 from switchyard_core.engine.answering import Answers
 from switchyard_core.engine.calling import (
-    FAILURE_BYTES,
     AskTarget,
     Upstreams,
     connect,
-    failure_of,
     forwarded_headers,
+    headers_for,
     request_path,
     script_findings,
 )
 from switchyard_core.engine.deciding import Decider, apart
 from switchyard_core.engine.opening import Opening
+from switchyard_core.engine.replies import FAILURE_BYTES, failure_of
 from switchyard_core.engine.response import Outcome, Response, succeeded
 from switchyard_core.engine.routes import RequestFacts, Routed, RouteRuntime
+from switchyard_core.engine.translating import Retelling, endpoint_at, estimated_count
 from switchyard_core.errors import PolicyError, RefusedError, ReplayError, UpstreamError
 from switchyard_core.explain.explanation import Explanation, explain
 from switchyard_core.identity import Identity
@@ -246,7 +247,11 @@ class Switchyard:
                 code="route_answers",
             )
         target = self.policy.targets[decision.target]
-        headers = dict(forwarded_headers(request.headers, target.client))
+        given, query, endpoint = request.headers, request.query, request.endpoint
+        if target.wire_format != request.wire_format:
+            given, query = headers_for(request, target.client), ""
+            endpoint = endpoint_at(target.wire_format, endpoint) or "create"
+        headers = dict(forwarded_headers(given, target.client))
         body, reports = apply_rewrites(
             request.fields.copy(),
             decision.rewrites,
@@ -258,8 +263,8 @@ class Switchyard:
         )
         return Outgoing(
             wire_format=target.wire_format,
-            path=request_path(target.client, request.endpoint),
-            query=request.query,
+            path=request_path(target.client, endpoint),
+            query=query,
             headers=tuple(headers.items()),
             body=body,
             stream=request.stream,
@@ -316,8 +321,32 @@ class Switchyard:
         if isinstance(answer, UpstreamError):
             await self._unanswered(routed, decision, start, answer.kind)
             raise answer
+        try:
+            return await self._response(routed, decision, outgoing, answer, opening)
+        except BaseException as error:
+            await self._unanswered(routed, decision, start, type(error).__name__)
+            raise
+
+    async def _response(
+        self,
+        routed: Routed,
+        decision: Decision,
+        outgoing: Outgoing,
+        answer: UpstreamResponse,
+        opening: Opening | None,
+    ) -> Response:
+        """Return a provider's answer as the caller gets it."""
         frees = any(isinstance(effect, ReleaseAfterSuccess) for effect in decision.effects)
-        wire_format = FORMATS[outgoing.wire_format]
+        # An answer without an opening that is a success was made here.
+        if outgoing.wire_format != routed.request.wire_format and (
+            opening is not None or not succeeded(answer.status)
+        ):
+            retelling = Retelling(routed, outgoing, self.world)
+            answer = await retelling.of(answer, opening, certain=frees)
+            trace = retelling.trace
+        else:
+            wire_format, kind = FORMATS[outgoing.wire_format], answer.header("content-type") or ""
+            trace = AnswerTrace(wire_format, kind, certain=frees)
         return Response(
             answer,
             decision=decision,
@@ -325,7 +354,7 @@ class Switchyard:
             finish=partial(self._finished, decision),
             clock=self.world.monotonic,
             check=opening.check if opening is not None else None,
-            trace=AnswerTrace(wire_format, answer.header("content-type") or "", certain=frees),
+            trace=trace,
             spent=routed.spent,
         )
 
@@ -355,14 +384,19 @@ class Switchyard:
         """Return the answer to a call, and its opening where its status is a success."""
         request, route = routed.request, routed.runtime.route
         client = self.policy.targets[decision.target].client
+        across = outgoing.wire_format != request.wire_format
+        if across and endpoint_at(outgoing.wire_format, request.endpoint) is None:
+            return estimated_count(request), None
+        headers = headers_for(request, client) if across else request.headers
         try:
-            answer = await self.upstreams.call(client, outgoing, request.headers)
+            answer = await self.upstreams.call(client, outgoing, headers)
         except UpstreamError as error:
             return error, None
         if not succeeded(answer.status):
             return answer, None
         wire_format = FORMATS[outgoing.wire_format]
-        named = (route.answer_model or wire_format.answer_model) == "requested"
+        # A translated answer is named where it is told.
+        named = not across and (route.answer_model or wire_format.answer_model) == "requested"
         opening = Opening(
             answer, wire_format, request.endpoint, model=request.model if named else ""
         )
@@ -381,10 +415,16 @@ class Switchyard:
     def _admit(self, request: Request, decision: Decision) -> None:
         """Refuse a request whose call would lack its credential, or that the model refuses."""
         target = self.policy.targets[decision.target]
+        client, headers = target.client, request.headers
+        if target.wire_format != request.wire_format:
+            headers = headers_for(request, client)
+            if decision.effects or target.on_untranslatable == "refuse":
+                self.rewrite(request, decision)
+            if endpoint_at(target.wire_format, request.endpoint) is None:
+                return
         if any(rule.do == "refuse" for _, rule in target.accepts.rules):
             self.rewrite(request, decision)
-        client = target.client
-        self.upstreams.admit(client, lambda: self.rewrite(request, decision), request.headers)
+        self.upstreams.admit(client, lambda: self.rewrite(request, decision), headers)
 
     async def _next(
         self,

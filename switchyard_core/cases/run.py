@@ -25,7 +25,6 @@ from switchyard_core.cases.file import (
     read_cases,
 )
 from switchyard_core.engine.calling import script_findings
-from switchyard_core.engine.deciding import NOT_SERVED
 from switchyard_core.engine.response import Outcome
 from switchyard_core.errors import Finding, PluginError, PolicyError, RequestError
 from switchyard_core.explain.explanation import Explanation, Question, explain_or_ask
@@ -281,10 +280,7 @@ def _unanswered(question: Question) -> str:
 
 def _refusal(error: RequestError) -> str:
     place = f" at `{error.param}`" if error.param else ""
-    told = f"refused   {error.status} {error.code}{place}\n          {error.message}\n"
-    if error.code == NOT_SERVED:
-        told += "          if the request is in that format, add it to the case: `format = ...`\n"
-    return told
+    return f"refused   {error.status} {error.code}{place}\n          {error.message}\n"
 
 
 # --- expected and actual values ---------------------------------------------------------------

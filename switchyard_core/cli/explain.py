@@ -182,7 +182,6 @@ def _print_played(
 
 
 def _print(error: RequestError, output: Literal["text", "json"], name: str) -> None:
-    from switchyard_core.engine.deciding import NOT_SERVED  # noqa: PLC0415  # fast --help
     from switchyard_core.errors import BodyError  # noqa: PLC0415  # fast --help
 
     if output == "text":
@@ -193,8 +192,6 @@ def _print(error: RequestError, output: Literal["text", "json"], name: str) -> N
         )
         if source and name.endswith(".toml"):
             click.echo("          REQUEST is a file with JSON; the policy comes first")
-        if error.code == NOT_SERVED:
-            click.echo("          if it is in the route's format, name that with --format")
         return
     about = {key: getattr(error, key) for key in ("status", "code", "message", "param")}
     click.echo(_json({"error": about}, alone=False))

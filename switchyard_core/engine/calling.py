@@ -9,8 +9,9 @@ from urllib.parse import urlsplit
 
 from switchyard_core.answering import Ask, AskError, ModelCall, ModelReply, WouldAsk
 from switchyard_core.clients import forwarded
-from switchyard_core.decision import Failure, Outgoing, Rewrite
+from switchyard_core.decision import Outgoing, Rewrite
 from switchyard_core.declarations import Endpoint, RewriteType
+from switchyard_core.engine.replies import not_answered, read_reply
 from switchyard_core.engine.response import ends_task, succeeded
 from switchyard_core.engine.routes import Routed
 from switchyard_core.errors import (
@@ -24,7 +25,6 @@ from switchyard_core.errors import (
 from switchyard_core.hookspecs import VERSION
 from switchyard_core.identity import Headers
 from switchyard_core.jsonio.tree import ObjectText
-from switchyard_core.models.phrases import meaning_of
 from switchyard_core.policy.models import Client, Policy, Target
 from switchyard_core.policy.secrets import shown
 from switchyard_core.replay import Replay
@@ -33,23 +33,20 @@ from switchyard_core.scripted import ScriptedUpstream, load_script
 from switchyard_core.scripted.strict import check_strict
 from switchyard_core.upstream.address import path_below
 from switchyard_core.upstream.base import Upstream, UpstreamResponse
-from switchyard_core.upstream.encoding import EncodingError, content_encoding, decoded
 from switchyard_core.wire import FORMATS
-from switchyard_core.wire.passing import usage_of
 from switchyard_core.wire.patching import KeyMask
-from switchyard_core.wire.replies import error_code
 from switchyard_core.wire.rewrites import apply_rewrites
 from switchyard_core.wire.rewrites.fit import Rules
 from switchyard_core.world import World
 
 __all__ = [
-    "FAILURE_BYTES",
     "AskTarget",
     "RouterAsk",
     "Upstreams",
     "connect",
-    "failure_of",
+    "credential",
     "forwarded_headers",
+    "headers_for",
     "model_fit",
     "request_path",
     "request_url",
@@ -59,12 +56,6 @@ __all__ = [
 
 #: Asks a target on a router's account: the routed request, the target, the call, the route's name.
 AskTarget = Callable[[Request, str, ModelCall, str], Awaitable[ModelReply]]
-#: Maximum size in bytes of an answer to a router's call, with its content encoding and without.
-ANSWER_BYTES = 16 * 1024 * 1024
-#: Maximum size in bytes of a failed answer that a router sees.
-FAILURE_BYTES = 65536
-#: Headers by which a provider says whether, and when, to try again.
-_RETRY = frozenset({"retry-after", "retry-after-ms", "x-should-retry"})
 #: Headers that carry a caller's credential.
 CREDENTIAL_HEADERS = ("authorization", "x-api-key")
 
@@ -219,14 +210,14 @@ class Upstreams:
         target = self._policy.targets[name]
         try:
             outgoing = self.question(request, name, call, route)
-            answer = await self.call(target.client, outgoing, request.headers)
+            answer = await self.call(target.client, outgoing, headers_for(request, target.client))
         except ReplayError:
             # For the person who records, not for the router: it must not be taken for an outage.
             raise
         except UpstreamError as error:
-            raise _not_answered(target, error) from error
+            raise not_answered(target, error) from error
         async with answer:
-            return await _read_reply(target, call, answer)
+            return await read_reply(target, call, answer)
 
     def question(self, request: Request, name: str, call: ModelCall, route: str = "") -> Outgoing:
         """Return the request for a router's call, without a credential."""
@@ -304,41 +295,6 @@ async def _masked(chunks: AsyncIterator[bytes], mask: KeyMask) -> AsyncIterator[
     rest = mask.end()
     if rest:
         yield rest
-
-
-def _not_answered(target: Target, error: UpstreamError) -> AskError:
-    failure = Failure(kind="transport", status=0, code=error.kind, body=b"")
-    return AskError(f"asking `{target.name}` failed: {error.message}", failure)
-
-
-async def _read_reply(target: Target, call: ModelCall, answer: UpstreamResponse) -> ModelReply:
-    try:
-        body = await answer.read(ANSWER_BYTES)
-    except ReplayError:
-        raise
-    except UpstreamError as error:
-        raise _not_answered(target, error) from error
-    unreadable: EncodingError | None = None
-    try:
-        body = b"".join(decoded(content_encoding(answer.headers), (body,), ANSWER_BYTES))
-    except EncodingError as error:
-        body, unreadable = b"", error
-    kind = "content" if succeeded(answer.status) else "status"
-    retry = {name: value for name, value in answer.headers if name in _RETRY}
-    failure = replace(failure_of(kind, answer.status, body), retry=retry)
-    if not succeeded(answer.status):
-        raise AskError(f"asking `{target.name}` gave status {answer.status}", failure)
-    if unreadable is not None:
-        msg = f"asking `{target.name}`: its answer cannot be read: {unreadable}"
-        raise AskError(msg, failure) from unreadable
-    wire_format = FORMATS[target.client.format]
-    try:
-        forced = call.schema is not None and target.structured_output == "forced_tool"
-        structured = call.schema_name if forced else None
-        return wire_format.read_reply(body, structured)
-    except ValueError as error:
-        usage = usage_of(wire_format, answer.header("content-type") or "", body)
-        raise AskError(f"asking `{target.name}`: {error}", failure, usage) from error
 
 
 class RouterAsk:
@@ -482,13 +438,26 @@ def credential(
     return (FORMATS[client.format].credential(key),)
 
 
-def failure_of(kind: str, status: int, body: bytes) -> Failure:
-    """Return the failure that the body of an answer tells."""
-    body = body[:FAILURE_BYTES]
-    return Failure(
-        kind=kind,
-        status=status,
-        code=error_code(body),
-        body=body,
-        meaning=meaning_of(body, status),
-    )
+def headers_for(request: Request, client: Client) -> Headers:
+    """Return a caller's headers as a client of another wire format may take them.
+
+    Those of any format are gone unless the policy names them, and so is whatever belongs to a
+    login; the credential is in the header that the client's format uses.
+    """
+    if client.format == request.wire_format:
+        return request.headers
+    given = request.headers
+    gone = {*CREDENTIAL_HEADERS, *_WITH_CREDENTIAL, "openai-beta"}
+    for name, wire_format in FORMATS.items():
+        gone.update(wire_format.headers, wire_format.needed_headers, forwarded(name))
+    gone.difference_update(client.forward_headers)
+    kept = [pair for pair in given.items_ if pair[0] not in gone]
+    key = _key_in(given)
+    return Headers([*kept, FORMATS[client.format].credential(key)] if key else kept)
+
+
+def _key_in(headers: Headers) -> str:
+    """Return the key by which a caller authenticates itself, ``""`` for none."""
+    scheme, _, token = headers.get("authorization", "").strip().partition(" ")
+    bearer = token.strip() if scheme.lower() == "bearer" else ""
+    return headers.get("x-api-key", "").strip() or bearer

@@ -26,6 +26,7 @@ from switchyard_core.engine.calling import AskTarget, RouterAsk, model_fit, targ
 from switchyard_core.engine.response import ends_task
 from switchyard_core.engine.routes import Routed, RouteRuntime, build_runtimes
 from switchyard_core.engine.side_calls import PHASE, redirected, side_call_of
+from switchyard_core.engine.translating import across_formats
 from switchyard_core.errors import (
     LatchCapacityError,
     PluginError,
@@ -46,14 +47,12 @@ from switchyard_core.router import Mutations, RetryingRouter, RouteContext, esti
 from switchyard_core.stores import LatchStore, capacity_error
 from switchyard_core.world import World
 
-__all__ = ["NOT_SERVED", "Decider", "apart"]
+__all__ = ["Decider", "apart"]
 
 T = TypeVar("T")
 
 #: Bytes of a body from which on work on it is done in a thread; commas, of one with tiny items.
 LARGE_BYTES, LARGE_COMMAS = 256 * 1024, 4000
-#: Code of the error for a request in another wire format than its route's.
-NOT_SERVED = "wire_format_not_served"
 #: How often a decision is taken again because another request of the identity was faster.
 MAX_RACES = 3
 
@@ -105,16 +104,6 @@ class Decider:
 
     def _routed(self, request: Request) -> Routed:
         runtime = self.runtime_for(request)
-        served = runtime.route.wire_format
-        if served is not None and served != request.wire_format:
-            raise RefusedError(
-                message=f"the route `{runtime.route.id}` is served in `{served}`, and this "
-                f"request is in `{request.wire_format}`; switchyard does not translate between "
-                "wire formats yet: use a client or a route of the other format",
-                code=NOT_SERVED,
-                param="model",
-                headers={"x-should-retry": "false"},
-            )
         request.check()
         named = request.model in self._by_id or self._policy.names_route(request.model)
         return runtime.routed(
@@ -274,9 +263,12 @@ class Decider:
     def _rewrites(self, request: Request, decision: Decision) -> tuple[Rewrite, ...]:
         """Return the router's rewrites and those that the target needs."""
         own, needs = decision.rewrites, self._needs[decision.target]
+        target = self._policy.targets[decision.target]
         if request.endpoint != "create":
             needs = self._side_needs[decision.target]
-        elif self._policy.targets[decision.target].tool_id_style is not None:
+        if target.wire_format != request.wire_format:
+            return across_formats(request, own, target, needs)
+        if request.endpoint == "create" and target.tool_id_style is not None:
             own = tuple(rewrite for rewrite in own if rewrite.name != "remap_tool_ids")
         asked = set(map(attrgetter("name"), own))
         return (*own, *[rewrite for rewrite in needs if rewrite.name not in asked])

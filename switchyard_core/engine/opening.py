@@ -72,6 +72,12 @@ class Opening:
             self._model, self._patch = "", None
             return None
 
+    @property
+    def is_stream(self) -> bool:
+        """Whether it is a stream, by what came of it, else by its headers."""
+        found = self.check.streams
+        return self.streams if found is None else found
+
     def __aiter__(self) -> Opening:
         """Return the chunks as they come from the provider."""
         return self

@@ -151,7 +151,7 @@ class Response:
     def _note_last(self) -> None:
         """Note the chunk that was passed on last, also when its reader left with it."""
         chunk, self._last = self._last, b""
-        if not chunk or self.trace is None:
+        if not chunk or self.trace is None or self.trace.apart:
             return
         try:
             self.trace.note(chunk if self._decoder is None else self._decoder.feed(chunk))

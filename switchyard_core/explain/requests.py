@@ -135,8 +135,11 @@ def _format_of(fields: ObjectText, headers: Headers, policy: Policy | None) -> W
     """Return the wire format of a body; one that may be in several is in that of its route."""
     found = guess_format(fields, headers)
     route = policy.route_for(fields.text("model") or "") if policy is not None else None
-    served = route.wire_format if route is not None else None
-    return served if found is None or served in may_be(fields, found) else found
+    spoken = route.wire_formats if route is not None else ()
+    if found is None:
+        return spoken[0] if spoken else None
+    possible = may_be(fields, found)
+    return next((each for each in spoken if each in possible), found)
 
 
 def _headers(raw: bytes | None) -> list[tuple[str, str]]:

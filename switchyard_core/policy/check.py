@@ -143,11 +143,10 @@ def _resolved(draft: Draft, path: Path | None) -> Policy:
         for name, target in _resolve(draft, "targets", Target, _check_target).items()
     }
     own = resolve_rule_sets(draft)
-    routes = resolve_routes(draft)
+    routes = resolve_routes(draft, targets)
     check_used_packs(draft, routes.values(), own)
     identity = draft.validated(("identity",), Identity, draft.tables("identity"))
     housekeeping = _housekeeping(draft)
-    _check_side_targets(draft, housekeeping, targets, routes)
     return Policy(
         name=document.name,
         path=path,
@@ -396,25 +395,6 @@ def _check_kinds(draft: Draft, location: Location, table: Mapping[str, Any]) -> 
                 (*location, "kinds", number),
                 notes=(f"kinds: {', '.join(known)}",),
                 fix=suggestion(kind, known, "remove it, or mark such calls with `kind`"),
-            )
-
-
-def _check_side_targets(
-    draft: Draft,
-    conditions: Iterable[Housekeeping],
-    targets: Mapping[str, Target],
-    routes: Mapping[str, Route],
-) -> None:
-    """Report a target for side calls that none of the routes can send its requests to."""
-    spoken = {route.wire_format for route in routes.values()}
-    for number, condition in enumerate(conditions):
-        target = targets.get(condition.target or "")
-        if target is not None and spoken and target.wire_format not in spoken:
-            draft.report(
-                "SY303",
-                f"no route speaks {target.wire_format}, which target `{shown(target.name)}` speaks",
-                ("housekeeping", number, "target"),
-                fix="name a target of a route's wire format; formats are not translated yet",
             )
 
 

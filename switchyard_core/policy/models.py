@@ -238,6 +238,10 @@ class Target(Table):
         accepts_prefill: Whether a request may end with an assistant message.
         tool_id_style: ``alphanumeric_9``: tool ids of exactly nine letters and digits.
         structured_output: How a router that asks this target makes it answer by a schema.
+        on_untranslatable: What happens to a request of another wire format that holds what only
+            the caller's provider can serve: that is left out, or the request is refused.
+        cache_marks: Whether a request of another wire format gets cache marks: ``keep`` leaves
+            those that it has, ``auto`` adds some where it has none.
         rewrites: ``{ name = false }`` switches a rewrite off.
         profile: Which profile says what the model accepts: the id of one, or a model id to match
             in place of ``id``; false for none. Without it, those that match ``id``.
@@ -258,6 +262,8 @@ class Target(Table):
     accepts_prefill: bool = True
     tool_id_style: Literal["alphanumeric_9"] | None = None
     structured_output: Literal["json_schema", "forced_tool", "prompt"] = "json_schema"
+    on_untranslatable: Literal["drop", "refuse"] = "drop"
+    cache_marks: Literal["keep", "auto"] = "keep"
     rewrites: dict[RewriteName, bool] = {}
     profile: ProfileName | None = None
     fit: FitRules = ()
@@ -305,8 +311,7 @@ class Route(Table):
         targets: Names of all targets that its options name, in order of appearance.
         rule_sets: Names of all rule sets that its options name, in order of appearance.
         tools: Names of all tools that its options name, in order of appearance.
-        wire_format: The wire format of all its targets; ``None`` when it names none, and for an
-            answering route, which serves callers of all formats.
+        wire_formats: The wire formats of its targets; callers of any format are served.
     """
 
     id: Word
@@ -324,7 +329,7 @@ class Route(Table):
     targets: Annotated[tuple[str, ...], _GIVEN] = ()
     rule_sets: Annotated[tuple[str, ...], _GIVEN] = ()
     tools: Annotated[tuple[str, ...], _GIVEN] = ()
-    wire_format: Annotated[WireFormat | None, _GIVEN] = None
+    wire_formats: Annotated[tuple[WireFormat, ...], _GIVEN] = ()
 
 
 class Identity(Table):

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations
 from typing import Any
 
 from pydantic import BaseModel
 
-from switchyard_core.declarations import WIRE_FORMATS, LatchOptions, ReferenceKind, WireFormat
+from switchyard_core.declarations import LatchOptions, ReferenceKind, WireFormat
 from switchyard_core.plugins.loading import latching_effect, router_problem
 from switchyard_core.policy.aliases import clash
 from switchyard_core.policy.draft import Draft
-from switchyard_core.policy.models import Route
+from switchyard_core.policy.models import Route, Target
 from switchyard_core.policy.places import Location
 from switchyard_core.policy.secrets import one_line, shown
 from switchyard_core.policy.shapes import Named, allowed_keys, references
@@ -20,13 +20,12 @@ from switchyard_core.policy.shapes import Named, allowed_keys, references
 __all__ = ["resolve_routes"]
 
 
-def resolve_routes(draft: Draft) -> dict[str, Route]:
+def resolve_routes(draft: Draft, targets: Mapping[str, Target]) -> dict[str, Route]:
     """Return the routes that are in order; everything else is reported."""
-    formats = _formats(draft)
     routes: dict[str, Route] = {}
     _check_ids(draft)
     for name, raw in draft.tables("routes").items():
-        route = _route(draft, name, raw, formats)
+        route = _route(draft, name, raw, targets)
         if route is not None:
             routes[name] = route
     for route in routes.values():
@@ -34,7 +33,7 @@ def resolve_routes(draft: Draft) -> dict[str, Route]:
     return routes
 
 
-def _route(draft: Draft, name: str, raw: Any, formats: Mapping[str, WireFormat]) -> Route | None:
+def _route(draft: Draft, name: str, raw: Any, known: Mapping[str, Target]) -> Route | None:
     location, before = ("routes", name), len(draft.findings)
     if not isinstance(raw, dict):
         draft.validated(location, Route, raw)
@@ -59,19 +58,17 @@ def _route(draft: Draft, name: str, raw: Any, formats: Mapping[str, WireFormat])
         note=lambda key: _owners(draft, key) if key not in common else "",
     )
     found = list(references(route_type.options, given, location))
-    # An answering route writes each call in its target's format, its answer in the caller's.
-    answers = route_type.kind == "answers"
-    wire_format = None if answers else _wire_format(draft, found, formats)
     if route is None or options is None or len(draft.findings) != before:
         return None
+    targets = _names(found, "target")
     route = route.model_copy(
         update={
             "name": name,
             "options": options,
-            "targets": _names(found, "target"),
+            "targets": targets,
             "rule_sets": _names(found, "rule_set"),
             "tools": _names(found, "tool"),
-            "wire_format": wire_format,
+            "wire_formats": _formats(known[name] for name in targets if name in known),
         }
     )
     return route if _routes(draft, route, options) else None
@@ -120,49 +117,13 @@ def _owners(draft: Draft, key: str) -> str:
     return f"`{shown(key)}` is a key of route {word} {', '.join(said)}"
 
 
-def _formats(draft: Draft) -> dict[str, WireFormat]:
-    """Return wire formats by target, from raw tables: one wrong key does not hide a clash."""
-    clients = draft.tables("llm_clients")
-    formats: dict[str, WireFormat] = {}
-    for name, raw in draft.tables("targets").items():
-        client = clients.get(_text(raw, "llm_client"))
-        spoken = _text(client, "format")
-        if spoken == "scripted":
-            spoken = _text(client, "speaks")
-        for wire_format in WIRE_FORMATS:
-            if spoken == wire_format:
-                formats[name] = wire_format
-    return formats
+def _formats(targets: Iterable[Target]) -> tuple[WireFormat, ...]:
+    return tuple(dict.fromkeys(target.wire_format for target in targets))
 
 
 def _text(raw: object, key: str) -> str:
     value = raw.get(key) if isinstance(raw, dict) else None
     return value if isinstance(value, str) else ""
-
-
-def _wire_format(
-    draft: Draft, found: list[Named], formats: Mapping[str, WireFormat]
-) -> WireFormat | None:
-    """Return the wire format that all targets of a route share, ``None`` if none or several."""
-    targets = [n for n in found if n.kind == "target" and n.name in formats]
-    spoken = {formats[named.name] for named in targets}
-    if len(spoken) == 1:
-        return spoken.pop()
-    if spoken:
-        first = formats[targets[0].name]
-        other = next(named for named in targets if formats[named.name] != first)
-        draft.report(
-            "SY303",
-            "the targets of one route speak different wire formats",
-            other.location,
-            at_key=other.is_key,
-            notes=tuple(
-                f"target `{shown(target)}` speaks {formats[target]}"
-                for target in _names(targets, "target")
-            ),
-            fix=f"use targets that speak {first}; formats are not translated yet",
-        )
-    return None
 
 
 def _names(found: list[Named], kind: ReferenceKind) -> tuple[str, ...]:
@@ -174,14 +135,9 @@ def _check_delegate(draft: Draft, route: Route, routes: Mapping[str, Route]) -> 
     if delegate is None:
         return
     name, where = f"route `{shown(delegate.name)}`", ("routes", route.name, "subagents")
-    formats = {route.wire_format, delegate.wire_format} - {None}
     if delegate.subagents is not None:
         fix = "name a route without `subagents`"
         draft.report("SY307", f"{name} delegates sub-agents itself", where, fix=fix)
-    elif len(formats) > 1:
-        message = f"{name} speaks {delegate.wire_format}, this one {route.wire_format}"
-        fix = "name a route of the same wire format; formats are not translated yet"
-        draft.report("SY303", message, where, fix=fix)
 
 
 def _check_ids(draft: Draft) -> None:

@@ -79,6 +79,7 @@ class Answer:
             created_s=self.created,
             include_usage=asked.format.includes_usage(asked.fields),
             request=asked.body,
+            invents=True,
             stop=self.stop,
             only_calls=bool(self.calls) and not self.text,
         )

@@ -94,6 +94,8 @@ class Frame:
     #: Body of the request, for an answer that looks in all as its provider writes it: settings
     #: repeated, every count. `None` leaves out what a router cannot know.
     request: Mapping[str, Any] | None = None
+    #: Whether what only a provider itself knows is made up, too.
+    invents: bool = False
     stop: str = "stop"  # why it ends; see :attr:`PartWriter.stop_words`
     only_calls: bool = False  # whether the answer will be tool calls without a text
 
@@ -142,6 +144,10 @@ class PartWriter(ABC):
     def wants_opaque(self) -> bool:
         """Whether reasoning always has an opaque form, given or not."""
         return False
+
+    def ping(self) -> Event | None:
+        """Return the event that keeps a stream alive, ``None`` where only a comment does."""
+        return None
 
     @abstractmethod
     def begin(self, usage: ModelUsage) -> Iterable[Event]:

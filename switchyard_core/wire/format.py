@@ -24,7 +24,7 @@ from switchyard_core.wire.history import (
     lacks_history,
 )
 from switchyard_core.wire.neutral import Facts, NeutralRequest
-from switchyard_core.wire.replies import ShapeError, an_array, refuse_error
+from switchyard_core.wire.replies import ShapeError, ToldError, an_array, refuse_error
 from switchyard_core.wire.retelling import AnswerReader
 
 __all__ = ["EventKind", "Format", "Verbatim", "assistant_item", "encode_items"]
@@ -69,6 +69,8 @@ class Format(ABC):
     name: ClassVar[WireFormat]
     #: Path of each endpoint that the format has, without a version.
     paths: ClassVar[Mapping[Endpoint, str]]
+    #: Keys that a body may have whose tokens are counted, where the format has such an endpoint.
+    counted_keys: ClassVar[frozenset[str]] = frozenset()
     #: Makes the patchable view of a body, and the writer of an answer.
     view: ClassVar[type[BodyView]]
     writer: ClassVar[type[PartWriter]]
@@ -409,6 +411,15 @@ class Format(ABC):
     @abstractmethod
     def provider_error(self, status: int, message: str, request_id: str) -> dict[str, Any]:
         """Return the body of an error as the provider writes it."""
+
+    def translated_error(self, status: int, told: ToldError, request_id: str) -> dict[str, Any]:
+        """Return the body of an error that a provider of another format wrote."""
+        body = self.provider_error(status, told.message, request_id)
+        known = {"type": told.kind, "code": told.code, "param": told.param}
+        error = body.get("error")
+        if isinstance(error, dict):
+            error.update({key: value for key, value in known.items() if value})
+        return body
 
     @abstractmethod
     def provider_error_event(self, status: int, message: str, number: int) -> Event:

@@ -18,7 +18,7 @@ from switchyard_core.wire.neutral import AskedTool, ToolName
 if TYPE_CHECKING:
     from switchyard_core.wire.format import Format
 
-__all__ = ["ToolNames", "hashed_id", "id_at_target", "id_for_caller"]
+__all__ = ["ToolNames", "hashed_id", "id_at_target", "id_for_caller", "told_apart"]
 
 #: Between a namespace and a name where the format has no namespaces.
 _BETWEEN = "__"
@@ -50,6 +50,12 @@ def id_for_caller(made: str, caller: Format) -> str:
         told = f"{style}{_CODED}{coded}"
     # Forty characters are legal in every format.
     return told if len(told) <= 40 else style + _digest(made, 12)
+
+
+def told_apart(made: str, number: int, caller: Format) -> str:
+    """Return the id for the caller of a further call with the same id; ``number`` counts them."""
+    style = next(each for each in _PREFIXES if caller.writer.call_prefix.startswith(each))
+    return style + _digest(f"{made}\0{number}", 12)
 
 
 def id_at_target(told: str, target: Format) -> str:

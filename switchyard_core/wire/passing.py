@@ -76,6 +76,8 @@ class AnswerTrace:
         self, wire_format: Format, content_type: str = "", *, certain: bool = False
     ) -> None:
         kind = content_type.partition(";")[0].strip().lower()
+        #: Whether it notes other bytes than those that reach the caller.
+        self.apart = False
         self._format = wire_format
         self._streams = kind == "text/event-stream"
         self._whole = kind.endswith(("/json", "+json"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from switchyard_core.answering import RequestedCall
@@ -12,6 +13,7 @@ from switchyard_core.jsonio.tree import JsonTextError, encode, loads
 __all__ = [
     "FILTERED",
     "ShapeError",
+    "ToldError",
     "an_array",
     "an_object",
     "count",
@@ -24,12 +26,16 @@ __all__ = [
     "table",
     "text_in",
     "texts_of",
+    "told_error",
 ]
 
 #: Refusals that come without a word.
 FILTERED = "the provider's content filter stopped the reply"
 _CODE = re.compile(r"[\w.-]{1,64}")
 _MOST_CHARS = 64
+#: Longest message of an error that is told on, and the one for an error without any.
+_MOST_MESSAGE = 8192
+_SAYS_NOTHING = "the provider reports an error without a message"
 
 
 class ShapeError(ValueError):
@@ -99,6 +105,45 @@ def error_code(body: bytes) -> str:
     except JsonTextError:
         return ""
     return _told_code(table(tree)) or _told_code(table(table(tree).get("response")))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToldError:
+    """What a provider says in an error answer, ``""`` for what it leaves out."""
+
+    message: str
+    kind: str = ""
+    code: str = ""
+    param: str = ""
+
+
+def told_error(body: bytes) -> ToldError:
+    """Return what an error answer says, whatever its shape."""
+    try:
+        tree = loads(body)
+    except JsonTextError:
+        text = body.decode("utf-8", "replace").strip()
+        # A page of some proxy says nothing to a person who reads a client's screen.
+        return ToldError(message=_bounded("" if text.startswith("<") else text))
+    if isinstance(tree, list) and tree:
+        tree = tree[0]
+    outer = table(tree)
+    error = table(outer.get("error")) or outer
+    said = (error.get("message"), outer.get("message"), outer.get("detail"), outer.get("error"))
+    return ToldError(
+        message=_bounded(next((each for each in said if isinstance(each, str)), "")),
+        kind=_coded(error.get("type")),
+        code=_coded(error.get("code")),
+        param=_coded(error.get("param")),
+    )
+
+
+def _bounded(text: str) -> str:
+    return text[:_MOST_MESSAGE] or _SAYS_NOTHING
+
+
+def _coded(value: Any) -> str:
+    return value if isinstance(value, str) and _CODE.fullmatch(value) else ""
 
 
 def _told_code(tree: Mapping[str, Any]) -> str:

@@ -47,7 +47,8 @@ class SuccessCheck:
         self._format = wire_format
         self._endpoint = endpoint
         self._announced = streams
-        self._streams: bool | None = None
+        #: Whether it is a stream, ``None`` while nothing of it came.
+        self.streams: bool | None = None
         self._events: EventCutter | None = None  # of a stream
         self._begun = False  # whether an event of the answer itself came by
         self._body: list[bytes] = []
@@ -64,9 +65,9 @@ class SuccessCheck:
         if self.settled or not data:
             return
         self._size += len(data)
-        if self._streams is None:
-            self._streams = self._is_stream(data)
-        if self._streams:
+        if self.streams is None:
+            self.streams = self._is_stream(data)
+        if self.streams:
             self._events = self._events or EventCutter()
             self._judge(self._events.feed(data))
             self.settled = self.settled or self._size > HEAD_BYTES

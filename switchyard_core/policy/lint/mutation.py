@@ -46,16 +46,6 @@ def _own_rules(policy: Policy) -> Iterator[tuple[Location, RuleModel]]:
                 yield ("mutation_rules", name, "rules", index), rule
 
 
-def _rule_for_bodies_of_no_route(policy: Policy) -> Iterator[Finding]:
-    spoken = {route.wire_format for route in policy.routes.values()} - {None}
-    for location, rule in _own_rules(policy) if spoken else ():
-        if rule.document == "body" and rule.format not in spoken:
-            message = f"this rule is for bodies of {rule.format}, which no route speaks"
-            fix = "change `format`, or remove the rule"
-            notes = (f"wire formats of routes: {', '.join(sorted(map(str, spoken)))}",)
-            yield policy.finding("SY420", message, (*location, "format"), notes=notes, fix=fix)
-
-
 def _path_that_never_matches(policy: Policy) -> Iterator[Finding]:
     for location, rule in _own_rules(policy):
         for inner, path, members in _paths(rule):
@@ -127,12 +117,6 @@ class _PackTools:
 
 
 RULES = (
-    Rule(
-        code="SY420",
-        name="rule-for-bodies-of-no-route",
-        check=_rule_for_bodies_of_no_route,
-        needs=frozenset({"SY201", "SY202", "SY301", "SY303"}),
-    ),
     Rule(code="SY422", name="misspelt-tool", check=_misspelt_tool),
     # An invalid path is not checked.
     Rule(

@@ -115,11 +115,8 @@ class RouteSuite(PerFormat):
         return text.replace(_PLACE, wire_format)
 
     def wire_formats(self) -> Sequence[WireFormat]:
-        """Return the wire formats that the policy can be given: those of a fixed one's route."""
-        if self.policy_text("openai_chat") != self.policy_text("openai_responses"):
-            return WIRE_FORMATS
-        served = self.bench("openai_chat").runtime.route.wire_format
-        return WIRE_FORMATS if served is None else (served,)
+        """Return the wire formats of the callers: all."""
+        return WIRE_FORMATS
 
     def bench(self, wire_format: WireFormat, targets: WireFormat | None = None) -> Bench:
         """Return the route on a new engine; by default targets speak the requests' wire format."""

@@ -41,6 +41,8 @@ __all__ = ["OpenAIChat", "openai_error", "openai_provider_error", "openai_usage"
 _EMPTY = ("refusal", "audio", "function_call", "tool_calls")
 #: Members that only OpenAI's answers have.
 _SERVED = {"service_tier": "default", "system_fingerprint": "fp_scripted"}
+#: Key of a delta that holds the text of a part.
+_KEYS = {"text": "content", "reasoning": "reasoning_content", "refusal": "refusal"}
 
 
 class ChatWriter(PartWriter):
@@ -52,6 +54,8 @@ class ChatWriter(PartWriter):
         "calls": "tool_calls",
         "length": "length",
         "filter": "content_filter",
+        "refusal": "content_filter",
+        "pause": "stop",
     }
 
     @classmethod
@@ -83,7 +87,8 @@ class ChatWriter(PartWriter):
         """Return the ``chat.completion``."""
         text, reasoning = self._joined("text"), self._joined("reasoning")
         content = text if text or self.frame.request is None else None
-        message: dict[str, Any] = {"role": "assistant", "content": content, "refusal": None}
+        refusal = self._joined("refusal") or None
+        message: dict[str, Any] = {"role": "assistant", "content": content, "refusal": refusal}
         if reasoning:
             message["reasoning_content"] = reasoning
         calls = [
@@ -113,8 +118,7 @@ class ChatWriter(PartWriter):
         if part.kind == "call":
             piece = {"index": self._number(index), "function": {"arguments": text}}
             return [self._chunk({"tool_calls": [piece]})]
-        key = "content" if part.kind == "text" else "reasoning_content"
-        return [self._chunk({key: text})]
+        return [self._chunk({_KEYS[part.kind]: text})]
 
     def _closed(self, index: int, part: AnswerPart, text: str) -> Iterable[Event]:
         return []
@@ -145,7 +149,7 @@ class ChatWriter(PartWriter):
 
     @property
     def _served(self) -> Mapping[str, Any]:
-        return {} if self.frame.request is None else _SERVED
+        return _SERVED if self.frame.invents else {}
 
     def _usage(self, usage: ModelUsage) -> dict[str, Any]:
         cached: dict[str, Any] = {"cached_tokens": usage.cached_tokens}
@@ -157,6 +161,11 @@ class ChatWriter(PartWriter):
         }
         if self.frame.request is None:
             return counts
+        if not self.frame.invents:
+            if usage.cache_write_tokens:
+                cached["cache_write_tokens"] = usage.cache_write_tokens
+            spent = {"reasoning_tokens": usage.reasoning_tokens}
+            return {**counts, "completion_tokens_details": spent}
         cached["audio_tokens"] = 0
         spent = {
             "reasoning_tokens": usage.reasoning_tokens,

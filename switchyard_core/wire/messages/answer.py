@@ -23,6 +23,7 @@ from switchyard_core.wire.messages.told import MessagesReader
 from switchyard_core.wire.neutral import Facts, NeutralRequest
 from switchyard_core.wire.replies import (
     ShapeError,
+    ToldError,
     an_array,
     count,
     objects,
@@ -36,6 +37,8 @@ __all__ = ["AnthropicMessages"]
 
 #: A refusal that comes without a word.
 _REFUSED = "the model refused to answer"
+#: Kinds of parts that are a block of text.
+_TEXTS = ("text", "refusal")
 #: The provider waits for a request to continue with its own tools.
 _PAUSED = "pause_turn"
 _ERROR_TYPES: Mapping[int, str] = {
@@ -47,6 +50,8 @@ _ERROR_TYPES: Mapping[int, str] = {
     429: "rate_limit_error",
     529: "overloaded_error",
 }
+#: Every type of an error.
+_ERROR_WORDS = frozenset({*_ERROR_TYPES.values(), "api_error", "billing_error", "timeout_error"})
 
 
 class MessagesWriter(PartWriter):
@@ -59,6 +64,8 @@ class MessagesWriter(PartWriter):
         "calls": "tool_use",
         "length": "max_tokens",
         "filter": "refusal",
+        "refusal": "refusal",
+        "pause": _PAUSED,
     }
 
     @classmethod
@@ -73,11 +80,21 @@ class MessagesWriter(PartWriter):
 
     def begin(self, usage: ModelUsage) -> Iterator[Event]:
         """Yield the event with the empty message."""
-        if self.frame.request is not None:
+        if self.frame.invents:
             usage = replace(usage, output_tokens=1)
         yield _event("message_start", message=self._message([], None, usage))
-        if self.frame.request is not None:
+        if self.frame.invents:
             yield _event("ping")
+
+    def ping(self) -> Event:
+        """Return the event ``ping``."""
+        return _event("ping")
+
+    @property
+    def stop_word(self) -> str:
+        """Why the answer ends; a refusal is told by the word alone."""
+        refused = self.frame.stop == "stop" and any(p.kind == "refusal" for p in self.parts)
+        return "refusal" if refused else super().stop_word
 
     def end(self, usage: ModelUsage, extension: Mapping[str, Any]) -> Iterable[Event]:
         """Return the event with usage and extension, and the last one."""
@@ -110,7 +127,7 @@ class MessagesWriter(PartWriter):
             yield from self._more(index, part, "")
 
     def _more(self, index: int, part: AnswerPart, text: str) -> Iterable[Event]:
-        if part.kind == "text":
+        if part.kind in _TEXTS:
             delta = {"type": "text_delta", "text": text}
         elif part.kind == "reasoning":
             delta = {"type": "thinking_delta", "thinking": text}
@@ -150,7 +167,11 @@ class MessagesWriter(PartWriter):
             "cache_read_input_tokens": usage.cached_tokens,
             "output_tokens": usage.output_tokens,
         }
-        return counts if self.frame.request is None else {**counts, "service_tier": "standard"}
+        if self.frame.invents:
+            return {**counts, "service_tier": "standard"}
+        if usage.reasoning_tokens and self.frame.request is not None:
+            counts["output_tokens_details"] = {"thinking_tokens": usage.reasoning_tokens}
+        return counts
 
 
 class AnthropicMessages(MessagesRequests):
@@ -244,6 +265,15 @@ class AnthropicMessages(MessagesRequests):
         error = {"type": _ERROR_TYPES.get(status, "api_error"), "message": message}
         return {"type": "error", "error": error, "request_id": request_id}
 
+    def translated_error(self, status: int, told: ToldError, request_id: str) -> dict[str, Any]:
+        """Return the error with a type that this format has; its code is told in the message."""
+        apart = told.code and told.code not in told.message
+        message = f"{told.message} ({told.code})" if apart else told.message
+        body = self.provider_error(status, message, request_id)
+        if told.kind in _ERROR_WORDS:
+            body["error"]["type"] = told.kind
+        return body
+
     def provider_error_event(self, status: int, message: str, number: int) -> Event:
         """Return the error as an event ``error``."""
         return Event(self.provider_error(status, message, "req_scripted"), "error")
@@ -258,7 +288,7 @@ def _event(name: str, **fields: Any) -> Event:
 
 
 def _block(part: AnswerPart, text: str) -> dict[str, Any]:
-    if part.kind == "text":
+    if part.kind in _TEXTS:
         return {"type": "text", "text": text}
     if part.kind == "reasoning":
         return {"type": "thinking", "thinking": text, "signature": part.opaque}

@@ -76,6 +76,9 @@ class MessagesRequests(Format):
         "create": "/messages",
         "count_tokens": "/messages/count_tokens",
     }
+    counted_keys = frozenset(
+        {"model", "messages", "system", "tools", "tool_choice", "thinking", "output_config"}
+    )
     version_follows_base = True
     view = MessagesView
     instructions_key = "system"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, ClassVar
 
 from switchyard_core.answering import ModelReply, ModelUsage
@@ -93,6 +93,7 @@ class ResponsesWriter(PartWriter):
     stop_words: ClassVar[Mapping[str, str]] = {
         "length": "max_output_tokens",
         "filter": "content_filter",
+        "refusal": "content_filter",
     }
 
     def __init__(self, frame: Frame) -> None:
@@ -132,17 +133,20 @@ class ResponsesWriter(PartWriter):
 
     def _opened(self, index: int, part: AnswerPart) -> Iterator[Event]:
         item = self._item(index, "in_progress")
-        if part.kind == "text":
+        content = _CONTENT.get(part.kind)
+        if content is not None:
             item["content"] = []
         yield self._event("response.output_item.added", output_index=index, item=item)
-        if part.kind == "text":
+        if content is not None:
             at = self._place(index)
-            yield self._event("response.content_part.added", **at, part=_text(""))
+            yield self._event("response.content_part.added", **at, part=content(""))
 
     def _more(self, index: int, part: AnswerPart, text: str) -> Iterator[Event]:
         at = self._place(index)
         if part.kind == "text":
             yield self._event("response.output_text.delta", **at, delta=text, logprobs=[])
+        elif part.kind == "refusal":
+            yield self._event("response.refusal.delta", **at, delta=text)
         elif part.kind == "call":
             yield self._event(f"{_call_stem(part)}.delta", **at, delta=text)
         else:
@@ -155,6 +159,9 @@ class ResponsesWriter(PartWriter):
         if part.kind == "text":
             yield self._event("response.output_text.done", **at, text=text, logprobs=[])
             yield self._event("response.content_part.done", **at, part=_text(text))
+        elif part.kind == "refusal":
+            yield self._event("response.refusal.done", **at, refusal=text)
+            yield self._event("response.content_part.done", **at, part=_refusal(text))
         elif part.kind == "call":
             yield self._event(f"{_call_stem(part)}.done", **at, **{_call_key(part): text})
         elif text:
@@ -168,15 +175,15 @@ class ResponsesWriter(PartWriter):
         return Event({"type": kind, "sequence_number": self._sent - 1, **fields}, kind)
 
     def _place(self, index: int) -> dict[str, Any]:
-        inner = {"text": {"content_index": 0}, "reasoning": {"summary_index": 0}}
         kind = self.parts[index].kind
-        return {"item_id": self._item_id(index), "output_index": index, **inner.get(kind, {})}
+        inner = {"content_index": 0} if kind in _CONTENT else _SUMMARY_PLACE.get(kind, {})
+        return {"item_id": self._item_id(index), "output_index": index, **inner}
 
     def _item_id(self, index: int) -> str:
         part, stem = self.parts[index], self.frame.id.removeprefix(self.id_prefix)
         call = "ctc" if part.custom else "fc"
-        prefix = {"text": "msg", "reasoning": "rs", "call": call}[part.kind]
-        if self.frame.request is None:
+        prefix = {"reasoning": "rs", "call": call}.get(part.kind, "msg")
+        if not self.frame.invents:
             return f"{prefix}_{stem}_{index}"
         if part.kind != "call":
             return f"{prefix}_{stem}"
@@ -186,8 +193,9 @@ class ResponsesWriter(PartWriter):
     def _item(self, index: int, status: str) -> dict[str, Any]:
         part, text = self.parts[index], self.texts[index]
         head = {"id": self._item_id(index)}
-        if part.kind == "text":
-            said = {"status": status, "content": [_text(text)], "role": "assistant"}
+        content = _CONTENT.get(part.kind)
+        if content is not None:
+            said = {"status": status, "content": [content(text)], "role": "assistant"}
             return {**head, "type": "message", **said}
         if part.kind == "reasoning":
             sealed = {"encrypted_content": part.opaque} if part.opaque else {}
@@ -409,6 +417,15 @@ def _named(item: Mapping[str, Any], at: str) -> tuple[str, str]:
 
 def _text(text: str) -> dict[str, Any]:
     return {"type": "output_text", "annotations": [], "logprobs": [], "text": text}
+
+
+def _refusal(text: str) -> dict[str, Any]:
+    return {"type": "refusal", "refusal": text}
+
+
+#: What the content of a message is, by the kind of its part.
+_CONTENT: Mapping[str, Callable[[str], dict[str, Any]]] = {"text": _text, "refusal": _refusal}
+_SUMMARY_PLACE: Mapping[str, dict[str, Any]] = {"reasoning": {"summary_index": 0}}
 
 
 def _summary(text: str) -> dict[str, Any]:

@@ -75,6 +75,10 @@ class ResponsesRequests(Format):
         "input_tokens": "/responses/input_tokens",
         "compact": "/responses/compact",
     }
+    counted_keys = frozenset(
+        {"model", "input", "instructions", "tools", "tool_choice", "parallel_tool_calls",
+         "reasoning", "text"}
+    )  # fmt: skip
     view = ResponsesView
     history_key = "input"
     instructions_key = "instructions"

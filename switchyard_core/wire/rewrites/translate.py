@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -13,8 +14,11 @@ from switchyard_core.errors import RefusedError
 from switchyard_core.jsonio.tree import ObjectText
 from switchyard_core.wire import FORMATS
 from switchyard_core.wire.neutral import Facts
+from switchyard_core.wire.rewrites.history import RemapParameters, remap_tool_ids
 
 __all__ = ["TranslateParameters", "translate"]
+
+_FACTS = {each.name for each in fields(Facts)}
 
 
 class TranslateParameters(BaseModel):
@@ -31,11 +35,15 @@ class TranslateParameters(BaseModel):
     thinks: bool = False
     forced_schema: bool = False
     cache_marks: bool = False
+    #: Which ids of tool calls the target takes, besides what its format says.
+    id_style: Literal["format", "alphanumeric_9"] = "format"
+    #: Whether only the tokens of the request are to be counted.
+    counts: bool = False
 
     @property
     def facts(self) -> Facts:
         """What a writer has to know."""
-        return Facts(**self.model_dump(exclude={"wire_format", "on_untranslatable"}))
+        return Facts(**self.model_dump(include=_FACTS))
 
 
 def translate(
@@ -55,4 +63,10 @@ def translate(
         )
     body.become(written)
     scope.wire_format = target
-    return (f"translated from {source} to {target}", *request.told.lines)
+    changes = [f"translated from {source} to {target}", *request.told.lines]
+    if parameters.id_style != "format":
+        changes += remap_tool_ids(body, RemapParameters(style=parameters.id_style), scope)
+    if parameters.counts:
+        for key in set(body.keys()) - FORMATS[target].counted_keys:
+            body.delete(key)
+    return changes
