@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from mimetypes import guess_extension
 from typing import Any
 
@@ -119,21 +119,16 @@ def _call(call: Call, names: ToolNames) -> dict[str, Any]:
 
 def _result(result: Result) -> dict[str, Any]:
     kind = "custom_tool_call_output" if result.custom else "function_call_output"
-    texts = [part.text for part in result.parts if isinstance(part, Words)]
-    failed = fixed_text("failed_result") if result.failed else ""
-    output: Any = failed + "\n\n".join(texts)
-    if len(texts) < len(result.parts):
-        output = list(_result_parts(result.parts, failed))
-    elif not texts:
-        output = failed.strip() or fixed_text("empty_result")
+    parts = list(result.parts)
+    if result.failed:
+        parts.insert(0, Words(text=fixed_text("failed_result")))
+    elif not parts:
+        parts.append(Words(text=fixed_text("empty_result")))
+    texts = [part.text for part in parts if isinstance(part, Words)]
+    output: Any = "\n\n".join(texts)
+    if len(texts) < len(parts):
+        output = [
+            {"type": "input_text", "text": part.text} if isinstance(part, Words) else _media(part)
+            for part in parts
+        ]
     return {"type": kind, "call_id": result.call_id, "output": output}
-
-
-def _result_parts(parts: Sequence[Words | Media], failed: str) -> Iterable[dict[str, Any]]:
-    if failed:
-        yield {"type": "input_text", "text": failed.strip()}
-    for part in parts:
-        if isinstance(part, Words):
-            yield {"type": "input_text", "text": part.text}
-        else:
-            yield _media(part)
