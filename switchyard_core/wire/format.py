@@ -36,8 +36,6 @@ EventKind = Literal["head", "content", "end"]
 
 #: Ways to make a target answer by a schema.
 StructuredOutput = Literal["json_schema", "forced_tool", "prompt"]
-#: The limit of an answer where the format demands one and the call sets none.
-_MAX_TOKENS = 4096
 
 
 class Verbatim(dict[str, Any]):
@@ -107,6 +105,8 @@ class Format(ABC):
     #: Older keys of that limit, which providers still take.
     old_limit_keys: ClassVar[tuple[str, ...]] = ()
     needs_limit: ClassVar[bool] = False
+    #: The limit where the provider demands one and nobody sets one.
+    usual_limit: ClassVar[int] = 4096
     #: Keys of the neutral sampling settings, and the highest temperature, if there is one.
     sampling: ClassVar[Mapping[str, str]]
     max_temperature: ClassVar[float | None] = None
@@ -275,7 +275,7 @@ class Format(ABC):
             body["tool_choice"] = self.tool_choice(call.schema_name)
         limit = call.max_output_tokens
         if limit is not None or self.needs_limit:
-            body[self.limit_key] = _MAX_TOKENS if limit is None else limit
+            body[self.limit_key] = self.usual_limit if limit is None else limit
         body |= self._sampling(call)
         members = (
             encode(key) + b":" + (encode_items(value) if key == self.history_key else encode(value))

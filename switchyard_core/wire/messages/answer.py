@@ -17,15 +17,15 @@ from switchyard_core.jsonio.tree import ObjectText, encode
 from switchyard_core.wire.answers import AnswerPart, Event, PartWriter
 from switchyard_core.wire.format import EventKind, Verbatim
 from switchyard_core.wire.history import word
-from switchyard_core.wire.messages.neutral import read_request, write_request
+from switchyard_core.wire.messages.neutral import read_request
 from switchyard_core.wire.messages.request import MessagesRequests
-from switchyard_core.wire.messages.told import MessagesReader
+from switchyard_core.wire.messages.told import MessagesReader, usage_of
+from switchyard_core.wire.messages.writing import write_request
 from switchyard_core.wire.neutral import Facts, NeutralRequest
 from switchyard_core.wire.replies import (
     ShapeError,
     ToldError,
     an_array,
-    count,
     objects,
     requested_call,
     table,
@@ -192,6 +192,7 @@ class AnthropicMessages(MessagesRequests):
 
     def neutral(self, fields: ObjectText) -> NeutralRequest:
         """Return what a request says."""
+        self.history(fields)
         return read_request(fields)
 
     def write(self, request: NeutralRequest, facts: Facts) -> bytes:
@@ -237,15 +238,7 @@ class AnthropicMessages(MessagesRequests):
 
     def usage(self, told: Mapping[str, Any]) -> ModelUsage:
         """Return what a ``usage`` says, tokens of a cache counted as input."""
-        cached = count(told, "cache_read_input_tokens")
-        written = count(told, "cache_creation_input_tokens")
-        return ModelUsage(
-            input_tokens=count(told, "input_tokens") + cached + written,
-            output_tokens=count(told, "output_tokens"),
-            cached_tokens=cached,
-            cache_write_tokens=written,
-            reasoning_tokens=count(told.get("output_tokens_details"), "thinking_tokens"),
-        )
+        return usage_of(told)
 
     def error_body(self, error: RequestError, request_id: str) -> bytes:
         """Return the error in Anthropic's shape."""
