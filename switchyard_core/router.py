@@ -298,7 +298,7 @@ class RouteContext:
         return self.side_call is not None
 
 
-def _is_foreign(source: TargetView, target: TargetView) -> bool:
+def is_foreign(source: TargetView, target: TargetView) -> bool:
     """Return whether a target cannot read what only the provider of another one can."""
     return source.origin != target.origin or source.wire_format != target.wire_format
 
@@ -348,7 +348,7 @@ def handoff_rewrites(  # noqa: PLR0913  # all that a handoff may have to know
         lose_context: Whether compactions, files and references to items of ``source``'s provider
             are removed at another origin, too; they are lost for the target then.
     """
-    foreign = _is_foreign(source, target)
+    foreign = is_foreign(source, target)
     drop = opaque == "drop" or (opaque == "auto" and (foreign or _refuses(source, target)))
     rewrites: list[Rewrite] = []
 

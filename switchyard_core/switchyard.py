@@ -336,7 +336,8 @@ class Switchyard:
         opening: Opening | None,
     ) -> Response:
         """Return a provider's answer as the caller gets it."""
-        frees = any(isinstance(effect, ReleaseAfterSuccess) for effect in decision.effects)
+        effects = decision.effects
+        frees = bool(effects) and any(isinstance(e, ReleaseAfterSuccess) for e in effects)
         # An answer without an opening that is a success was made here.
         if outgoing.wire_format != routed.request.wire_format and (
             opening is not None or not succeeded(answer.status)

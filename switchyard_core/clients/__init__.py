@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from itertools import islice
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import tomli
@@ -28,6 +28,7 @@ __all__ = [
     "TurnMetadata",
     "clients",
     "forwarded",
+    "gets_error_event",
     "identity_headers",
     "is_small_model",
     "path_prefixes",
@@ -106,6 +107,8 @@ class Retries(_Table, frozen=True, kw_only=True):
     statuses: tuple[int, ...] = ()
     words: str = ""  # regular expression, any case, on the text of an error
     cut_stream: bool | None = None  # whether it repeats a stream that was cut; None: unknown
+    #: How a stream that is cut ends for it: with an error event, or with a broken connection.
+    cut: Literal["event", "break"] = "event"
 
 
 class Client(_Table, frozen=True, kw_only=True):
@@ -113,6 +116,7 @@ class Client(_Table, frozen=True, kw_only=True):
 
     name: str
     order: int  # the ids of a client with a lower number are looked for first
+    user_agent: str = ""  # begin of that header
     session: tuple[Source, ...] = ()
     agent: tuple[Source, ...] = ()
     subagent_headers: tuple[str, ...] = ()  # that only requests of sub-agents have
@@ -183,6 +187,19 @@ def path_prefixes() -> tuple[str, ...]:
 def side_call_kinds() -> frozenset[str]:
     """Return the kinds of side calls that clients mark."""
     return frozenset({SMALL_MODEL, *(m.kind for client in clients() for m in client.side_calls)})
+
+
+def gets_error_event(user_agent: str) -> bool:
+    """Return whether a stream that is cut ends with an error event, as trials with a client say."""
+    retries = next(
+        (
+            client.retries
+            for client in clients()
+            if client.user_agent and user_agent.startswith(client.user_agent)
+        ),
+        None,
+    )
+    return retries is None or retries.cut == "event"
 
 
 def workspaces_in(text: str) -> tuple[str, ...]:

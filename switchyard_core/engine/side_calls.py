@@ -13,7 +13,7 @@ from switchyard_core.identity import from_subagent
 from switchyard_core.jsonio.tree import encode
 from switchyard_core.policy.models import Housekeeping, Policy, Target
 from switchyard_core.request import Request
-from switchyard_core.router import handoff_rewrites
+from switchyard_core.router import handoff_rewrites, is_foreign
 
 __all__ = ["PHASE", "redirected", "side_call_of"]
 
@@ -60,21 +60,23 @@ def side_call_of(
 def redirected(routed: Routed, call: SideCall, policy: Policy) -> Decision | None:
     """Return the decision for a side call that the policy sends to a target of its own.
 
-    ``None`` leaves it to the router: without such a target, where it speaks another wire format,
-    and where the request does not fit its window.
+    ``None`` leaves it to the router: without such a target, where the request does not fit its
+    window, and where only a provider of the caller's format has the history.
     """
     request, runtime = routed.request, routed.runtime
     if request.endpoint != "create" or runtime.answers:
         return None
     target = _target(call, request, policy)
-    if target is None or target.wire_format != request.wire_format or not target.fits(request):
+    if target is None or not target.fits(request):
+        return None
+    if target.wire_format != request.wire_format and request.misses_history:
         return None
     identity = routed.identity
     effects: tuple[Effect, ...] = ()
     if request.session_final and identity is not None:
         effects = (ReleaseAfterSuccess(identity),)
     others = [policy.targets[name] for name in runtime.route.targets]
-    foreign = next((other for other in others if other.origin != target.origin), target)
+    foreign = next((other for other in others if is_foreign(other, target)), target)
     # Nothing is inserted here, so what a target thought behind an insertion is not valid.
     bound = target.accepts.prefix_bound
     return Decision(

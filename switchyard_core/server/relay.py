@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 from urllib.parse import unquote
 
+from switchyard_core.clients import gets_error_event
 from switchyard_core.decision import Decision, Outgoing
 from switchyard_core.declarations import Endpoint, WireFormat
 from switchyard_core.engine.calling import forwarded_headers
@@ -53,9 +54,9 @@ async def relay(
 ) -> Exception | None:
     """Pass an answer on, each chunk when it arrives and the client can take it.
 
-    Return why the answer has no end, if the caller was told so by an error event. Where the format
-    has no place for one, the error is raised: the connection must be broken off, so that the answer
-    never looks complete.
+    Return why the answer has no end, if the caller was told so by an error event. Where there is no
+    place for one, or the client wants none, the error is raised: the connection must be broken off,
+    so that the answer never looks complete.
     """
     async with answer:
         await exchange.start(answer.status, _headers(exchange, answer, ours))
@@ -69,7 +70,8 @@ async def relay(
             except StopAsyncIteration:
                 break
             except Exception as error:
-                if not _takes_events(answer):
+                agent = exchange.headers.get("user-agent", "")
+                if not (_takes_events(answer) and gets_error_event(agent)):
                     raise
                 log_fault(exchange, error)
                 problem = problem_of(error, exchange.request_id)

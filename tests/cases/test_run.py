@@ -379,8 +379,8 @@ def test_rule_counts_when_it_decided_in_a_case_or_before_it(run):
 
 def test_route_that_refuses_or_asks_counts(run):
     tests = (
-        '[[cases]]\nname = "refused"\nrequest = { model = "main", input = "x" }\n'
-        'expect = { error = "wire_format_not_served" }\n'
+        '[[cases]]\nname = "refused"\nrequest = { model = "main", messages = 5 }\n'
+        'expect = { error = "invalid_type" }\n'
         '[[cases]]\nname = "asks"\nexpect = { target = "planner" }\n'
         'request = { model = "judged", messages = [{ role = "user", content = "x" }] }\n'
     )

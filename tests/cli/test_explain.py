@@ -136,7 +136,6 @@ def test_explain_refuses_an_array_with_something_else_in_it(explain):
         (b'{"model":"coder","input":5}', 400, "invalid_type"),
         (b'{"model":"coder"}', 400, "invalid_type"),
         (b'{"model":"nope"}', 400, "unknown_wire_format"),
-        (b'{"model":"coder","messages":[]}', 400, "wire_format_not_served"),
         (b"[", 400, "invalid_json"),
     ],
 )
@@ -146,17 +145,6 @@ def test_explain_of_a_refused_request_shows_the_refusal_and_exits_1(explain, con
     assert text.exit_code == data.exit_code == 1
     assert text.output.startswith(f"refused   {status} {code}")
     assert json.loads(data.output)["error"]["code"] == code
-
-
-def test_explain_takes_a_format_for_bodies_that_tell_none(explain):
-    result = explain(b'{"model":"coder","input":[]}', "--format", "openai_chat")
-    assert "wire_format_not_served" in result.output
-
-
-def test_explain_of_a_body_that_fits_another_format_names_both_and_the_option(explain):
-    result = explain(b'{"model":"coder","messages":[]}')
-    assert "is served in `openai_responses`, and this request is in `openai_chat`" in result.output
-    assert "if it is in the route's format, name that with --format" in result.output
 
 
 def test_explain_with_a_broken_policy_prints_its_findings(config, explain):

@@ -319,17 +319,6 @@ async def test_target_settings_reach_the_body(world, edited):
     assert served.tree["seed"] == 7
 
 
-async def test_request_of_another_wire_format_is_refused_naming_both(world, wire_format):
-    other = "openai_chat" if wire_format != "openai_chat" else "anthropic_messages"
-    w = world()
-
-    served = await w.ask(conversation(other).user("hi").request())
-
-    assert (served.status, served.code, served.sent) == (400, "wire_format_not_served", ())
-    assert f"`{wire_format}`" in served.message
-    assert f"`{other}`" in served.message
-
-
 async def test_unknown_model_lists_the_routes(world, story):
     served = await world().ask(story.request(model="switchyard/plan-exceute"))
 

@@ -348,7 +348,7 @@ def test_what_the_check_fills_in_is_not_a_key(check: Check, places: Places, spec
         "llm_clients.provider": ["name"],
         "targets.planner": ["accepts", "name", "price"],
         "routes.plan_execute": [
-            *("name", "options", "rule_sets", "targets", "tools", "wire_format"),
+            *("name", "options", "rule_sets", "targets", "tools", "wire_formats"),
         ],
     }
 

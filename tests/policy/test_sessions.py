@@ -185,7 +185,6 @@ def test_kind_that_another_condition_marks_is_known(check: Check) -> None:
         ('kinds = ["title"]\ntarget = "smal"', "SY201", "target", "did you mean `small`?"),
         ('kinds = []\ntarget = "small"', "SY109", "kinds", "name a kind"),
         ('kinds = ["title"]\ntarget = "small"\nexists = true', "SY109", "exists", "no meaning"),
-        ('kinds = ["title"]\ntarget = "foreign"', "SY303", "target", "anthropic_messages"),
     ],
 )
 def test_selection_of_side_calls_that_cannot_work_is_reported(

@@ -75,20 +75,6 @@ async def test_unknown_model_is_not_found_and_lists_the_routes(api, connect, sta
     assert (len(to.asked), len(to.sent)) == (1, 0)
 
 
-async def test_route_of_another_wire_format_is_a_bad_request(api, connect, stand):
-    to = stand()
-    other = "openai_chat" if api.wire_format != "openai_chat" else "anthropic_messages"
-
-    with pytest.raises(api.sdk.BadRequestError) as caught:
-        await settled(
-            api.endpoint(connect(to, max_retries=3)).create(**api.ask(USER, model=f"team/{other}"))
-        )
-
-    assert code_of(api, caught.value) == "wire_format_not_served"
-    assert other in message_of(caught.value)
-    assert (len(to.asked), len(to.sent)) == (1, 0)
-
-
 async def test_wrong_server_key_is_an_authentication_error(api, connect, stand):
     to = stand(options={"server_key": "the-servers-key"})
 

@@ -208,21 +208,18 @@ async def test_refusals_name_the_route_that_is_known_and_the_model_that_was_aske
         async def post(path, content):
             await client.post(url + path, content=content, headers=JSON)
 
-        await post(PATHS["anthropic_messages"], body("anthropic_messages"))
         await post(CHAT, _small("nope"))
         await post(CHAT, _small(long))
         await post(CHAT, b'{"model":"coder","messages":5}')
         await post(CHAT, b"{")
     found = [(line["error"], line.get("route"), line.get("model")) for line in lines()]
-    assert found[0] == ("wire_format_not_served", "coding", "coder")
-    assert found[1] == ("model_not_found", None, "nope")
-    assert found[2][:2] == ("model_not_found", None)
-    assert found[2][2].startswith('"caf\\u00e9 \\nxxx')
-    assert len(found[2][2]) < 100
-    assert found[3] == ("invalid_type", "coding", "coder")
-    assert found[4] == ("invalid_json", None, None)
+    assert found[0] == ("model_not_found", None, "nope")
+    assert found[1][:2] == ("model_not_found", None)
+    assert found[1][2].startswith('"caf\\u00e9 \\nxxx')
+    assert len(found[1][2]) < 100
+    assert found[2] == ("invalid_type", "coding", "coder")
+    assert found[3] == ("invalid_json", None, None)
     assert set(app.metrics.errors) == {
-        ("coding", "wire_format_not_served"),
         ("", "model_not_found"),
         ("coding", "invalid_type"),
         ("", "invalid_json"),

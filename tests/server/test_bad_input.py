@@ -194,15 +194,3 @@ async def test_unknown_path_lists_the_paths_and_names_the_nearest():
             assert told in answer.text
             for each in ("/v1/responses", "/v1/messages", "/v1/models", "/v1/decision", "/health"):
                 assert each in answer.text
-
-
-async def test_request_in_another_wire_format_than_the_route_is_refused_by_name():
-    async with running("openai_chat", BytesProvider()) as (url, _), httpx.AsyncClient() as client:
-        answer = await client.post(
-            url + PATHS["anthropic_messages"], content=body("anthropic_messages"), headers=JSON
-        )
-    code, message = _problem(answer, "anthropic_messages")
-    assert answer.status_code == 400
-    assert "wire_format_not_served" in code
-    assert "`openai_chat`" in message
-    assert "`anthropic_messages`" in message

@@ -8,6 +8,7 @@ import json
 import httpx
 import pytest
 
+from switchyard_core.clients import Client, Retries
 from switchyard_core.wire import WIRE_FORMATS
 from switchyard_core.wire.passing import WHOLE_BYTES
 from tests.server.servers import (
@@ -231,3 +232,23 @@ async def _until(condition):
     async with asyncio.timeout(5):
         while not condition():  # noqa: ASYNC110 - counters have no event
             await asyncio.sleep(0.01)
+
+
+async def test_stream_that_is_cut_ends_as_trials_with_the_client_say(monkeypatch):
+    one = Client(name="one", order=1, user_agent="one/", retries=Retries(cut="break"))
+    two = Client(name="two", order=2, user_agent="two/", retries=Retries(cut="event"))
+    monkeypatch.setattr("switchyard_core.clients.clients", lambda: (one, two))
+    provider = BytesProvider(
+        Reply(headers=EVENT_STREAM, chunks=EVENTS["openai_chat"][:1], cut=True)
+    )
+    async with running("openai_chat", provider) as (url, _), httpx.AsyncClient() as client:
+
+        async def told(agent):
+            headers = {**JSON, "user-agent": agent}
+            content = body("openai_chat", stream=True)
+            return await client.post(url + PATHS["openai_chat"], content=content, headers=headers)
+
+        assert b"upstream_cut" in (await told("two/1.0")).content
+        assert b"upstream_cut" in (await told("three/1.0")).content
+        with pytest.raises(httpx.RemoteProtocolError):
+            await told("one/1.0")

@@ -97,11 +97,6 @@ DOUBTFUL = {
         f'base_url = "{URL}"\nextra_headers = {{ x-org = "%ORG_ID%" }}',
         "6:27 SY228 llm_clients.provider.extra_headers.x-org",
     ),
-    "rule_for_bodies_of_no_route": (
-        EXECUTOR,
-        BODY_RULE % ("$.messages", "openai_chat") + EXECUTOR,
-        "13:97 SY420 mutation_rules.own.rules[0].format",
-    ),
     "credential": (
         EXECUTOR,
         f'extra_body = {{ k = "sk-proj-abcdefghijkl1234" }}\n{EXECUTOR}',
