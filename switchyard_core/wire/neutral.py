@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 __all__ = [
+    "SCHEMA_TOOL",
     "AskedTool",
     "Call",
     "Choice",
@@ -27,6 +28,10 @@ __all__ = [
     "Turn",
     "Words",
 ]
+
+
+#: Name of the tool that a model must call where ``Facts.forced_schema`` asks for its answer so.
+SCHEMA_TOOL = "structured_answer"
 
 
 @dataclass(slots=True)
@@ -60,7 +65,7 @@ class Facts:
         max_output: Tokens that an answer may have where the format demands a limit and the
             request sets none; ``None`` for the format's usual one.
         reasoning_key: Key of a message that takes earlier reasoning back; ``""`` for none.
-        system_rows: Whether instructions may stand within the history, in the format's own role.
+        system_rows: Whether instructions may come within the history, in the format's own role.
         thinks: Whether the model is known to reason.
         forced_schema: Whether a schema is asked for by a tool that the model must call.
         cache_marks: Whether a request without marks gets some (``auto``).

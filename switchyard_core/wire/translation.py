@@ -45,9 +45,11 @@ class AnswerTranslation:
         new_id: Returns a new id with a prefix, for what came without one.
         created_s: Seconds since the epoch, for an answer without a time.
         forced_schema: Name of the tool whose arguments are the text of the answer.
+        streams: Whether the caller asked for a stream, which it gets whatever the provider sent;
+            ``None`` for what the provider sends.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # all that the bytes of an answer depend on
         self,
         *,
         source: Format,
@@ -58,12 +60,15 @@ class AnswerTranslation:
         new_id: Callable[[str], str],
         created_s: int,
         forced_schema: str | None = None,
+        streams: bool | None = None,
     ) -> None:
         self._source, self._caller = source, caller
+        self._streams = streams
         self._cutter = EventCutter()
         self._teller = _Teller(
             _Asked(source, caller, request, model, answer_model, new_id, created_s, forced_schema)
         )
+        self._teller.streams = streams is not False
         self._reader = source.reader(self._teller)
 
     @property
@@ -76,7 +81,7 @@ class AnswerTranslation:
         return self._read(self._cutter.feed(chunk))
 
     def end(self) -> bytes:
-        """Return the last bytes of a stream.
+        """Return the last bytes of a stream; all of them where the caller asked for none.
 
         Raises:
             UpstreamError: The provider's stream had no end (``cut``), or reported an error.
@@ -86,7 +91,7 @@ class AnswerTranslation:
             self._reader.finish()
         except ShapeError as error:
             self._fail(error, "cut")
-        return last + self._teller.taken()
+        return last + self._teller.taken() if self._teller.streams else self._teller.whole()
 
     def whole(self, body: bytes) -> bytes:
         """Return a whole answer.
@@ -94,12 +99,12 @@ class AnswerTranslation:
         Raises:
             UpstreamError: It is none, or reports an error.
         """
-        self._teller.streams = False
+        self._teller.streams = self._streams is True
         try:
             self._reader.whole(body)
         except (ShapeError, JsonTextError) as error:
             self._fail(error)
-        return self._teller.whole()
+        return self._teller.taken() if self._teller.streams else self._teller.whole()
 
     def error(self, status: int, body: bytes, request_id: str) -> bytes:
         """Return an error answer of the provider; code and type stay where the format has them."""
