@@ -86,7 +86,8 @@ class AnswerTranslation:
         Raises:
             UpstreamError: The provider's stream had no end (``cut``), or reported an error.
         """
-        last = self._read(self._cutter.end())
+        # Half of an event is no wrong one: the rest of it is missing.
+        last = self._read(self._cutter.end(), "cut")
         try:
             self._reader.finish()
         except ShapeError as error:
@@ -120,7 +121,7 @@ class AnswerTranslation:
             self._fail(error)
         return encode(self._caller.token_count(tokens))
 
-    def _read(self, events: Iterable[SentEvent]) -> bytes:
+    def _read(self, events: Iterable[SentEvent], failure: str = "protocol") -> bytes:
         reader, teller = self._reader, self._teller
         try:
             for event in events:
@@ -129,7 +130,7 @@ class AnswerTranslation:
                 else:
                     teller.ping()
         except (ShapeError, JsonTextError) as error:
-            self._fail(error)
+            self._fail(error, failure)
         return teller.taken()
 
     def _fail(self, error: Exception, kind: str = "protocol") -> NoReturn:
