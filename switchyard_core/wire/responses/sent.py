@@ -25,13 +25,14 @@ __all__ = [
     "Typed",
     "as_text",
     "cut_reason",
-    "decode_delta",
+    "delta_in",
     "given",
     "item_in",
     "listed",
     "load",
     "names_of",
     "pieces_of",
+    "placed",
     "read_as",
     "refuse_failed",
     "thoughts",
@@ -135,7 +136,8 @@ class Mark(msgspec.Struct):
     call_id: Any = None
 
 
-decode_delta = msgspec.json.Decoder(Delta).decode
+_PLACES = ("output_index", "content_index", "summary_index")
+_delta = msgspec.json.Decoder(Delta).decode
 
 
 def cut_reason(details: Any) -> str:
@@ -148,6 +150,26 @@ def refuse_failed(status: str, details: Any) -> None:
     unfinished = status == "incomplete" and not cut_reason(details)
     if unfinished or status in ("failed", "cancelled"):
         raise ShapeError(status_word(status))
+
+
+def placed(data: bytes, struct: type[T]) -> T:
+    """Decode an event about a place in the output."""
+    try:
+        return msgspec.json.decode(data, type=struct)
+    except (msgspec.MsgspecError, RecursionError):
+        found = read_as(data, struct)
+    if any(isinstance(getattr(found, key, None), list | dict) for key in _PLACES):
+        msg = "an event has no place that can be read"
+        raise ShapeError(msg)
+    return found
+
+
+def delta_in(data: bytes) -> Delta:
+    """Decode an event with a piece of text: :func:`placed`, as fast as it gets."""
+    try:
+        return _delta(data)
+    except (msgspec.MsgspecError, RecursionError):
+        return placed(data, Delta)
 
 
 def read_as(data: bytes | msgspec.Raw, struct: type[T], what: str = "an event") -> T:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
-import msgspec
-
 from switchyard_core.wire.answers import AnswerPart
 from switchyard_core.wire.chat.answer import openai_usage
 from switchyard_core.wire.history import word
@@ -24,13 +22,14 @@ from switchyard_core.wire.responses.sent import (
     Typed,
     as_text,
     cut_reason,
-    decode_delta,
+    delta_in,
     given,
     item_in,
     listed,
     load,
     names_of,
     pieces_of,
+    placed,
     read_as,
     refuse_failed,
     thoughts,
@@ -103,23 +102,20 @@ class ResponsesReader(AnswerReader):
     # --- pieces of text ------------------------------------------------------------------
 
     def _text(self, data: bytes) -> None:
-        try:
-            piece = decode_delta(data)
-        except msgspec.MsgspecError:
-            piece = read_as(data, Delta)
+        piece = delta_in(data)
         key = (piece.output_index, piece.content_index)
         raw = bytes(piece.delta)
         if (key in self._live and raw[:1] == b'"') or self._opens(key, "text", raw):
             self.teller.more(key, raw)
 
     def _refusal(self, data: bytes) -> None:
-        piece = read_as(data, Delta)
+        piece = delta_in(data)
         key, raw = (piece.output_index, piece.content_index), bytes(piece.delta)
         if (key in self._live and raw[:1] == b'"') or self._opens(key, "refusal", raw):
             self.teller.more(key, raw)
 
     def _call_piece(self, data: bytes) -> None:
-        piece = read_as(data, Delta)
+        piece = delta_in(data)
         key, raw = (piece.output_index, _CALL), bytes(piece.delta)
         # A call that was not announced is told when it is complete.
         if key in self._live and raw[:1] == b'"' and raw != EMPTY:
@@ -128,11 +124,11 @@ class ResponsesReader(AnswerReader):
             self.teller.more(key, raw)
 
     def _summary_piece(self, data: bytes) -> None:
-        piece = read_as(data, Delta)
+        piece = delta_in(data)
         self._think(piece, ("summary", piece.summary_index))
 
     def _reasoning_piece(self, data: bytes) -> None:
-        piece = read_as(data, Delta)
+        piece = delta_in(data)
         self._think(piece, ("content", piece.content_index))
 
     def _think(self, piece: Delta, place: tuple[str, Any]) -> None:
@@ -172,15 +168,15 @@ class ResponsesReader(AnswerReader):
     # --- whole texts ---------------------------------------------------------------------
 
     def _text_done(self, data: bytes) -> None:
-        done = read_as(data, Done)
+        done = placed(data, Done)
         self._complete((done.output_index, done.content_index), "text", bytes(done.text))
 
     def _refusal_done(self, data: bytes) -> None:
-        done = read_as(data, Done)
+        done = placed(data, Done)
         self._complete((done.output_index, done.content_index), "refusal", bytes(done.refusal))
 
     def _call_done(self, data: bytes) -> None:
-        done = read_as(data, Done)
+        done = placed(data, Done)
         raw = done.arguments if bytes(done.arguments) != b"null" else done.input
         key = (done.output_index, _CALL)
         if key in self._live:
@@ -202,13 +198,13 @@ class ResponsesReader(AnswerReader):
     # --- items ---------------------------------------------------------------------------
 
     def _item_added(self, data: bytes) -> None:
-        event = read_as(data, ItemEvent)
+        event = placed(data, ItemEvent)
         item = item_in(event.item)
         if item is not None and word(item.type) in CALLS:
             self._open_call((event.output_index, _CALL), item)
 
     def _item_done(self, data: bytes) -> None:
-        event = read_as(data, ItemEvent)
+        event = placed(data, ItemEvent)
         item = item_in(event.item)
         if item is not None:
             self._tell(event.output_index, item)
