@@ -158,7 +158,7 @@ def _told(name: str, result: CheckResult) -> Iterator[str]:
 
 
 def _pairs(route: Route) -> Iterator[tuple[str, str, Mapping[str, str]]]:
-    """Yield caller, target and what becomes of what the target cannot say, for each pair that a route translates.
+    """Yield caller, target and what becomes of what only the caller can say, for each pair.
 
     A route that writes its answers itself sends no request of a caller on.
     """
