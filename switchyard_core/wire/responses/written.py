@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from mimetypes import guess_extension
 from typing import Any
 
@@ -25,6 +25,7 @@ from switchyard_core.wire.pairing import paired
 
 __all__ = ["write_history"]
 
+_NAMED = {"image": "an image", "file": "a file"}
 _ROLES = {"system": "developer", "user": "user", "assistant": "assistant"}
 
 
@@ -92,7 +93,7 @@ def _content(part: NeutralPart, role: str, told: Told) -> Iterator[dict[str, Any
     elif isinstance(part, Media) and role == "user":
         yield _media(part)
     elif isinstance(part, Media):
-        told.lost.append(f"an {part.kind} of the {_ROLES[role]}")
+        told.lost.append(f"{_NAMED[part.kind]} of the {_ROLES[role]}")
 
 
 def _media(part: Media) -> dict[str, Any]:
@@ -118,22 +119,16 @@ def _call(call: Call, names: ToolNames) -> dict[str, Any]:
 
 
 def _result(result: Result) -> dict[str, Any]:
-    kind = "custom_tool_call_output" if result.custom else "function_call_output"
     texts = [part.text for part in result.parts if isinstance(part, Words)]
     failed = fixed_text("failed_result") if result.failed else ""
-    output: Any = failed + "\n\n".join(texts)
+    output: Any = "\n\n".join(texts) or fixed_text("empty_result")
+    if failed and not output.startswith(failed):
+        output = failed + output
     if len(texts) < len(result.parts):
-        output = list(_result_parts(result.parts, failed))
-    elif not texts:
-        output = failed.strip() or fixed_text("empty_result")
+        head = [Words(text=failed.strip())] if failed else []
+        output = [
+            {"type": "input_text", "text": part.text} if isinstance(part, Words) else _media(part)
+            for part in (*head, *result.parts)
+        ]
+    kind = "custom_tool_call_output" if result.custom else "function_call_output"
     return {"type": kind, "call_id": result.call_id, "output": output}
-
-
-def _result_parts(parts: Sequence[Words | Media], failed: str) -> Iterable[dict[str, Any]]:
-    if failed:
-        yield {"type": "input_text", "text": failed.strip()}
-    for part in parts:
-        if isinstance(part, Words):
-            yield {"type": "input_text", "text": part.text}
-        else:
-            yield _media(part)
