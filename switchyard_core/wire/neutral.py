@@ -7,11 +7,15 @@ so that a number or a schema is the caller's own to the byte.
 
 from __future__ import annotations
 
+from base64 import b64decode
+from binascii import Error
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
+from urllib.parse import unquote_to_bytes
 
 __all__ = [
+    "SCHEMA_TOOL",
     "AskedTool",
     "Call",
     "Choice",
@@ -27,6 +31,10 @@ __all__ = [
     "Turn",
     "Words",
 ]
+
+
+#: Name of the tool that a model must call where ``Facts.forced_schema`` asks for its answer so.
+SCHEMA_TOOL = "structured_answer"
 
 
 @dataclass(slots=True)
@@ -60,7 +68,7 @@ class Facts:
         max_output: Tokens that an answer may have where the format demands a limit and the
             request sets none; ``None`` for the format's usual one.
         reasoning_key: Key of a message that takes earlier reasoning back; ``""`` for none.
-        system_rows: Whether instructions may stand within the history, in the format's own role.
+        system_rows: Whether instructions may come within the history, in the format's own role.
         thinks: Whether the model is known to reason.
         forced_schema: Whether a schema is asked for by a tool that the model must call.
         cache_marks: Whether a request without marks gets some (``auto``).
@@ -111,6 +119,20 @@ class Media:
     detail: str = ""
     name: str = ""
     cache: bytes = b""
+
+    @property
+    def text(self) -> str:
+        """Text of a text file that the request holds, behind its name; ``""`` for any other."""
+        head, _, data = self.url.partition(",")
+        if not head.startswith("data:text/"):
+            return ""
+        coded = head.endswith(";base64")
+        try:
+            raw = b64decode(data, validate=True) if coded else unquote_to_bytes(data)
+        except (Error, ValueError):
+            return ""
+        text = raw.decode("utf-8", "replace")
+        return f"{self.name}:\n{text}" if self.name and text.strip() else text.strip() and text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,7 +201,8 @@ class AskedTool:
         parameters: JSON schema of its arguments, ``b""`` for none.
         strict: Whether arguments must follow the schema, ``None`` where the request does not say.
         custom: Whether it takes free text.
-        grammar: JSON of the form that free text has, ``b""`` for any text.
+        grammar: JSON of the form that free text has, with ``type``, ``syntax`` and ``definition``
+            in one object; ``b""`` for any text.
         about_namespace: What the namespace is for, ``""`` for nothing.
         cache: As for :class:`Words`.
     """

@@ -28,6 +28,7 @@ _STOPS: Mapping[str, str] = {
 }
 _NONE = msgspec.Raw(b"")
 _EMPTY = b'""'
+_QUOTE = ord('"')
 #: What some providers send behind the last event.
 _DONE = b"[DONE]"
 
@@ -79,10 +80,20 @@ class MessagesReader(AnswerReader):
         except (msgspec.MsgspecError, RecursionError):
             self._odd(name, data)
             return
-        if event.type == "content_block_delta" and not self._ended and event.delta is not None:
-            self._more(event.index, event.delta)
-        elif event.type != "content_block_delta" and not self._ended:
-            self._other(event.type or name, data)
+        delta = event.delta
+        if event.type != "content_block_delta":
+            if not self._ended:
+                self._other(event.type or name, data)
+        elif delta is not None and not self._ended:
+            # Nearly every event comes here: what is usual is done at once.
+            block = self._blocks.get(event.index)
+            if block is not None and block.opened:
+                raw = bytes(getattr(delta, block.key))
+                if len(raw) > 2 and raw[0] == _QUOTE:
+                    block.given = _EMPTY
+                    self.teller.more(event.index, raw)
+            else:
+                self._more(event.index, delta)
 
     def finish(self) -> None:
         """Note that the stream has ended."""

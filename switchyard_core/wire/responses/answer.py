@@ -35,7 +35,8 @@ from switchyard_core.wire.replies import (
 )
 from switchyard_core.wire.responses.neutral import read_request, write_request
 from switchyard_core.wire.responses.request import ResponsesRequests
-from switchyard_core.wire.responses.told import ENDS, ResponsesReader, cut_reason, refuse_failed
+from switchyard_core.wire.responses.sent import ENDS, cut_reason, refuse_failed
+from switchyard_core.wire.responses.told import ResponsesReader
 
 __all__ = ["OpenAIResponses"]
 

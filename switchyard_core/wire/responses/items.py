@@ -177,12 +177,10 @@ class _History:
             self._told.left_out.append("the phase of messages")
         said = self._content(bytes(item.content), f"{place}.content")
         if role == "system":
-            self._name(part for part in said if not isinstance(part, Words))
+            # Instructions are texts in every format.
+            self._told.lost += [f"the {p.kind} of {place}" for p in said if isinstance(p, Media)]
             said = [part for part in said if isinstance(part, Words)]
         self.start(role).extend(said)
-
-    def _name(self, parts: Iterator[NeutralPart]) -> None:
-        self._told.lost += [f"an {type(part).__name__.lower()} of instructions" for part in parts]
 
     def _reasoning(self, item: _Item, place: str) -> None:
         if item.encrypted_content:
