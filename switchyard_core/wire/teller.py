@@ -88,7 +88,8 @@ class Teller(AnswerTeller):
     def __init__(self, asked: Asked) -> None:
         self._asked = asked
         self._writer: PartWriter | None = None
-        self._out: list[bytes] = []
+        #: What was written since the last time that somebody took it.
+        self.out: list[bytes] = []
         #: The part that is written, and those that wait, in the order of their beginnings.
         self._current: Hashable = None
         self._waiting: dict[Hashable, _Waiting] = {}
@@ -129,7 +130,7 @@ class Teller(AnswerTeller):
             if self._direct is None:
                 self._write(raw)
             elif len(raw) > _QUOTES:
-                self._out.append(self._direct(raw))
+                self.out.append(self._direct(raw))
             return
         waiting = self._waiting.get(key)
         if waiting is not None:
@@ -166,16 +167,13 @@ class Teller(AnswerTeller):
         """Write a sign of life as the format has it; before the beginning there is a comment."""
         if self.streams and not self.over:
             ping = None if self._writer is None else self._writer.ping()
-            self._out.append(_COMMENT if ping is None else stream_bytes([ping]))
+            self.out.append(_COMMENT if ping is None else stream_bytes([ping]))
 
     # --- what the caller gets ----------------------------------------------------------------
 
     def taken(self) -> bytes:
         """Return the bytes since the last time."""
-        out = self._out
-        if len(out) == 1:
-            return out.pop()
-        self._out = []
+        out, self.out = self.out, []
         return b"".join(out)
 
     def whole(self) -> bytes:
@@ -235,13 +233,15 @@ class Teller(AnswerTeller):
     def _write(self, raw: bytes) -> None:
         if self._retelling is not None:
             raw = self._retelling.piece(raw)
+            if self.streams and self._retelling.passes:
+                self._retelling, self._direct = None, self._begun().piece
         self._add(raw)
 
     def _add(self, raw: bytes) -> None:
         if len(raw) > _QUOTES:
             writer = self._begun()
             if self.streams:
-                self._out.append(writer.piece(raw))
+                self.out.append(writer.piece(raw))
             else:
                 self._send(writer.more(loads(raw)))
 
@@ -258,7 +258,7 @@ class Teller(AnswerTeller):
     def _send(self, events: Iterable[Event]) -> None:
         sent = stream_bytes(events)
         if self.streams:
-            self._out.append(sent)
+            self.out.append(sent)
 
     def _count(self, usage: ModelUsage) -> None:
         """Take what is told of the tokens; what is told no more stays."""

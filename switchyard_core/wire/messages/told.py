@@ -32,19 +32,19 @@ _EMPTY = b'""'
 _DONE = b"[DONE]"
 
 
-class _Delta(msgspec.Struct):
+class _Delta(msgspec.Struct, gc=False):
     text: msgspec.Raw = _NONE
     partial_json: msgspec.Raw = _NONE
     thinking: msgspec.Raw = _NONE
 
 
-class _Event(msgspec.Struct):
+class _Event(msgspec.Struct, gc=False):
     type: str = ""
     index: int = 0
     delta: _Delta | None = None
 
 
-_DECODER = msgspec.json.Decoder(_Event)
+_decode = msgspec.json.Decoder(_Event).decode
 
 
 @dataclass(slots=True)
@@ -75,7 +75,7 @@ class MessagesReader(AnswerReader):
     def event(self, name: str, data: bytes) -> None:
         """Read one event of a stream."""
         try:
-            event = _DECODER.decode(data)
+            event = _decode(data)
         except (msgspec.MsgspecError, RecursionError):
             self._odd(name, data)
             return
@@ -183,6 +183,12 @@ class MessagesReader(AnswerReader):
         block = self._blocks.get(index)
         if block is None:
             block = self._unannounced(index, delta)
+        elif block.opened:  # nearly all
+            raw = bytes(getattr(delta, block.key))
+            if raw[:1] == b'"' and raw != _EMPTY:
+                block.given = _EMPTY
+                self.teller.more(index, raw)
+            return
         raw = getattr(delta, block.key) if block.part is not None else _NONE
         self._tell(index, block, bytes(raw))
 
