@@ -61,7 +61,7 @@ def _table(entries: tuple[Entry, ...]) -> Iterator[str]:
 
 
 def _facts(entry: Entry) -> Iterator[str]:
-    for key in (*DEFAULTS, "prefix_bound"):
+    for key in (*DEFAULTS, "prefix_bound", "system_rows"):
         value = getattr(entry, key)
         if value is not None:
             yield f"{key} = {str(value).lower() if isinstance(value, bool) else value}"

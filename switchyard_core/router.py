@@ -39,6 +39,7 @@ __all__ = [
     "TargetView",
     "estimate_tokens",
     "handoff_rewrites",
+    "is_foreign",
 ]
 
 #: Bytes of JSON that are counted as one token when a request is measured against a window.

@@ -342,7 +342,7 @@ class Switchyard:
         if outgoing.wire_format != routed.request.wire_format and (
             opening is not None or not succeeded(answer.status)
         ):
-            retelling = Retelling(routed, outgoing, self.world)
+            retelling = Retelling(routed, self.policy.targets[outgoing.target], self.world)
             answer = await retelling.of(answer, opening, certain=frees)
             trace = retelling.trace
         else:

@@ -129,7 +129,8 @@ def _facts(target: Target) -> dict[str, object]:
     """Return what counts for a target, from the policy or its profile."""
     accepts = target.accepts
     told: dict[str, object] = {key: getattr(target, key) for key in DEFAULTS}
-    told |= {"prefix_bound": accepts.prefix_bound or None, "reads": list(accepts.reads) or None}
+    told |= {"prefix_bound": accepts.prefix_bound or None}
+    told |= {"system_rows": accepts.system_rows or None, "reads": list(accepts.reads) or None}
     told["reasoning"] = accepts.reasoning.model_dump(exclude_none=True) or None
     return {key: value for key, value in told.items() if value is not None}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 
-from switchyard_core.decision import Outgoing, Rewrite
+from switchyard_core.decision import Rewrite
 from switchyard_core.declarations import COUNTING, Endpoint, WireFormat
 from switchyard_core.engine.opening import Opening
 from switchyard_core.engine.response import succeeded
@@ -18,6 +18,7 @@ from switchyard_core.upstream.base import UpstreamResponse
 from switchyard_core.upstream.encoding import Decoder, EncodingError, content_encoding
 from switchyard_core.wire import FORMATS
 from switchyard_core.wire.format import Format
+from switchyard_core.wire.neutral import SCHEMA_TOOL
 from switchyard_core.wire.passing import AnswerTrace
 from switchyard_core.wire.translation import AnswerTranslation
 from switchyard_core.world import World
@@ -138,9 +139,9 @@ class Retelling:
     ``trace`` sees the provider's own bytes, without their content encoding.
     """
 
-    def __init__(self, routed: Routed, outgoing: Outgoing, world: World) -> None:
+    def __init__(self, routed: Routed, target: Target, world: World) -> None:
         self._request = request = routed.request
-        self._source: Format = FORMATS[outgoing.wire_format]
+        self._source: Format = FORMATS[target.wire_format]
         self._caller: Format = FORMATS[request.wire_format]
         named = routed.runtime.route.answer_model or self._caller.answer_model
         self._translation = AnswerTranslation(
@@ -151,7 +152,8 @@ class Retelling:
             answer_model=named if request.model else "provider",
             new_id=world.new_id,
             created_s=int(world.clock()),
-            forced_schema=None,
+            forced_schema=SCHEMA_TOOL if target.structured_output == "forced_tool" else None,
+            streams=request.stream and request.endpoint == "create",
         )
         self._answer: UpstreamResponse
         self._decoder: Decoder | None = None
@@ -172,14 +174,17 @@ class Retelling:
         self.trace.apart = True
         if encoding := content_encoding(answer.headers):
             self._decoder = self._decoder_of(encoding)
-        if streams and self._request.stream:
+        asked = self._request.stream and self._request.endpoint == "create"
+        if streams and asked:
             return self._response(self._stream(), _EVENT_STREAM)
         try:
-            body = await self._whole()
+            told = await (self._collected() if streams else self._whole())
         except BaseException:
             await answer.aclose()
             raise
-        return body
+        ok = succeeded(answer.status)
+        kind = _EVENT_STREAM if asked and ok else _JSON
+        return self._response(_once(told), kind, None if kind == _EVENT_STREAM else len(told))
 
     def _decoder_of(self, encoding: str) -> Decoder:
         try:
@@ -225,26 +230,31 @@ class Retelling:
         if told:
             yield told
 
-    async def _whole(self) -> UpstreamResponse:
-        body, limit = b"", WHOLE_BYTES if succeeded(self._answer.status) else _ERROR_BYTES
+    async def _collected(self) -> bytes:
+        """Return a stream as the whole answer that the caller asked for."""
+        return b"".join([told async for told in self._stream()])
+
+    async def _whole(self) -> bytes:
+        answer, ok = self._answer, succeeded(self._answer.status)
+        body = await self._body(WHOLE_BYTES if ok else _ERROR_BYTES)
+        if not ok:
+            number = answer.header(self._source.request_id_header) or ""
+            return self._translation.error(answer.status, body[:_ERROR_BYTES], number)
+        if len(body) > WHOLE_BYTES:
+            msg = f"the provider's answer is longer than {WHOLE_BYTES} bytes"
+            raise UpstreamError(msg, kind="protocol")
+        counts = self._request.endpoint in COUNTING
+        return self._translation.tokens(body) if counts else self._translation.whole(body)
+
+    async def _body(self, limit: int) -> bytes:
+        """Return a body, or a little more than its first ``limit`` bytes."""
         parts: list[bytes] = []
         async for plain in self._plain():
             parts.append(plain)
             limit -= len(plain)
             if limit < 0:
                 break
-        body = b"".join(parts)
-        if not succeeded(self._answer.status):
-            number = self._answer.header(self._source.request_id_header) or ""
-            told = self._translation.error(self._answer.status, body, number)
-        elif limit < 0:
-            msg = f"the provider's answer is longer than {WHOLE_BYTES} bytes"
-            raise UpstreamError(msg, kind="protocol")
-        elif self._request.endpoint in COUNTING:
-            told = self._translation.tokens(body)
-        else:
-            told = self._translation.whole(body)
-        return self._response(_once(told), _JSON, len(told))
+        return b"".join(parts)
 
 
 def _unreadable(error: EncodingError) -> UpstreamError:

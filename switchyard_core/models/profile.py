@@ -35,6 +35,7 @@ class Profile:
         accepts_prefill: As the key of a target.
         structured_output: As the key of a target.
         prefix_bound: Whether thinking is valid only behind the history that it was made in.
+        system_rows: Whether instructions may come within the history, in the format's own role.
         reads: Globs on the models whose thinking it reads.
         reasoning: How it reasons.
         facts: The entries themselves, with source and day.
@@ -48,6 +49,7 @@ class Profile:
     accepts_prefill: bool | None = None
     structured_output: str | None = None
     prefix_bound: bool = False
+    system_rows: bool = False
     reads: tuple[str, ...] = ()
     reasoning: Reasoning = field(default_factory=Reasoning)
     facts: tuple[Entry, ...] = field(default=(), repr=False)
@@ -122,7 +124,7 @@ def _last(found: Sequence[Entry]) -> dict[str, Any]:
     return {
         name: value
         for entry in found
-        for name in (*DEFAULTS, "prefix_bound", "reads")
+        for name in (*DEFAULTS, "prefix_bound", "system_rows", "reads")
         if (value := getattr(entry, name)) is not None
     }
 

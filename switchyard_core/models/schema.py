@@ -331,6 +331,7 @@ class Facts(_Model):
         accepts_prefill: As the key of a target.
         structured_output: As the key of a target.
         prefix_bound: Whether its thinking is valid only behind the history that it was made in.
+        system_rows: Whether instructions may come within the history, in the format's own role.
         reads: Globs on the models whose thinking it reads.
         reasoning: How it reasons.
         rules: What it refuses and demands, in order.
@@ -342,6 +343,7 @@ class Facts(_Model):
     accepts_prefill: bool | None = None
     structured_output: Literal["json_schema", "forced_tool", "prompt"] | None = None
     prefix_bound: bool | None = None
+    system_rows: bool | None = None
     reads: _Globs | None = None
     reasoning: Reasoning = Reasoning()
     rules: tuple[Rule, ...] = ()

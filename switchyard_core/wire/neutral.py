@@ -15,6 +15,7 @@ from typing import Literal
 from urllib.parse import unquote_to_bytes
 
 __all__ = [
+    "SCHEMA_TOOL",
     "AskedTool",
     "Call",
     "Choice",
@@ -30,6 +31,10 @@ __all__ = [
     "Turn",
     "Words",
 ]
+
+
+#: Name of the tool that a model must call where ``Facts.forced_schema`` asks for its answer so.
+SCHEMA_TOOL = "structured_answer"
 
 
 @dataclass(slots=True)
@@ -63,7 +68,7 @@ class Facts:
         max_output: Tokens that an answer may have where the format demands a limit and the
             request sets none; ``None`` for the format's usual one.
         reasoning_key: Key of a message that takes earlier reasoning back; ``""`` for none.
-        system_rows: Whether instructions may stand within the history, in the format's own role.
+        system_rows: Whether instructions may come within the history, in the format's own role.
         thinks: Whether the model is known to reason.
         forced_schema: Whether a schema is asked for by a tool that the model must call.
         cache_marks: Whether a request without marks gets some (``auto``).

@@ -308,6 +308,9 @@ def _settings(request: NeutralRequest) -> dict[str, bytes]:
     for name, key in _SETTINGS.items():
         if name in given and not refused.get(name):
             body[key] = given[name]
+    if body.get("store") == b"false":
+        # What no answer is unless it says so, and servers of others do not know the key.
+        del body["store"]
     return body
 
 

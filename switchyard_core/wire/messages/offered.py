@@ -10,13 +10,11 @@ from switchyard_core.wire.history import fixed_text
 from switchyard_core.wire.messages.schemas import EMPTY, closed, input_schema, is_open
 from switchyard_core.wire.messages.written import Block
 from switchyard_core.wire.naming import ToolNames
-from switchyard_core.wire.neutral import AskedTool, Call, Facts, NeutralRequest
+from switchyard_core.wire.neutral import SCHEMA_TOOL, AskedTool, Call, Facts, NeutralRequest
 from switchyard_core.wire.replies import table
 
-__all__ = ["SCHEMA_TOOL", "schema_format", "write_tools"]
+__all__ = ["schema_format", "write_tools"]
 
-#: Name of the tool whose arguments are the answer, where a schema is asked for that way.
-SCHEMA_TOOL = "structured_answer"
 #: Of a tool that takes free text.
 _FREE_TEXT = (
     b'{"type":"object","properties":{"input":{"type":"string"}},'

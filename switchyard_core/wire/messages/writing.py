@@ -38,7 +38,7 @@ def write_request(request: NeutralRequest, facts: Facts, target: Format) -> byte
     """Return the body that says the same.
 
     Where ``facts.forced_schema`` says so, the answer is the arguments of the tool
-    :data:`~switchyard_core.wire.messages.offered.SCHEMA_TOOL`: its reader has to undo that.
+    :data:`~switchyard_core.wire.neutral.SCHEMA_TOOL`: its reader has to undo that.
     """
     names, told = ToolNames(request.tools, target), request.told
     system = [text_block(part.text, part.cache) for part in request.instructions]
