@@ -375,6 +375,19 @@ def test_free_text_is_told_as_the_caller_declared_the_tool():
         assert (item["type"], item["name"], item["input"]) == (
             "custom_tool_call", "apply_patch", PATCH,
         )  # fmt: skip
+    tools = [{"type": "custom", "custom": {"name": "apply_patch"}}]
+    request = {**REQUESTS[CHAT], "tools": tools}
+    for source in (RESPONSES, MESSAGES):
+        events, whole = source_of(source, ANSWERS["free text"], caller=CHAT)
+        answer = json.loads(translation(source, CHAT, request).whole(whole))
+        sent = streamed(source, CHAT, *events, request=request)
+        deltas = [data["choices"][0]["delta"] for _, data in told(sent)[:-1] if data["choices"]]
+        pieces = [each for delta in deltas for each in delta.get("tool_calls", ())]
+
+        assert answer["choices"][0]["message"]["tool_calls"] == [
+            {"id": "call_1", "type": "custom", "custom": {"name": "apply_patch", "input": PATCH}}
+        ]
+        assert "".join(each["custom"]["input"] for each in pieces) == PATCH
     for caller in (CHAT, MESSAGES):
         _, whole = source_of(RESPONSES, ANSWERS["free text"], caller=caller)
         found = json.loads(translation(RESPONSES, caller).whole(whole))
