@@ -93,6 +93,7 @@ class ResponsesWriter(PartWriter):
 
     id_prefix = "resp_"
     has_custom_calls = True
+    tells_cuts = True
     stop_words: ClassVar[Mapping[str, str]] = {
         "length": "max_output_tokens",
         "filter": "content_filter",
