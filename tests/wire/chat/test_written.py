@@ -248,6 +248,11 @@ MESSAGES: dict[str, tuple[list[Turn], list[Any], list[str]]] = {
         [said("user", "go"), said("assistant", "a")],
         ["left out the image of an answer"],
     ),
+    "nothing": (
+        [turn("user")],
+        [said("user", fixed_text("go_on"))],
+        ["added a message of the user, for there was none"],
+    ),
     "marks": (
         [turn("user", words("a", cache=b"{}"), words("b", cache=b"{}"))],
         [said("user", "a\n\nb")],
