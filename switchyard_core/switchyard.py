@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from switchyard_core.answering import AnswerEvent, Ask
 from switchyard_core.cases import CaseResult, read_cases, run_cases
-from switchyard_core.decision import Decision, Failure, Outgoing, ReleaseAfterSuccess
+from switchyard_core.decision import Decision, Failure, Outgoing, ReleaseAfterSuccess, RewriteReport
 from switchyard_core.engine.answering import Answers
 from switchyard_core.engine.calling import (
     AskTarget,
@@ -28,7 +28,12 @@ from switchyard_core.engine.opening import Opening
 from switchyard_core.engine.replies import FAILURE_BYTES, failure_of
 from switchyard_core.engine.response import Outcome, Response, succeeded
 from switchyard_core.engine.routes import RequestFacts, Routed, RouteRuntime
-from switchyard_core.engine.translating import Retelling, endpoint_at, estimated_count
+from switchyard_core.engine.translating import (
+    Retelling,
+    counts_here,
+    endpoint_at,
+    estimated_count,
+)
 from switchyard_core.errors import PolicyError, RefusedError, ReplayError, UpstreamError
 from switchyard_core.explain.explanation import Explanation, explain
 from switchyard_core.identity import Identity
@@ -293,18 +298,21 @@ class Switchyard:
             return await self._answers.respond(routed)
         # Who cannot call the provider must not take a slot.
         decision = await self._decider.decide(routed, admit=partial(self._admit, request))
-        start = self.world.monotonic()
+        if request.endpoint != "create" and counts_here(
+            request, self.policy.targets[decision.target]
+        ):
+            return self._response(routed, decision, estimated_count(request))
+        start, trace = self.world.monotonic(), None
         for tries in range(MAX_TRIES, -1, -1):
             outgoing = await apart(request, partial(self.rewrite, request, decision))
             if sent is not None:
                 sent(decision, outgoing)
+            answer: UpstreamResponse | UpstreamError | None = None
             try:
                 answer, opening = await self._answer_to(routed, decision, outgoing)
-            except BaseException as error:
-                await self._unanswered(routed, decision, start, type(error).__name__)
-                raise
-            try:
                 again = await self._next(routed, decision, answer, opening) if tries else None
+                if again is None and outgoing.wire_format != request.wire_format:
+                    answer, trace = await self._retold(routed, decision, answer, opening)
             except BaseException as error:
                 # The client left, or the router failed: nobody will read this answer.
                 if isinstance(answer, UpstreamResponse):
@@ -321,43 +329,45 @@ class Switchyard:
         if isinstance(answer, UpstreamError):
             await self._unanswered(routed, decision, start, answer.kind)
             raise answer
-        try:
-            return await self._response(routed, decision, outgoing, answer, opening)
-        except BaseException as error:
-            await self._unanswered(routed, decision, start, type(error).__name__)
-            raise
+        assert answer is not None  # noqa: S101  # the last try has one
+        if trace is None:
+            kind, spoken = answer.header("content-type") or "", FORMATS[outgoing.wire_format]
+            trace = AnswerTrace(spoken, kind, certain=bool(decision.effects) and frees(decision))
+        return self._response(routed, decision, answer, outgoing.reports, opening, trace)
 
-    async def _response(
+    def _response(
         self,
         routed: Routed,
         decision: Decision,
-        outgoing: Outgoing,
         answer: UpstreamResponse,
-        opening: Opening | None,
+        reports: tuple[RewriteReport, ...] = (),
+        opening: Opening | None = None,
+        trace: AnswerTrace | None = None,
     ) -> Response:
-        """Return a provider's answer as the caller gets it."""
-        effects = decision.effects
-        frees = bool(effects) and any(isinstance(e, ReleaseAfterSuccess) for e in effects)
-        # An answer without an opening that is a success was made here.
-        if outgoing.wire_format != routed.request.wire_format and (
-            opening is not None or not succeeded(answer.status)
-        ):
-            retelling = Retelling(routed, self.policy.targets[outgoing.target], self.world)
-            answer = await retelling.of(answer, opening, certain=frees)
-            trace = retelling.trace
-        else:
-            wire_format, kind = FORMATS[outgoing.wire_format], answer.header("content-type") or ""
-            trace = AnswerTrace(wire_format, kind, certain=frees)
         return Response(
             answer,
             decision=decision,
-            reports=outgoing.reports,
+            reports=reports,
             finish=partial(self._finished, decision),
             clock=self.world.monotonic,
             check=opening.check if opening is not None else None,
             trace=trace,
             spent=routed.spent,
         )
+
+    async def _retold(
+        self,
+        routed: Routed,
+        decision: Decision,
+        answer: UpstreamResponse | UpstreamError,
+        opening: Opening | None,
+    ) -> tuple[UpstreamResponse | UpstreamError, AnswerTrace | None]:
+        """Return an answer in the caller's wire format, and what the provider's own shows."""
+        if isinstance(answer, UpstreamError):
+            return answer, None
+        retelling = Retelling(routed, self.policy.targets[decision.target], self.world)
+        told = await retelling.of(answer, opening, certain=frees(decision))
+        return told, retelling.trace
 
     def answer(self, request: Request) -> AsyncGenerator[AnswerEvent]:
         """Yield an answering router's answer as events.
@@ -386,8 +396,6 @@ class Switchyard:
         request, route = routed.request, routed.runtime.route
         client = self.policy.targets[decision.target].client
         across = outgoing.wire_format != request.wire_format
-        if across and endpoint_at(outgoing.wire_format, request.endpoint) is None:
-            return estimated_count(request), None
         headers = headers_for(request, client) if across else request.headers
         try:
             answer = await self.upstreams.call(client, outgoing, headers)
@@ -415,17 +423,17 @@ class Switchyard:
 
     def _admit(self, request: Request, decision: Decision) -> None:
         """Refuse a request whose call would lack its credential, or that the model refuses."""
-        target = self.policy.targets[decision.target]
-        client, headers = target.client, request.headers
+        target, headers = self.policy.targets[decision.target], request.headers
+        refuses = any(rule.do == "refuse" for _, rule in target.accepts.rules)
         if target.wire_format != request.wire_format:
-            headers = headers_for(request, client)
-            if decision.effects or target.on_untranslatable == "refuse":
-                self.rewrite(request, decision)
-            if endpoint_at(target.wire_format, request.endpoint) is None:
+            if counts_here(request, target):
                 return
-        if any(rule.do == "refuse" for _, rule in target.accepts.rules):
+            headers = headers_for(request, target.client)
+            # What cannot be translated is not to take a slot either.
+            refuses = refuses or bool(decision.effects) or target.on_untranslatable == "refuse"
+        if refuses:
             self.rewrite(request, decision)
-        self.upstreams.admit(client, lambda: self.rewrite(request, decision), headers)
+        self.upstreams.admit(target.client, lambda: self.rewrite(request, decision), headers)
 
     async def _next(
         self,
@@ -507,3 +515,8 @@ class Switchyard:
         """Wait for tools that must finish, and close every connection to a provider."""
         await asyncio.gather(*(runtime.tools.settle() for runtime in self.runtimes.values()))
         await self.upstreams.aclose()
+
+
+def frees(decision: Decision) -> bool:
+    """Return whether a decision frees something after a success."""
+    return any(isinstance(effect, ReleaseAfterSuccess) for effect in decision.effects)

@@ -19,13 +19,17 @@ from switchyard_core.engine.calling import request_url, script_findings
 from switchyard_core.errors import Finding
 from switchyard_core.models import DEFAULTS
 from switchyard_core.plugins import PluginRegistry
-from switchyard_core.policy import CheckResult, Target, check_policy
+from switchyard_core.policy import CheckResult, Route, Target, check_policy
 from switchyard_core.replay import holds_recordings, recording_findings
+from switchyard_core.wire import WIRE_FORMATS
+from switchyard_core.wire.losses import losses
 
 __all__ = ["command"]
 
 #: Code of a file that could not be read: the run is then incomplete.
 _UNREADABLE = "SY100"
+#: How the table of losses begins to say that something is not sent.
+_GONE = "left out"
 _KEYS = ("code", "severity", "message", "line", "column", "path", "notes", "fix")
 
 
@@ -43,7 +47,8 @@ _KEYS = ("code", "severity", "message", "line", "column", "path", "notes", "fix"
 @click.option(
     "--explain-targets",
     is_flag=True,
-    help="Say where requests go, and what is known of each target's model.",
+    help="Say where requests go, what is known of each target's model, and what each route loses "
+    "where it translates between wire formats.",
 )
 @click.pass_context
 def command(
@@ -136,7 +141,7 @@ def _facts(target: Target) -> dict[str, object]:
 
 
 def _told(name: str, result: CheckResult) -> Iterator[str]:
-    """Yield what is known of the models of a policy's targets, for people."""
+    """Yield what is known of a policy's targets, and what each route translates, for people."""
     for target in result.policy.targets.values() if result.policy is not None else ():
         yield f"{name}: target {target.name}: {target.id} ({target.wire_format})"
         yield f"  requests go to {request_url(target.client, 'create')}"
@@ -148,6 +153,22 @@ def _told(name: str, result: CheckResult) -> Iterator[str]:
             yield f"    {rule.summary} ({who})"
         if not target.accepts.entries:
             yield "  no profile" + (": switched off" if target.profile is False else "")
+    for route in result.policy.routes.values() if result.policy is not None else ():
+        yield f"{name}: route {route.name}: targets speak {', '.join(route.wire_formats) or '-'}"
+        for caller, spoken, lost in _pairs(route):
+            gone = [what for what, becomes in lost.items() if becomes.startswith(_GONE)]
+            yield f"  {caller} -> {spoken} leaves out {'; '.join(gone)}"
+
+
+def _pairs(route: Route) -> Iterator[tuple[str, str, Mapping[str, str]]]:
+    """Yield caller, target and what the pair does not keep, for each that a route translates.
+
+    A route that writes its answers itself sends no request of a caller on.
+    """
+    for target in route.wire_formats if route.type.kind != "answers" else ():
+        for caller in WIRE_FORMATS:
+            if caller != target:
+                yield caller, target, losses(caller, target)
 
 
 def _as_json(
@@ -162,11 +183,26 @@ def _as_json(
                 "findings": [
                     {key: getattr(finding, key) for key in _KEYS} for finding in result.findings
                 ],
-                **({"targets": _targets_as_json(result)} if explain_targets else {}),
+                **(_explained(result) if explain_targets else {}),
             }
             for name, result in results
         ],
     }
+
+
+def _explained(result: CheckResult) -> dict[str, object]:
+    routes = result.policy.routes.values() if result.policy is not None else ()
+    told = {
+        route.name: {
+            "formats": list(route.wire_formats),
+            "translates": [
+                {"caller": caller, "target": target, "changes": dict(lost)}
+                for caller, target, lost in _pairs(route)
+            ],
+        }
+        for route in routes
+    }
+    return {"targets": _targets_as_json(result), "routes": told}
 
 
 def _targets_as_json(result: CheckResult) -> object:

@@ -23,7 +23,14 @@ from switchyard_core.wire.passing import AnswerTrace
 from switchyard_core.wire.translation import AnswerTranslation
 from switchyard_core.world import World
 
-__all__ = ["ESTIMATED", "Retelling", "across_formats", "endpoint_at", "estimated_count"]
+__all__ = [
+    "ESTIMATED",
+    "Retelling",
+    "across_formats",
+    "counts_here",
+    "endpoint_at",
+    "estimated_count",
+]
 
 #: Header of an answer whose number of tokens is an estimate of ours.
 ESTIMATED = ("x-switchyard-token-count", "estimated")
@@ -92,6 +99,7 @@ def _translation(request: Request, target: Target) -> Rewrite:
         "on_untranslatable": target.on_untranslatable,
         "max_output": target.max_output,
         "reasoning_key": (reasoning.key or "") if wanted else "",
+        "system_rows": target.accepts.system_rows,
         "thinks": reasoning.default == "on",
         "forced_schema": target.structured_output == "forced_tool",
         "cache_marks": target.cache_marks == "auto",
@@ -120,6 +128,11 @@ def _refuse_missing_history(request: Request, own: Sequence[Rewrite], target: Ta
 
 
 # --- the answer -----------------------------------------------------------------------------------
+
+
+def counts_here(request: Request, target: Target) -> bool:
+    """Return whether a token count is estimated, since the target has no call for it."""
+    return endpoint_at(target.wire_format, request.endpoint) is None
 
 
 def estimated_count(request: Request) -> UpstreamResponse:

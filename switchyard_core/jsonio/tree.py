@@ -53,7 +53,14 @@ def encode(value: Any) -> bytes:
         return msgspec.json.encode(value)
     except (UnicodeEncodeError, msgspec.MsgspecError, OverflowError, TypeError):
         # Lone surrogates and integers beyond 64 bits: the standard library writes both.
-        return json.dumps(value, separators=(",", ":")).encode("ascii")
+        return json.dumps(value, separators=(",", ":"), default=_unraw).encode("ascii")
+
+
+def _unraw(value: Any) -> Any:
+    if isinstance(value, msgspec.Raw):
+        return json.loads(bytes(value))
+    msg = f"{type(value).__name__} is not JSON"
+    raise TypeError(msg)
 
 
 def object_of(members: Mapping[str, Any]) -> bytes:

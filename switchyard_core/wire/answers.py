@@ -41,13 +41,17 @@ __all__ = [
     "answer_id",
     "answer_writer",
     "comment",
+    "one_line",
     "sse",
+    "stream_bytes",
 ]
 
 
 #: Line ends to Unicode though not to the format; some clients cut lines there. JSON has them
 #: inside of strings only, where an escape is the same character.
-_LINE_ENDS = (("\x85", b"\\u0085"), ("\u2028", b"\\u2028"), ("\u2029", b"\\u2029"))
+_LINE_ENDS = tuple((end.encode(), b"\\u%04x" % ord(end)) for end in "\x85\u2028\u2029")
+#: Stands for a piece of text where the events around it are made once.
+_TEXT = "<a piece of text>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +81,14 @@ def comment(data: Mapping[str, Any] | None) -> bytes:
 
 
 def _line(data: Mapping[str, Any]) -> bytes:
-    line = encode(dict(data))
-    for character, escape in _LINE_ENDS:
-        line = line.replace(character.encode(), escape)
+    return one_line(encode(dict(data)))
+
+
+def one_line(line: bytes) -> bytes:
+    """Return JSON text without anything that some client takes for the end of a line."""
+    if not line.isascii():
+        for character, escape in _LINE_ENDS:
+            line = line.replace(character, escape)
     return line
 
 
@@ -126,6 +135,10 @@ class PartWriter(ABC):
     call_prefix: ClassVar[str] = "call_"
     #: Whether tools can take free text.
     has_custom_calls: ClassVar[bool] = False
+    #: Key of the object that holds arguments which are none, `""` where any text may be arguments.
+    object_key: ClassVar[str] = ""
+    #: Whether the end of a text tells whether the answer was cut in it.
+    tells_cuts: ClassVar[bool] = False
     #: Words for the reasons to stop: ``stop``, ``calls``, ``length``, ``filter``; others stay.
     stop_words: ClassVar[Mapping[str, str]]
 
@@ -133,7 +146,9 @@ class PartWriter(ABC):
         self.frame = frame
         #: The parts so far, and their texts; the last one may be open.
         self.parts: list[AnswerPart] = []
-        self.texts: list[str] = []
+        self.texts: list[Any] = []
+        #: What is written around each piece of the open part, `()` before the first one.
+        self._around: tuple[bytes, ...] = ()
 
     @classmethod
     @abstractmethod
@@ -161,12 +176,43 @@ class PartWriter(ABC):
 
     def more(self, text: str) -> Iterable[Event]:
         """Add text to the part that is open."""
+        index, part = len(self.parts) - 1, self.parts[-1]
+        first = [] if self.texts[-1] else self._first(index, part)
         self.texts[-1] += text
-        return self._more(len(self.parts) - 1, self.parts[-1], text)
+        return [*first, *self._more(index, part, text)]
+
+    def piece(self, raw: bytes) -> bytes:
+        """Add text to the part that is open: a JSON string; return the bytes of a stream.
+
+        They are those of :meth:`more`, made once for each part; a part gets pieces or texts. Its
+        text is not kept.
+        """
+        if not self._around:
+            return self._prepared() + self.piece(raw)
+        if not raw.isascii():
+            raw = one_line(raw)
+        return self._around[0] + raw + self._around[1]
 
     def close(self) -> Iterable[Event]:
         """End the part that is open."""
+        self._around = ()
         return self._closed(len(self.parts) - 1, self.parts[-1], self.texts[-1])
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the part that is open has no text by now."""
+        return not self._around and not self.texts[-1]
+
+    def _prepared(self) -> bytes:
+        """Make what is written around the pieces of a part; return what comes before them."""
+        index, part = len(self.parts) - 1, self.parts[-1]
+        begun = stream_bytes(self._first(index, part))
+        before, _, behind = self._sample(index, part).rpartition(encode(_TEXT))
+        self._around = (before, behind)
+        return begun
+
+    def _sample(self, index: int, part: AnswerPart) -> bytes:
+        return stream_bytes(self._more(index, part, _TEXT))
 
     @abstractmethod
     def end(self, usage: ModelUsage, extension: Mapping[str, Any]) -> Iterable[Event]:
@@ -188,11 +234,22 @@ class PartWriter(ABC):
     @abstractmethod
     def _opened(self, index: int, part: AnswerPart) -> Iterable[Event]: ...
 
+    def _first(self, index: int, part: AnswerPart) -> Iterable[Event]:
+        """Return the events before the first text of a part."""
+        del index, part
+        return ()
+
     @abstractmethod
     def _more(self, index: int, part: AnswerPart, text: str) -> Iterable[Event]: ...
 
     @abstractmethod
-    def _closed(self, index: int, part: AnswerPart, text: str) -> Iterable[Event]: ...
+    def _closed(self, index: int, part: AnswerPart, text: Any) -> Iterable[Event]:
+        """Return the events of a part's end; ``text`` is empty where pieces are not kept."""
+
+
+def stream_bytes(events: Iterable[Event]) -> bytes:
+    """Return events as they are sent."""
+    return b"".join([sse(event.data, event.name) for event in events])
 
 
 # --- the events of a router --------------------------------------------------------------
@@ -338,11 +395,13 @@ class AnswerWriter:
 
     def begin(self) -> bytes:
         """Return the first bytes of a stream."""
-        return _bytes(self._writer.begin(ModelUsage()))
+        return stream_bytes(self._writer.begin(ModelUsage()))
 
     def event(self, event: AnswerEvent) -> bytes:
         """Return the bytes of one event in a stream, ``b""`` when it writes nothing."""
-        return b"".join([_bytes(self._written(piece)) for piece in self._sections.take(event)])
+        return b"".join(
+            [stream_bytes(self._written(piece)) for piece in self._sections.take(event)]
+        )
 
     def note(self, event: AnswerEvent) -> None:
         """Take one event for the whole body."""
@@ -351,7 +410,7 @@ class AnswerWriter:
 
     def end(self) -> bytes:
         """Return the last bytes of a stream."""
-        return _bytes(self._writer.end(self._sections.usage, self._finished()))
+        return stream_bytes(self._writer.end(self._sections.usage, self._finished()))
 
     def whole(self) -> bytes:
         """Return the whole body."""
@@ -396,7 +455,3 @@ def answer_id(wire_format: Format, new_id: Callable[[str], str]) -> str:
     """Return a new id of an answer, in the form of the wire format."""
     prefix = wire_format.writer.id_prefix
     return prefix + new_id(prefix[:-1]).removeprefix(f"{prefix[:-1]}_")
-
-
-def _bytes(events: Iterable[Event]) -> bytes:
-    return b"".join([sse(event.data, event.name) for event in events])

@@ -38,7 +38,8 @@ def paired(turns: Sequence[Turn], target: Format, told: Told) -> tuple[Turn, ...
         for part in turn.parts:
             if isinstance(part, Call):
                 call_id = _free_id(part.id, used, target)
-                answers.append(replace(_answer(waiting, part, at, told), call_id=call_id))
+                found = _answer(waiting, part, at, told)
+                answers.append(replace(found, call_id=call_id, custom=part.custom))
                 parts.append(replace(part, id=call_id))
             else:
                 parts.append(part)
@@ -68,7 +69,7 @@ def _answer(waiting: _Waiting, call: Call, at: int, told: Told) -> Result:
             del queue[place]
             return result
     told.changed.append(f"answered the call of `{call.tool.name}`, which has no result")
-    return Result(call_id="", parts=(Words(text=fixed_text("lost_result")),), custom=call.custom)
+    return Result(call_id="", parts=(Words(text=fixed_text("lost_result")),))
 
 
 def _free_id(told: str, used: set[str], target: Format) -> str:

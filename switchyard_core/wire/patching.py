@@ -52,8 +52,7 @@ class ModelPatch:
     def end(self) -> bytes:
         """Return what still waits, as it came."""
         self._done = True
-        rest, self._events.rest = self._events.rest, b""
-        return rest
+        return self._events.left()
 
     def _patched(self, event: SentEvent) -> bytes:
         if self._done or not event.data:

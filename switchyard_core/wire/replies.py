@@ -12,6 +12,7 @@ from switchyard_core.jsonio.tree import JsonTextError, encode, loads
 
 __all__ = [
     "FILTERED",
+    "ReportedError",
     "ShapeError",
     "ToldError",
     "an_array",
@@ -40,6 +41,19 @@ _SAYS_NOTHING = "the provider reports an error without a message"
 
 class ShapeError(ValueError):
     """An answer has the wrong shape; the message says what is wrong and where."""
+
+
+class ReportedError(ShapeError):
+    """An answer is the report of an error.
+
+    Args:
+        message: That it is, with the code.
+        said: What the provider says, bounded, ``""`` for nothing; may quote the request.
+    """
+
+    def __init__(self, message: str, said: str) -> None:
+        self.said = said
+        super().__init__(message)
 
 
 def an_object(tree: Mapping[str, Any], key: str, place: str = "") -> Mapping[str, Any]:
@@ -95,7 +109,7 @@ def refuse_error(tree: Mapping[str, Any]) -> None:
         # Only a code: the rest may quote the request or a credential.
         code = _told_code(tree)
         msg = f"the provider reports an error ({code if _CODE.fullmatch(code) else 'no code'})"
-        raise ShapeError(msg)
+        raise ReportedError(msg, _said(tree))
 
 
 def error_code(body: bytes) -> str:
@@ -129,13 +143,19 @@ def told_error(body: bytes) -> ToldError:
         tree = tree[0]
     outer = table(tree)
     error = table(outer.get("error")) or outer
-    said = (error.get("message"), outer.get("message"), outer.get("detail"), outer.get("error"))
     return ToldError(
-        message=_bounded(next((each for each in said if isinstance(each, str)), "")),
+        message=_bounded(_said(outer)),
         kind=_coded(error.get("type")),
         code=_coded(error.get("code")),
         param=_coded(error.get("param")),
     )
+
+
+def _said(tree: Mapping[str, Any]) -> str:
+    """Return the words in an error, wherever they stand."""
+    error = tree.get("error")
+    places = (table(error).get("message"), tree.get("message"), tree.get("detail"), error)
+    return next((each for each in places if isinstance(each, str)), "")[:_MOST_MESSAGE]
 
 
 def _bounded(text: str) -> str:

@@ -16,7 +16,7 @@ from switchyard_core.jsonio.tree import ObjectText, encode
 from switchyard_core.wire.answers import AnswerPart, Event, PartWriter
 from switchyard_core.wire.chat.neutral import read_request, write_request
 from switchyard_core.wire.chat.request import ChatRequests
-from switchyard_core.wire.chat.told import ChatReader
+from switchyard_core.wire.chat.told import ChatReader, openai_usage
 from switchyard_core.wire.format import EventKind, Verbatim
 from switchyard_core.wire.history import word
 from switchyard_core.wire.neutral import Facts, NeutralRequest
@@ -25,7 +25,6 @@ from switchyard_core.wire.replies import (
     ShapeError,
     an_array,
     an_object,
-    count,
     objects,
     requested_call,
     shown,
@@ -274,19 +273,6 @@ def _refuse_failed(choice: Mapping[str, Any]) -> None:
     if choice.get("error") or choice.get("finish_reason") == "error":
         msg = "the provider reports an error in the choice"
         raise ShapeError(msg)
-
-
-def openai_usage(told: Mapping[str, Any]) -> ModelUsage:
-    """Return what a ``usage`` of OpenAI says, in the words of either of its formats."""
-    details = told.get("prompt_tokens_details") or told.get("input_tokens_details")
-    spent = told.get("completion_tokens_details") or told.get("output_tokens_details")
-    return ModelUsage(
-        input_tokens=count(told, "prompt_tokens", "input_tokens"),
-        output_tokens=count(told, "completion_tokens", "output_tokens"),
-        cached_tokens=count(details, "cached_tokens"),
-        cache_write_tokens=count(details, "cache_write_tokens"),
-        reasoning_tokens=count(spent, "reasoning_tokens"),
-    )
 
 
 def openai_error(error: RequestError) -> bytes:

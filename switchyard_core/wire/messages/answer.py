@@ -59,6 +59,7 @@ class MessagesWriter(PartWriter):
 
     id_prefix = "msg_"
     call_prefix = "toolu_01"
+    object_key = "_raw"
     stop_words: ClassVar[Mapping[str, str]] = {
         "stop": "end_turn",
         "calls": "tool_use",

@@ -10,10 +10,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, ClassVar
 
+import msgspec
+
 from switchyard_core.answering import ModelReply, ModelUsage
 from switchyard_core.errors import RequestError
 from switchyard_core.jsonio.tree import ObjectText, encode
-from switchyard_core.wire.answers import AnswerPart, Event, Frame, PartWriter
+from switchyard_core.wire.answers import AnswerPart, Event, Frame, PartWriter, one_line
 from switchyard_core.wire.chat.answer import openai_error, openai_provider_error, openai_usage
 from switchyard_core.wire.format import EventKind, Verbatim
 from switchyard_core.wire.history import word
@@ -33,7 +35,8 @@ from switchyard_core.wire.replies import (
 )
 from switchyard_core.wire.responses.neutral import read_request, write_request
 from switchyard_core.wire.responses.request import ResponsesRequests
-from switchyard_core.wire.responses.told import ENDS, ResponsesReader, cut_reason, refuse_failed
+from switchyard_core.wire.responses.sent import ENDS, cut_reason, refuse_failed
+from switchyard_core.wire.responses.told import ResponsesReader
 
 __all__ = ["OpenAIResponses"]
 
@@ -90,6 +93,7 @@ class ResponsesWriter(PartWriter):
 
     id_prefix = "resp_"
     has_custom_calls = True
+    tells_cuts = True
     stop_words: ClassVar[Mapping[str, str]] = {
         "length": "max_output_tokens",
         "filter": "content_filter",
@@ -99,6 +103,8 @@ class ResponsesWriter(PartWriter):
     def __init__(self, frame: Frame) -> None:
         super().__init__(frame)
         self._sent = 0
+        #: Pieces of the open part: the end of a stream repeats its texts.
+        self._pieces: list[bytes] = []
 
     @classmethod
     def id_of(cls, key: str) -> str:
@@ -141,6 +147,11 @@ class ResponsesWriter(PartWriter):
             at = self._place(index)
             yield self._event("response.content_part.added", **at, part=content(""))
 
+    def _first(self, index: int, part: AnswerPart) -> Iterator[Event]:
+        if part.kind == "reasoning":
+            at = self._place(index)
+            yield self._event("response.reasoning_summary_part.added", **at, part=_summary(""))
+
     def _more(self, index: int, part: AnswerPart, text: str) -> Iterator[Event]:
         at = self._place(index)
         if part.kind == "text":
@@ -150,11 +161,41 @@ class ResponsesWriter(PartWriter):
         elif part.kind == "call":
             yield self._event(f"{_call_stem(part)}.delta", **at, delta=text)
         else:
-            if self.texts[index] == text:  # the first piece
-                yield self._event("response.reasoning_summary_part.added", **at, part=_summary(""))
             yield self._event("response.reasoning_summary_text.delta", **at, delta=text)
 
-    def _closed(self, index: int, part: AnswerPart, text: str) -> Iterator[Event]:
+    def _sample(self, index: int, part: AnswerPart) -> bytes:
+        sample = super()._sample(index, part)
+        self._sent -= 1
+        return sample
+
+    def _prepared(self) -> bytes:
+        begun = super()._prepared()
+        before, behind = self._around
+        # Every event has a number of its own, in front of its text.
+        start, key, rest = before.partition(b'"sequence_number":')
+        parts = (start + key, rest.lstrip(b"0123456789"), behind)
+        first, middle, last = (part.replace(b"%", b"%%") for part in parts)
+        self._around = (first + b"%d" + middle + b"%b" + last,)
+        return begun
+
+    def piece(self, raw: bytes) -> bytes:
+        """Add text to the part that is open; it is kept."""
+        if not self._around:
+            return self._prepared() + self.piece(raw)
+        if not raw.isascii():
+            raw = one_line(raw)
+        self._pieces.append(raw[1:-1])
+        self._sent += 1
+        return self._around[0] % (self._sent - 1, raw)
+
+    def close(self) -> Iterable[Event]:
+        """End the part that is open; a text that came in pieces stays encoded."""
+        if self._pieces:
+            self.texts[-1] = msgspec.Raw(b'"' + b"".join(self._pieces) + b'"')
+            self._pieces = []
+        return super().close()
+
+    def _closed(self, index: int, part: AnswerPart, text: Any) -> Iterator[Event]:
         at = self._place(index)
         if part.kind == "text":
             yield self._event("response.output_text.done", **at, text=text, logprobs=[])
@@ -415,20 +456,20 @@ def _named(item: Mapping[str, Any], at: str) -> tuple[str, str]:
     return text_in(item, "call_id", at), text_in(item, "name", at)
 
 
-def _text(text: str) -> dict[str, Any]:
+def _text(text: Any) -> dict[str, Any]:
     return {"type": "output_text", "annotations": [], "logprobs": [], "text": text}
 
 
-def _refusal(text: str) -> dict[str, Any]:
+def _refusal(text: Any) -> dict[str, Any]:
     return {"type": "refusal", "refusal": text}
 
 
 #: What the content of a message is, by the kind of its part.
-_CONTENT: Mapping[str, Callable[[str], dict[str, Any]]] = {"text": _text, "refusal": _refusal}
+_CONTENT: Mapping[str, Callable[[Any], dict[str, Any]]] = {"text": _text, "refusal": _refusal}
 _SUMMARY_PLACE: Mapping[str, dict[str, Any]] = {"reasoning": {"summary_index": 0}}
 
 
-def _summary(text: str) -> dict[str, Any]:
+def _summary(text: Any) -> dict[str, Any]:
     return {"type": "summary_text", "text": text}
 
 

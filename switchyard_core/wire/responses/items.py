@@ -177,12 +177,10 @@ class _History:
             self._told.left_out.append("the phase of messages")
         said = self._content(bytes(item.content), f"{place}.content")
         if role == "system":
-            self._name(part for part in said if not isinstance(part, Words))
+            # Instructions are texts in every format.
+            self._told.lost += [f"the {p.kind} of {place}" for p in said if isinstance(p, Media)]
             said = [part for part in said if isinstance(part, Words)]
         self.start(role).extend(said)
-
-    def _name(self, parts: Iterator[NeutralPart]) -> None:
-        self._told.lost += [f"an {type(part).__name__.lower()} of instructions" for part in parts]
 
     def _reasoning(self, item: _Item, place: str) -> None:
         if item.encrypted_content:
@@ -285,11 +283,13 @@ class _History:
 def _media(part: _Part, kind: str) -> Media | None:
     """Return an image or file that the request holds or that has an address."""
     detail = "" if part.detail == "auto" else word(part.detail)
-    if kind in _IMAGES and word(part.image_url):
+    if kind in _IMAGES and word(part.image_url).strip():
         return Media(kind="image", url=part.image_url, detail=detail)
     if kind != "input_file":
         return None
-    name, data, url = word(part.filename), word(part.file_data), word(part.file_url)
+    name, data, url = (
+        word(each).strip() for each in (part.filename, part.file_data, part.file_url)
+    )
     if data and not data.startswith("data:"):
         media_type = guess_type(name)[0] or "application/octet-stream"
         data = f"data:{media_type};base64,{data}"

@@ -70,7 +70,6 @@ def read_request(fields: ObjectText, history: bytes) -> NeutralRequest:
     settings = reader.settings()
     if verbosity:
         settings["verbosity"] = verbosity
-    limit = reader.value("max_output_tokens", "number")
     return NeutralRequest(
         model=fields.text("model") or "",
         instructions=(*apart, *leading),
@@ -80,7 +79,7 @@ def read_request(fields: ObjectText, history: bytes) -> NeutralRequest:
         parallel=reader.value("parallel_tool_calls", "boolean"),
         schema=schema,
         effort=reader.effort(),
-        limit=limit if isinstance(limit, int) else None,
+        limit=reader.limit(),
         stream=reader.value("stream", "boolean"),
         settings=settings,
         told=told,
@@ -98,6 +97,15 @@ class _Reader:
         """Return a member if it has a type."""
         raw = self._raw(self._fields, key, kind)
         return None if raw is None else loads(raw)
+
+    def limit(self) -> int | None:
+        """Return the most tokens of the answer."""
+        key = "max_output_tokens"
+        limit = self.value(key, "number")
+        if limit is None or isinstance(limit, int):
+            return limit
+        self._told.left_out.append(f"{key}, which is not a whole number")
+        return None
 
     def settings(self) -> dict[str, bytes]:
         """Return what has a counterpart; name what has none."""
@@ -248,7 +256,9 @@ def _written_text(request: NeutralRequest) -> dict[str, Any]:
 
 def _may_be(key: str, raw: bytes, told: Told) -> bool:
     """Return whether a setting of another format can be said; name it when it cannot."""
-    if key == "service_tier" and loads(raw) not in _TIERS:
+    if key == "metadata" and not all(isinstance(text, str) for text in loads(raw).values()):
+        told.left_out.append(f"{key}, of which some values are not texts")
+    elif key == "service_tier" and loads(raw) not in _TIERS:
         told.left_out.append(f"{key} ({loads(raw)})")
     elif key in ("safety_identifier", "prompt_cache_key") and len(loads(raw)) > _LONGEST:
         told.left_out.append(f"{key}, which is longer than {_LONGEST} characters")

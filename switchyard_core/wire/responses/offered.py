@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from switchyard_core.jsonio.tree import array_of, encode, loads, object_of
+from switchyard_core.jsonio.tree import ObjectText, array_of, encode, loads, object_of
 from switchyard_core.wire.history import NULL, decode_items, decode_one, word
 from switchyard_core.wire.naming import ToolNames
 from switchyard_core.wire.neutral import AskedTool, Choice, NeutralRequest, Told, ToolName
@@ -15,7 +15,8 @@ from switchyard_core.wire.shapes import type_of
 
 __all__ = ["Offered", "read_choice", "write_choice", "write_tools"]
 
-_OPEN_SCHEMA = b'{"type":"object","properties":{}}'
+#: What OpenAI demands of the schema of a tool's arguments.
+_DEMANDED = {"type": b'"object"', "properties": b"{}"}
 
 
 class _Tool(msgspec.Struct):
@@ -149,10 +150,19 @@ def _written(tool: AskedTool, names: ToolNames) -> bytes:
         if tool.grammar:
             members["format"] = tool.grammar
     else:
-        members["parameters"] = tool.parameters or _OPEN_SCHEMA
+        members["parameters"] = _schema(tool.parameters)
         # Without it the provider would demand every parameter.
         members["strict"] = bool(tool.strict)
     return object_of(members)
+
+
+def _schema(parameters: bytes) -> bytes:
+    """Return a schema that says the same and has what the provider demands."""
+    schema = ObjectText(parameters or b"{}")
+    for key, value in _DEMANDED.items():
+        if key not in schema:
+            schema.set(key, value)
+    return schema.dump()
 
 
 def write_choice(request: NeutralRequest, names: ToolNames) -> dict[str, Any]:
