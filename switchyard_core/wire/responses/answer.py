@@ -62,6 +62,8 @@ _REPEATED: Mapping[str, Any] = {
     "truncation": "disabled",
     "user": None,
 }
+#: Those whose value the provider alone knows where the request has none.
+_OPEN = ("temperature", "top_logprobs", "top_p")
 _ENCRYPTED = "reasoning.encrypted_content"
 #: Items that wait for somebody outside, whatever else they hold.
 _ASKING = frozenset(
@@ -290,11 +292,19 @@ class ResponsesWriter(PartWriter):
             "model": frame.model,
             "output": output,
             "usage": told,
-            **{
-                key: copy.deepcopy(usual) if request.get(key) is None else request[key]
-                for key, usual in _REPEATED.items()
-            },
+            **self._repeated(request),
         }
+
+    def _repeated(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        found = {
+            key: copy.deepcopy(usual) if request.get(key) is None else request[key]
+            for key, usual in _REPEATED.items()
+        }
+        if not self.frame.invents:
+            # What the provider took for itself is unknown, and nobody keeps a translated answer.
+            found |= {key: request.get(key) for key in _OPEN} | {"store": False}
+            found["service_tier"] = None
+        return found
 
 
 class OpenAIResponses(ResponsesRequests):
