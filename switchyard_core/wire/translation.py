@@ -37,9 +37,11 @@ class AnswerTranslation:
         new_id: Returns a new id with a prefix, for what came without one.
         created_s: Seconds since the epoch, for an answer without a time.
         forced_schema: Name of the tool whose arguments are the text of the answer.
+        streams: Whether the caller asked for a stream, which it gets whatever the provider sent;
+            ``None`` for what the provider sends.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # all that the bytes of an answer depend on
         self,
         *,
         source: Format,
@@ -50,8 +52,10 @@ class AnswerTranslation:
         new_id: Callable[[str], str],
         created_s: int,
         forced_schema: str | None = None,
+        streams: bool | None = None,
     ) -> None:
         self._source, self._caller = source, caller
+        self._streams = streams
         self._cutter = EventCutter()
         asked = Asked(
             source=source,
@@ -64,6 +68,7 @@ class AnswerTranslation:
             forced_schema=forced_schema,
         )
         self._teller = Teller(asked)
+        self._teller.streams = streams is not False
         self._reader = source.reader(self._teller)
 
     @property
@@ -90,7 +95,7 @@ class AnswerTranslation:
         return teller.taken()
 
     def end(self) -> bytes:
-        """Return the last bytes of a stream.
+        """Return the last bytes of a stream; all of them where the caller asked for none.
 
         Raises:
             UpstreamError: As in :meth:`feed`, or the provider's stream had no end (``cut``).
@@ -107,7 +112,7 @@ class AnswerTranslation:
             reader.finish()
         except _UNREADABLE as error:
             self._fail(error, "cut")
-        return self._teller.taken()
+        return self._told()
 
     def whole(self, body: bytes) -> bytes:
         """Return a whole answer.
@@ -115,12 +120,12 @@ class AnswerTranslation:
         Raises:
             UpstreamError: It is none (``protocol``), or reports an error (``failed``).
         """
-        self._teller.streams = False
+        self._teller.streams = self._streams is True
         try:
             self._reader.whole(body)
         except _UNREADABLE as error:
             self._fail(error)
-        return self._teller.whole()
+        return self._told()
 
     def error(self, status: int, body: bytes, request_id: str) -> bytes:
         """Return an error answer; its code and type stay where the caller's format has them."""
@@ -137,6 +142,9 @@ class AnswerTranslation:
         except _UNREADABLE as error:
             self._fail(error)
         return encode(self._caller.token_count(tokens))
+
+    def _told(self) -> bytes:
+        return self._teller.taken() if self._teller.streams else self._teller.whole()
 
     def _fail(self, error: Exception, kind: str = "protocol") -> NoReturn:
         # Nothing may follow: what was written looks like an answer.
