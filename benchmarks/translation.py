@@ -30,9 +30,11 @@ from switchyard_core.wire.translation import AnswerTranslation
 #: bytes, for callers whose format repeats the answer at its end beyond its text.
 CPU_LIMIT, DELAY_LIMIT, MEMORY_LIMIT = 4.0, 1.0, 2_000_000
 
-WORDS = " The provider sends a text in pieces of a word or less – like this one .\n".split(" ")
+WORDS = ["The", " provider", " sends", " a", " text", " in", " piece", "s", " of", " words", ".\n"]
 ARGUMENTS = ['{"path', '":"', "src/", "main", ".py", '","', "content", '":"', "def ", "\\n", "a()"]
 TOOL = "write_file"
+#: The beginning of a stream, the events of its pieces, its end.
+Events = tuple[list[bytes], list[bytes], list[bytes]]
 REQUESTS = {
     "openai_chat": {"model": "m", "stream": True, "messages": [{"role": "user", "content": "go"}]},
     "openai_responses": {"model": "m", "stream": True, "input": "go"},
@@ -45,13 +47,13 @@ REQUESTS = {
 }
 
 
-def events(name: str, pieces: list[str], *, call: bool) -> tuple[list[bytes], bytes, list[bytes]]:
+def events(name: str, pieces: list[str], *, call: bool) -> Events:
     """Return the events of a stream: its beginning, those of its pieces, its end."""
     return {
         "openai_chat": chat_events,
         "openai_responses": responses_events,
         "anthropic_messages": messages_events,
-    }[name](pieces, call)
+    }[name](pieces, call=call)
 
 
 def sse(data: dict[str, object], name: str = "") -> bytes:
@@ -60,7 +62,7 @@ def sse(data: dict[str, object], name: str = "") -> bytes:
     return f"{head}data: {json.dumps(data, ensure_ascii=False, separators=(',', ':'))}\n\n".encode()
 
 
-def chat_events(pieces: list[str], call: bool) -> tuple[list[bytes], list[bytes], list[bytes]]:
+def chat_events(pieces: list[str], *, call: bool) -> Events:
     """Return a stream of OpenAI's, with the padding that hides the length of the pieces."""
     head = {
         "id": "chatcmpl-CXyz1234567890abcdefghijklmn",
@@ -91,7 +93,7 @@ def chat_events(pieces: list[str], call: bool) -> tuple[list[bytes], list[bytes]
     return first, said, [chunk({}, "tool_calls" if call else "stop"), last, b"data: [DONE]\n\n"]
 
 
-def responses_events(pieces: list[str], call: bool) -> tuple[list[bytes], list[bytes], list[bytes]]:
+def responses_events(pieces: list[str], *, call: bool) -> Events:
     """Return a stream of OpenAI's; its end, which repeats the text, holds none of it here."""
     number = itertools.count()
     item_id = "msg_0f2b3c4d5e6f7a8b0069aabbccddeeff00112233445566"
@@ -117,7 +119,7 @@ def responses_events(pieces: list[str], call: bool) -> tuple[list[bytes], list[b
     return first, said, [event("response.completed", response=ended)]
 
 
-def messages_events(pieces: list[str], call: bool) -> tuple[list[bytes], list[bytes], list[bytes]]:
+def messages_events(pieces: list[str], *, call: bool) -> Events:
     """Return a stream of Anthropic's."""
 
     def event(kind: str, **fields: object) -> bytes:
@@ -159,7 +161,7 @@ def messages_events(pieces: list[str], call: bool) -> tuple[list[bytes], list[by
 def pieces(count: int, *, call: bool) -> list[str]:
     """Return the pieces of a text, or of arguments that are JSON."""
     words = itertools.cycle(ARGUMENTS[6:] if call else WORDS)
-    inner = [word if call else f"{word} " for word in itertools.islice(words, count)]
+    inner = list(itertools.islice(words, count))
     if not call:
         return inner
     text = [each for each in inner if '"' not in each]
@@ -267,7 +269,7 @@ def main() -> None:
     parser.add_argument("--events", type=int, default=2000, help="events of a stream")
     parser.add_argument("--megabytes", type=int, default=100, help="size of the long stream")
     given = parser.parse_args()
-    print(f"limits: {CPU_LIMIT} × orjson, {DELAY_LIMIT} ms, memory that does not grow")
+    print(f"limits: {CPU_LIMIT} times orjson, {DELAY_LIMIT} ms, memory that does not grow")
     print(f"{'provider':18}   {'caller':18} {'text':>6} {'arguments':>9} {'p99':>12} {'peak':>11}")
     if not all(list(rows(given.rounds, given.events, given.megabytes))):
         sys.exit(1)

@@ -38,7 +38,7 @@ from switchyard_core.errors import PolicyError, RefusedError, ReplayError, Upstr
 from switchyard_core.explain.explanation import Explanation, explain
 from switchyard_core.identity import Identity
 from switchyard_core.plugins import PluginRegistry
-from switchyard_core.policy import Client, Policy, Target, load_policy, load_policy_text
+from switchyard_core.policy import Client, Policy, load_policy, load_policy_text
 from switchyard_core.replay import Replay
 from switchyard_core.request import Request
 from switchyard_core.router import RetryingRouter
@@ -298,14 +298,16 @@ class Switchyard:
             return await self._answers.respond(routed)
         # Who cannot call the provider must not take a slot.
         decision = await self._decider.decide(routed, admit=partial(self._admit, request))
-        if request.endpoint != "create" and counts_here(request, self._target(decision)):
+        if request.endpoint != "create" and counts_here(
+            request, self.policy.targets[decision.target]
+        ):
             return self._response(routed, decision, estimated_count(request))
         start, trace = self.world.monotonic(), None
         for tries in range(MAX_TRIES, -1, -1):
             outgoing = await apart(request, partial(self.rewrite, request, decision))
             if sent is not None:
                 sent(decision, outgoing)
-            answer = None
+            answer: UpstreamResponse | UpstreamError | None = None
             try:
                 answer, opening = await self._answer_to(routed, decision, outgoing)
                 again = await self._next(routed, decision, answer, opening) if tries else None
@@ -327,6 +329,7 @@ class Switchyard:
         if isinstance(answer, UpstreamError):
             await self._unanswered(routed, decision, start, answer.kind)
             raise answer
+        assert answer is not None  # noqa: S101  # the last try has one
         if trace is None:
             kind, spoken = answer.header("content-type") or "", FORMATS[outgoing.wire_format]
             trace = AnswerTrace(spoken, kind, certain=bool(decision.effects) and frees(decision))
@@ -362,12 +365,9 @@ class Switchyard:
         """Return an answer in the caller's wire format, and what the provider's own shows."""
         if isinstance(answer, UpstreamError):
             return answer, None
-        retelling = Retelling(routed, self._target(decision), self.world)
+        retelling = Retelling(routed, self.policy.targets[decision.target], self.world)
         told = await retelling.of(answer, opening, certain=frees(decision))
         return told, retelling.trace
-
-    def _target(self, decision: Decision) -> Target:
-        return self.policy.targets[decision.target]
 
     def answer(self, request: Request) -> AsyncGenerator[AnswerEvent]:
         """Yield an answering router's answer as events.
@@ -423,7 +423,7 @@ class Switchyard:
 
     def _admit(self, request: Request, decision: Decision) -> None:
         """Refuse a request whose call would lack its credential, or that the model refuses."""
-        target, headers = self._target(decision), request.headers
+        target, headers = self.policy.targets[decision.target], request.headers
         refuses = any(rule.do == "refuse" for _, rule in target.accepts.rules)
         if target.wire_format != request.wire_format:
             if counts_here(request, target):

@@ -16,6 +16,7 @@ from switchyard_core import (
     Rewrite,
     RouteContext,
     TargetName,
+    TargetView,
     handoff_rewrites,
 )
 from switchyard_core.conversation import Reasoning
@@ -56,10 +57,16 @@ class FallbackRouter:
 
     async def route(self, request: Request, context: RouteContext) -> Decision:
         """Return the first target whose window the request fits; the first one when none does."""
-        fitting = [name for name in self._targets if context.targets[name].fits(request)]
+        fitting = [
+            name
+            for name in self._targets
+            if context.targets[name].fits(request) and _can_know(context.targets[name], request)
+        ]
         name, code, why = self._targets[0], "first_target", ""
         if fitting and fitting[0] != name:
             name, code, why = fitting[0], "window", ", the first whose window is large enough"
+            if not _can_know(context.targets[self._targets[0]], request):
+                code, why = "history", ", the first that may know the history"
         reason = Reason(code=code, detail=f"try 1: `{name}`{why}", facts={"try": "1"})
         rewrites = self._conversions(name, request, context)
         return Decision(target=name, reason=reason, rewrites=rewrites)
@@ -81,7 +88,8 @@ class FallbackRouter:
         for name in self._targets[self._targets.index(failed.target) + 1 :]:
             target = context.targets[name]
             # Another provider cannot know a history that is only named by id.
-            if target.fits(request) and not (alone and target.origin != origin):
+            foreign = target.origin != origin or not _can_know(target, request)
+            if target.fits(request) and not (alone and foreign):
                 rewrites = self._conversions(name, request, context)
                 return _again(failed, name, rewrites, f"failed:{failed.target}", said)
         return None
@@ -92,7 +100,7 @@ class FallbackRouter:
         """Return what a history that any of the targets may have made needs for one of them."""
         target = context.targets[name]
         views = [context.targets[other] for other in self._targets if other != name]
-        foreign = [view for view in views if view.origin != target.origin]
+        foreign = [view for view in views if _differs(view, target)]
         first = name == self._targets[0] and not drop
         if first or request.conversation.last_assistant is None:
             return ()
@@ -103,6 +111,16 @@ class FallbackRouter:
             opaque="drop" if drop else "auto",
             drop_continuation=not request.misses_history,
         )
+
+
+def _differs(one: TargetView, other: TargetView) -> bool:
+    """Return whether one of two targets cannot read what only the other's provider can."""
+    return one.origin != other.origin or one.wire_format != other.wire_format
+
+
+def _can_know(target: TargetView, request: Request) -> bool:
+    """Return whether a target may know what of its history a request only names."""
+    return target.wire_format == request.wire_format or not request.misses_history
 
 
 def _again(

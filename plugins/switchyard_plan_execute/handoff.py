@@ -196,6 +196,12 @@ class Handoff:
             if not (planner.accepts.prefix_bound and each.name == "drop_empty_content")
         )
 
+    def only_planner_knows(self, request: Request, context: RouteContext) -> bool:
+        """Return whether only the planner may know what of its history a request names."""
+        planner, executor = self.planner(context), self.executor(context)
+        spoken = request.wire_format
+        return planner.wire_format == spoken != executor.wire_format and request.misses_history
+
     def lost_at_executor(
         self, request: Request, context: RouteContext, shares: Shares
     ) -> tuple[str, ...]:

@@ -171,6 +171,13 @@ class PlanExecuteRouter:
             )
             reason = Reason(code="origin_bound", detail=detail)
             return reason, (DecisionWarning(code="origin_bound", detail=detail),)
+        if context.session.record is None and handoff.only_planner_knows(request, context):
+            detail = (
+                "the request names its history only by id, and the efficient target speaks "
+                "another wire format: the capable target serves this request"
+            )
+            reason = Reason(code="origin_bound", detail=detail)
+            return reason, (DecisionWarning(code="origin_bound", detail=detail),)
         if self._fits(request, context, memory):
             return None
         latched = context.session.record is not None

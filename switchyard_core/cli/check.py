@@ -19,8 +19,9 @@ from switchyard_core.engine.calling import request_url, script_findings
 from switchyard_core.errors import Finding
 from switchyard_core.models import DEFAULTS
 from switchyard_core.plugins import PluginRegistry
-from switchyard_core.policy import CheckResult, Target, check_policy
+from switchyard_core.policy import CheckResult, Route, Target, check_policy
 from switchyard_core.replay import holds_recordings, recording_findings
+from switchyard_core.wire.losses import losses, pairs
 
 __all__ = ["command"]
 
@@ -43,7 +44,8 @@ _KEYS = ("code", "severity", "message", "line", "column", "path", "notes", "fix"
 @click.option(
     "--explain-targets",
     is_flag=True,
-    help="Say where requests go, and what is known of each target's model.",
+    help="Say where requests go, what is known of each target's model, and what each route loses "
+    "where it translates between wire formats.",
 )
 @click.pass_context
 def command(
@@ -136,7 +138,7 @@ def _facts(target: Target) -> dict[str, object]:
 
 
 def _told(name: str, result: CheckResult) -> Iterator[str]:
-    """Yield what is known of the models of a policy's targets, for people."""
+    """Yield what is known of a policy's targets, and what each route translates, for people."""
     for target in result.policy.targets.values() if result.policy is not None else ():
         yield f"{name}: target {target.name}: {target.id} ({target.wire_format})"
         yield f"  requests go to {request_url(target.client, 'create')}"
@@ -148,6 +150,20 @@ def _told(name: str, result: CheckResult) -> Iterator[str]:
             yield f"    {rule.summary} ({who})"
         if not target.accepts.entries:
             yield "  no profile" + (": switched off" if target.profile is False else "")
+    for route in result.policy.routes.values() if result.policy is not None else ():
+        yield f"{name}: route {route.name}: targets speak {', '.join(route.wire_formats) or '-'}"
+        for caller, spoken, lost in _pairs(route):
+            yield f"  {caller} -> {spoken} loses {'; '.join(lost)}"
+
+
+def _pairs(route: Route) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """Yield caller, target and what is lost, for each pair that a route translates.
+
+    A route that writes its answers itself sends no request of a caller on.
+    """
+    if route.type.kind != "answers":
+        for caller, target in pairs(route.wire_formats):
+            yield caller, target, losses(caller, target)
 
 
 def _as_json(
@@ -162,11 +178,26 @@ def _as_json(
                 "findings": [
                     {key: getattr(finding, key) for key in _KEYS} for finding in result.findings
                 ],
-                **({"targets": _targets_as_json(result)} if explain_targets else {}),
+                **(_explained(result) if explain_targets else {}),
             }
             for name, result in results
         ],
     }
+
+
+def _explained(result: CheckResult) -> dict[str, object]:
+    routes = result.policy.routes.values() if result.policy is not None else ()
+    told = {
+        route.name: {
+            "formats": list(route.wire_formats),
+            "translates": [
+                {"caller": caller, "target": target, "loses": list(lost)}
+                for caller, target, lost in _pairs(route)
+            ],
+        }
+        for route in routes
+    }
+    return {"targets": _targets_as_json(result), "routes": told}
 
 
 def _targets_as_json(result: CheckResult) -> object:

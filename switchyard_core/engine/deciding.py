@@ -186,8 +186,13 @@ class Decider:
         if decision is None:
             return None
         self._check(runtime, decision)
+        try:
+            rewrites = self._rewrites(routed.request, decision)
+        except RefusedError:
+            # The caller had better learn why the first target failed.
+            return None
         decision = decision.with_(
-            rewrites=self._rewrites(routed.request, decision),
+            rewrites=rewrites,
             route=context.route,
             identity=routed.identity,
             warnings=(*decision.warnings, *runtime.unfit_identity(routed)),

@@ -21,6 +21,7 @@ from switchyard_core.answering import (
 )
 from switchyard_core.decision import Decision, RewriteReport
 from switchyard_core.engine.calling import request_url
+from switchyard_core.engine.translating import endpoint_at
 from switchyard_core.jsonio.printing import pretty
 from switchyard_core.request import Request
 from switchyard_core.wire.rewrites import order_rewrites
@@ -51,7 +52,8 @@ class Explanation:
         reports: What each rewrite changed, in the order in which they ran.
         parameters: Parameters of each rewrite, in the same order.
         path: Path that the request is sent to.
-        url: URL that it is sent to, of a scripted client the path.
+        url: URL that it is sent to, of a scripted client the path; ``""`` where nothing is sent,
+            since tokens are estimated.
         before: The caller's body.
         after: The body that is sent.
     """
@@ -154,7 +156,10 @@ class Explanation:
             yield f"rewrite   {report.name}{idle}"
             for line in (*report.changes, *report.untouched):
                 yield f"          {line}"
-        yield f"sent to   POST {self.url}"
+        if self.url:
+            yield f"sent to   POST {self.url}"
+        else:
+            yield "sent to   nobody: the number of tokens is estimated"
 
 
 _LATCH_KEYS = ("latched_before", "latched_after")
@@ -164,13 +169,15 @@ def explanation(yard: Switchyard, request: Request, decision: Decision) -> Expla
     """Return the explanation of a decision that was made; nothing is called or changed."""
     outgoing = yard.rewrite(request, decision)
     ordered = order_rewrites(decision.rewrites, yard.registry.rewrites)
+    target = yard.policy.targets[decision.target]
+    called = endpoint_at(target.wire_format, request.endpoint)
     return Explanation(
         decision=decision,
         model=outgoing.model,
         reports=outgoing.reports,
         parameters=tuple(rewrite.parameters for rewrite in ordered),
-        path=outgoing.path,
-        url=request_url(yard.policy.targets[decision.target].client, request.endpoint),
+        path=outgoing.path if called is not None else "",
+        url=request_url(target.client, called) if called is not None else "",
         before=request.body,
         after=outgoing.body,
     )

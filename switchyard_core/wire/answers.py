@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-import msgspec
-
 from switchyard_core.answering import (
     Announced,
     AnswerEvent,
@@ -43,6 +41,7 @@ __all__ = [
     "answer_id",
     "answer_writer",
     "comment",
+    "one_line",
     "sse",
     "stream_bytes",
 ]
@@ -82,10 +81,11 @@ def comment(data: Mapping[str, Any] | None) -> bytes:
 
 
 def _line(data: Mapping[str, Any]) -> bytes:
-    return _one_line(encode(dict(data)))
+    return one_line(encode(dict(data)))
 
 
-def _one_line(line: bytes) -> bytes:
+def one_line(line: bytes) -> bytes:
+    """Return JSON text without anything that some client takes for the end of a line."""
     if not line.isascii():
         for character, escape in _LINE_ENDS:
             line = line.replace(character, escape)
@@ -137,20 +137,18 @@ class PartWriter(ABC):
     has_custom_calls: ClassVar[bool] = False
     #: Key of the object that holds arguments which are none, `""` where any text may be arguments.
     object_key: ClassVar[str] = ""
-    #: Whether the end of a stream repeats the texts of its parts.
-    repeats_texts: ClassVar[bool] = False
+    #: Whether the end of a text tells whether the answer was cut in it.
+    tells_cuts: ClassVar[bool] = False
     #: Words for the reasons to stop: ``stop``, ``calls``, ``length``, ``filter``; others stay.
     stop_words: ClassVar[Mapping[str, str]]
 
     def __init__(self, frame: Frame) -> None:
         self.frame = frame
-        #: The parts so far, and their texts; the last one may be open. The text of a part that came
-        #: in encoded pieces is a `msgspec.Raw`.
+        #: The parts so far, and their texts; the last one may be open.
         self.parts: list[AnswerPart] = []
         self.texts: list[Any] = []
-        #: Of the open part: what is written around each piece, and the pieces themselves.
+        #: What is written around each piece of the open part, `()` before the first one.
         self._around: tuple[bytes, ...] = ()
-        self._pieces: list[bytes] = []
 
     @classmethod
     @abstractmethod
@@ -186,20 +184,18 @@ class PartWriter(ABC):
     def piece(self, raw: bytes) -> bytes:
         """Add text to the part that is open: a JSON string; return the bytes of a stream.
 
-        They are those of :meth:`more`, made once for each part. A part gets pieces alone.
+        They are those of :meth:`more`, made once for each part; a part gets pieces or texts. Its
+        text is not kept.
         """
-        begun = b"" if self._around else self._prepared()
+        if not self._around:
+            return self._prepared() + self.piece(raw)
         if not raw.isascii():
-            raw = _one_line(raw)
-        if self.repeats_texts:
-            self._pieces.append(raw[1:-1])
-        return begun + self._framed(raw)
+            raw = one_line(raw)
+        return self._around[0] + raw + self._around[1]
 
     def close(self) -> Iterable[Event]:
         """End the part that is open."""
-        if self._pieces:
-            self.texts[-1] = msgspec.Raw(b'"' + b"".join(self._pieces) + b'"')
-        self._pieces, self._around = [], ()
+        self._around = ()
         return self._closed(len(self.parts) - 1, self.parts[-1], self.texts[-1])
 
     @property
@@ -217,10 +213,6 @@ class PartWriter(ABC):
 
     def _sample(self, index: int, part: AnswerPart) -> bytes:
         return stream_bytes(self._more(index, part, _TEXT))
-
-    def _framed(self, raw: bytes) -> bytes:
-        before, behind = self._around
-        return before + raw + behind
 
     @abstractmethod
     def end(self, usage: ModelUsage, extension: Mapping[str, Any]) -> Iterable[Event]:
@@ -252,7 +244,7 @@ class PartWriter(ABC):
 
     @abstractmethod
     def _closed(self, index: int, part: AnswerPart, text: Any) -> Iterable[Event]:
-        """Return the events of a part's end; ``text`` is whole where :attr:`repeats_texts` is."""
+        """Return the events of a part's end; ``text`` is empty where pieces are not kept."""
 
 
 def stream_bytes(events: Iterable[Event]) -> bytes:

@@ -12,6 +12,9 @@ _BLANK_LINE = re.compile(rb"\r\n\r\n|\n\r\n|\n\n|\r\r")
 # A blank line that the border of two chunks cuts may begin so many bytes before it.
 _BORDER = 3
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+#: The name of an event by what stands in front of its data, and how many are known at most.
+_NAMES = {b"": ""}
+_MOST_NAMES = 128
 
 
 class SentEvent(msgspec.Struct, frozen=True, gc=False):
@@ -73,24 +76,23 @@ class EventCutter:
 
 def _plain(raw: bytes) -> SentEvent | None:
     """Return an event as nearly all are written, ``None`` for any other."""
-    if raw[-2:] != b"\n\n" or b"\r" in raw:
+    head, _, data = raw.partition(b"data: ")
+    name = _NAMES.get(head)
+    # One line of data, and the blank one.
+    if name is None or data.find(10) != len(data) - 2 or data[-1] != 10 or 13 in data:
         return None
-    lines = raw.count(b"\n")
-    if lines == 2 and raw.startswith(b"data: "):
-        return SentEvent(raw, "", raw[6:-2])
-    if lines == 3 and raw.startswith(b"event: "):
-        at = raw.find(b"\ndata: ")
-        if at > 0:
-            return SentEvent(raw, raw[7:at].decode("utf-8", "replace"), raw[at + 7 : -2])
-    return None
+    return SentEvent(raw, name, data[:-2])
 
 
 def _read(raw: bytes) -> SentEvent:
     name, data = "", []
-    for line in raw.removeprefix(_BYTE_ORDER_MARK).splitlines():
+    lines = raw.removeprefix(_BYTE_ORDER_MARK).splitlines()
+    for line in lines:
         field, _, value = line.partition(b":")
         if field == b"data":
             data.append(value.removeprefix(b" "))
         elif field == b"event":
             name = value.strip().decode("utf-8", "replace")
+    if len(_NAMES) < _MOST_NAMES and raw.startswith(lines[0] + b"\ndata: ") and name:
+        _NAMES[lines[0] + b"\n"] = name
     return SentEvent(raw, name, b"\n".join(data))

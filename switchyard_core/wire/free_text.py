@@ -37,6 +37,9 @@ _HALF = re.compile(r"\\u[0-9a-fA-F]{4}")
 class Retelling(Protocol):
     """Makes other pieces of the pieces of one text."""
 
+    #: Whether further pieces stay as they are.
+    passes: bool
+
     def piece(self, raw: bytes) -> bytes:
         """Return what a piece becomes."""
 
@@ -52,13 +55,13 @@ class Unwrapped:
 
     def __init__(self) -> None:
         self._held = ""
-        self._inside = self._as_it_is = self._over = False
+        self.passes = self._inside = self._over = False
 
     def piece(self, raw: bytes) -> bytes:
         """Return the text in a piece; an escape that is cut waits for its end."""
         if self._over:
             return b""
-        if self._as_it_is:
+        if self.passes:
             return raw
         self._held += loads(raw)
         if not self._inside:
@@ -75,7 +78,7 @@ class Unwrapped:
         return encode(held) if held and not self._over else b""
 
     def _whole(self) -> bytes:
-        self._as_it_is = True
+        self.passes = True
         held, self._held = self._held, ""
         return encode(held)
 
@@ -107,6 +110,7 @@ class Wrapped:
 
     def __init__(self) -> None:
         self._before = _OPENING
+        self.passes = False
 
     def piece(self, raw: bytes) -> bytes:
         """Return a piece of the arguments."""
@@ -130,24 +134,24 @@ class ObjectOnly:
         self._key = key
         self._waits = waits
         self._held: list[str] = []
-        self._passes = False
+        self.passes = False
 
     def piece(self, raw: bytes) -> bytes:
         """Return a piece, or nothing while it may be something else."""
-        if self._passes:
+        if self.passes:
             return raw
         self._held.append(loads(raw))
         if self._waits or not self._held[-1].lstrip().startswith("{"):
             return b""
         if "".join(self._held[:-1]).strip():
             return b""
-        self._passes = True
+        self.passes = True
         return encode("".join(self._held))
 
     def rest(self) -> bytes:
         """Return the object that holds what is none."""
         text = "".join(self._held).strip()
-        if self._passes or text in ("", "null"):
+        if self.passes or text in ("", "null"):
             return b""
         return encode(text if _is_object(text) else encode({self._key: text}).decode())
 

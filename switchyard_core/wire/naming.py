@@ -7,8 +7,6 @@ next one must make again: after a restart, and in another process, too.
 from __future__ import annotations
 
 import re
-from base64 import b32decode, b32encode
-from binascii import Error
 from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 from typing import TYPE_CHECKING
@@ -23,8 +21,11 @@ __all__ = ["ToolNames", "hashed_id", "id_at_target", "id_for_caller", "told_apar
 #: Between a namespace and a name where the format has no namespaces.
 _BETWEEN = "__"
 _ILLEGAL = re.compile(r"[^a-zA-Z0-9_-]")
-#: Beginning of the ids that stand for one which a caller's format refuses.
+#: Beginning of the ids that stand for one with illegal characters, and what one of its bytes
+#: becomes.
 _CODED = "sy1"
+_ESCAPE = re.compile(r"-([0-9a-f]{2})")
+_TO_ESCAPE = re.compile(rb"[^a-zA-Z0-9_]")
 _PREFIXES = ("call_", "toolu_")
 _DIGITS = 8
 
@@ -46,10 +47,8 @@ def id_for_caller(made: str, caller: Format) -> str:
     if bare and not _ILLEGAL.search(bare):
         told = made if made.startswith(style) else style + bare
     else:
-        coded = b32encode(made.encode("utf-8", "surrogatepass")).decode().rstrip("=").lower()
-        told = f"{style}{_CODED}{coded}"
-    # Forty characters are legal in every format.
-    return told if len(told) <= 40 else style + _digest(made, 12)
+        told = f"{style}{_CODED}{_coded(made)}"
+    return told if caller.legal_id.fullmatch(told) else style + _digest(made, 12)
 
 
 def told_apart(made: str, number: int, caller: Format) -> str:
@@ -70,14 +69,22 @@ def _decoded(told: str) -> str:
     style = next((each for each in _PREFIXES if told.startswith(each + _CODED)), None)
     if style is None:
         return ""
-    coded = told.removeprefix(style + _CODED).upper()
+    coded = told.removeprefix(style + _CODED)
+    if not coded.isascii():
+        return ""
+    plain = _ESCAPE.sub(lambda match: chr(int(match[1], 16)), coded)
     try:
-        found = b32decode(coded + "=" * (-len(coded) % 8)).decode("utf-8", "surrogatepass")
-    except (Error, ValueError):
+        found = plain.encode("latin-1").decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
         return ""
     # A provider's own id may begin like this: only what comes back as itself was coded here.
-    again = b32encode(found.encode("utf-8", "surrogatepass")).decode().rstrip("=")
-    return found if again == coded and _ILLEGAL.search(found) else ""
+    return found if _coded(found) == coded and _ILLEGAL.search(found) else ""
+
+
+def _coded(made: str) -> str:
+    """Return an id with no character but those that are legal everywhere."""
+    raw = made.encode("utf-8", "surrogatepass")
+    return _TO_ESCAPE.sub(lambda match: b"-%02x" % match[0][0], raw).decode()
 
 
 class ToolNames:
@@ -93,6 +100,8 @@ class ToolNames:
         self._flat: dict[ToolName, str] = {}
         self._asked: dict[str, AskedTool] = {}
         for each in tools:
+            if each.tool in self._flat:
+                continue
             name = self._free(each.tool)
             self._flat[each.tool] = name.name
             self._asked[_key(name)] = each
@@ -106,7 +115,12 @@ class ToolNames:
 
     def asked(self, name: str, namespace: str = "") -> AskedTool | None:
         """Return the caller's tool that the target's model calls by a name, ``None`` for none."""
-        return self._asked.get(_key(ToolName(name=name, namespace=namespace)))
+        found = self._asked.get(_key(ToolName(name=name, namespace=namespace)))
+        if found is None and not namespace:
+            # Some models forget the namespace.
+            named = [each for each in self._asked.values() if self._flat[each.tool] == name]
+            found = named[0] if len(named) == 1 else None
+        return found
 
     @property
     def changed(self) -> Mapping[ToolName, str]:

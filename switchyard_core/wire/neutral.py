@@ -7,9 +7,12 @@ so that a number or a schema is the caller's own to the byte.
 
 from __future__ import annotations
 
+from base64 import b64decode
+from binascii import Error
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
+from urllib.parse import unquote_to_bytes
 
 __all__ = [
     "SCHEMA_TOOL",
@@ -117,6 +120,20 @@ class Media:
     name: str = ""
     cache: bytes = b""
 
+    @property
+    def text(self) -> str:
+        """Text of a text file that the request holds, behind its name; ``""`` for any other."""
+        head, _, data = self.url.partition(",")
+        if not head.startswith("data:text/"):
+            return ""
+        coded = head.endswith(";base64")
+        try:
+            raw = b64decode(data, validate=True) if coded else unquote_to_bytes(data)
+        except (Error, ValueError):
+            return ""
+        text = raw.decode("utf-8", "replace")
+        return f"{self.name}:\n{text}" if self.name and text.strip() else text.strip() and text
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolName:
@@ -184,7 +201,8 @@ class AskedTool:
         parameters: JSON schema of its arguments, ``b""`` for none.
         strict: Whether arguments must follow the schema, ``None`` where the request does not say.
         custom: Whether it takes free text.
-        grammar: JSON of the form that free text has, ``b""`` for any text.
+        grammar: JSON of the form that free text has, with ``type``, ``syntax`` and ``definition``
+            in one object; ``b""`` for any text.
         about_namespace: What the namespace is for, ``""`` for nothing.
         cache: As for :class:`Words`.
     """

@@ -88,7 +88,8 @@ class Teller(AnswerTeller):
     def __init__(self, asked: Asked) -> None:
         self._asked = asked
         self._writer: PartWriter | None = None
-        self._out: list[bytes] = []
+        #: What was written since the last time that somebody took it.
+        self.out: list[bytes] = []
         #: The part that is written, and those that wait, in the order of their beginnings.
         self._current: Hashable = None
         self._waiting: dict[Hashable, _Waiting] = {}
@@ -97,6 +98,8 @@ class Teller(AnswerTeller):
         self._retelling: Retelling | None = None
         self._ids: set[str] = set()
         self._called = self._forced = False
+        #: Whether the current part is over, and its end waits for what follows.
+        self._ending = False
         #: What was told of the tokens so far, `None` for nothing.
         self.usage: ModelUsage | None = None
         #: Whether the answer is a stream.
@@ -129,7 +132,7 @@ class Teller(AnswerTeller):
             if self._direct is None:
                 self._write(raw)
             elif len(raw) > _QUOTES:
-                self._out.append(self._direct(raw))
+                self.out.append(self._direct(raw))
             return
         waiting = self._waiting.get(key)
         if waiting is not None:
@@ -139,25 +142,29 @@ class Teller(AnswerTeller):
     def close(self, key: Hashable) -> None:
         """End a part, or note that it ends."""
         if key == self._current:
-            self._close()
+            self._finish()
         elif key in self._waiting:
             self._waiting[key].closed = True
         self._proceed()
 
     def end(self, stop: str, usage: ModelUsage) -> None:
         """Write all that waits, and the end."""
-        if self._current is not None:
-            self._close()
         for waiting in self._waiting.values():
             waiting.closed = True
+            self._called = self._called or waiting.part.kind == "call"
             # Beside the answer itself, other text would spoil it.
             waiting.spare = waiting.spare and self._forced
-        self._proceed()
         self._count(usage)
         writer = self._begun()
         if stop in ("", "stop", "calls"):
             stop = "calls" if self._called else "stop"
+        waits = any(each.says and not each.spare for each in self._waiting.values())
+        if self._current is not None and waits:
+            self._close()
         writer.frame = replace(writer.frame, stop=stop)
+        self._proceed()
+        if self._current is not None:
+            self._close()
         if self.streams:
             self._send(writer.end(self.usage or ModelUsage(), {}))
         self.over = True
@@ -166,16 +173,13 @@ class Teller(AnswerTeller):
         """Write a sign of life as the format has it; before the beginning there is a comment."""
         if self.streams and not self.over:
             ping = None if self._writer is None else self._writer.ping()
-            self._out.append(_COMMENT if ping is None else stream_bytes([ping]))
+            self.out.append(_COMMENT if ping is None else stream_bytes([ping]))
 
     # --- what the caller gets ----------------------------------------------------------------
 
     def taken(self) -> bytes:
         """Return the bytes since the last time."""
-        out = self._out
-        if len(out) == 1:
-            return out.pop()
-        self._out = []
+        out, self.out = self.out, []
         return b"".join(out)
 
     def whole(self) -> bytes:
@@ -207,18 +211,20 @@ class Teller(AnswerTeller):
 
     def _proceed(self) -> None:
         """Write the parts that wait, up to one that is still open."""
-        while self._current is None:
+        while self._current is None or self._ending:
             ready = (key for key, each in self._waiting.items() if each.says and not each.spare)
             key = next(ready, None)
             if key is None:
                 return
+            if self._current is not None:
+                self._close()
             waiting = self._waiting.pop(key)
             self._current = key
             self._open(waiting.part)
             for raw in waiting.pieces:
                 self._write(raw)
             if waiting.closed:
-                self._close()
+                self._finish()
 
     def _open(self, part: AnswerPart) -> None:
         writer = self._begun()
@@ -235,17 +241,27 @@ class Teller(AnswerTeller):
     def _write(self, raw: bytes) -> None:
         if self._retelling is not None:
             raw = self._retelling.piece(raw)
+            if self.streams and self._retelling.passes:
+                self._retelling, self._direct = None, self._begun().piece
         self._add(raw)
 
     def _add(self, raw: bytes) -> None:
         if len(raw) > _QUOTES:
             writer = self._begun()
             if self.streams:
-                self._out.append(writer.piece(raw))
+                self.out.append(writer.piece(raw))
             else:
                 self._send(writer.more(loads(raw)))
 
+    def _finish(self) -> None:
+        """End the current part, at once unless its end tells how the answer ends."""
+        writer = self._begun()
+        self._ending = writer.tells_cuts and writer.parts[-1].kind != "call"
+        if not self._ending:
+            self._close()
+
     def _close(self) -> None:
+        self._ending = False
         writer = self._begun()
         if self._retelling is not None:
             self._add(self._retelling.rest())
@@ -258,7 +274,7 @@ class Teller(AnswerTeller):
     def _send(self, events: Iterable[Event]) -> None:
         sent = stream_bytes(events)
         if self.streams:
-            self._out.append(sent)
+            self.out.append(sent)
 
     def _count(self, usage: ModelUsage) -> None:
         """Take what is told of the tokens; what is told no more stays."""

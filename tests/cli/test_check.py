@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+import switchyard_plan_execute
 from switchyard_core.cli import cli
 from switchyard_core.declarations import Options, RouteType
 from switchyard_core.hookspecs import hookimpl
@@ -228,6 +229,46 @@ def test_explained_targets_name_facts_rules_source_and_day(folder: Path) -> None
     assert known[-1] == "    drop metadata (fit)"
     assert "  no profile" in lines[end:]
     assert "  no profile: switched off" in lines[end:]
+
+
+MIXED = TWO.replace(
+    "[routes]\n",
+    """[llm_clients.d]
+format = "openai_chat"
+base_url = "https://chat.test/v1"
+[targets.chat]
+id = "m"
+llm_client = "d"
+[routes.both]
+id = "both"
+type = "plan_execute"
+capable_target = "known"
+efficient_target = "chat"
+""",
+)
+
+
+def test_explained_routes_name_the_pairs_that_they_translate(folder: Path) -> None:
+    (folder / "mixed.toml").write_text(MIXED)
+    arguments = ["check", "mixed.toml", "--offline", "--explain-targets"]
+    registry = registry_of([switchyard_plan_execute])
+    lines = CliRunner().invoke(cli, arguments, obj=registry).output.splitlines()
+    told = CliRunner().invoke(cli, [*arguments, "--output", "json"], obj=registry).output
+    (file,) = json.loads(told)["files"]
+
+    start = lines.index("mixed.toml: route both: targets speak anthropic_messages, openai_chat")
+    words = [line.split(" loses ")[0].strip() for line in lines[start + 1 : start + 5]]
+    assert words == [
+        "openai_chat -> anthropic_messages",
+        "openai_responses -> anthropic_messages",
+        "openai_responses -> openai_chat",
+        "anthropic_messages -> openai_chat",
+    ]
+    assert "stop texts" not in lines[start + 1]
+    assert file["routes"]["both"]["formats"] == ["anthropic_messages", "openai_chat"]
+    pairs = file["routes"]["both"]["translates"]
+    assert [f"{pair['caller']} -> {pair['target']}" for pair in pairs] == words
+    assert "cache marks" in pairs[-1]["loses"]
 
 
 def test_explained_targets_are_in_the_json(folder: Path) -> None:

@@ -127,7 +127,7 @@ def _tool(draw: st.DrawFn, name: ToolName) -> AskedTool:
         cache=draw(_MARKS),
     )
     if custom:
-        grammar = b'{"type":"grammar","grammar":{"syntax":"lark","definition":"start: /a/"}}'
+        grammar = b'{"type":"grammar","syntax":"lark","definition":"start: /a/"}'
         return replace(made, custom=True, grammar=draw(st.sampled_from([b"", grammar])))
     schema, strict = (
         draw(st.sampled_from([b"", _SCHEMA])),

@@ -5,7 +5,7 @@ Each has a harness with all plugins of the repository; settings are those of the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import switchyard_demo_catalog
@@ -36,9 +36,26 @@ def plan_execute(
     executor: str = "",
     top: str = "",
     other_origin: bool = False,
+    formats: Mapping[str, WireFormat] | None = None,
+    ids: Mapping[str, str] | None = None,
 ) -> str:
-    """Return a plan_execute policy for one wire format; the texts are further lines of a table."""
-    client = "other" if other_origin else "provider"
+    """Return a plan_execute policy for one wire format; the texts are further lines of a table.
+
+    ``formats`` has those of targets that speak another one, and ``ids`` those of other models, by
+    the target's name.
+    """
+    clients = {"planner": "provider", "executor": "other" if other_origin else "provider"}
+    foreign = ""
+    for target, spoken in (formats or {}).items():
+        host = clients[target]
+        clients[target] = f"{host}_{target}"
+        foreign += f"""
+[llm_clients.{clients[target]}]
+format = "{spoken}"
+base_url = "https://{host}.test/v1"
+api_key_env = "{host.upper()}_KEY"
+"""
+    model = {"planner": PLANNER, "executor": EXECUTOR, **(ids or {})}
     return f"""
 schema_version = 1
 {top}
@@ -52,15 +69,15 @@ api_key_env = "PROVIDER_KEY"
 format = "{wire_format}"
 base_url = "https://other.test/v1"
 api_key_env = "OTHER_KEY"
-
+{foreign}
 [targets.planner]
-id = "{PLANNER}"
-llm_client = "provider"
+id = "{model["planner"]}"
+llm_client = "{clients["planner"]}"
 {planner}
 
 [targets.executor]
-id = "{EXECUTOR}"
-llm_client = "{client}"
+id = "{model["executor"]}"
+llm_client = "{clients["executor"]}"
 {executor}
 
 [routes.plan_execute]

@@ -10,25 +10,36 @@ import msgspec
 from switchyard_core.jsonio.tree import JsonTextError, encode, loads
 from switchyard_core.wire.answers import AnswerPart
 from switchyard_core.wire.history import NULL, decode_items, decode_one, word
+from switchyard_core.wire.replies import ShapeError
 from switchyard_core.wire.retelling import AnswerTeller
 
-__all__ = ["ToldCalls"]
+__all__ = ["Named", "Piece", "ToldCalls", "odd_named", "odd_pieces"]
 
 _EMPTY = b'""'
 _NO_ARGUMENTS = b'"{}"'
 
 
-class _Named(msgspec.Struct):
-    name: Any = None
+class Named(msgspec.Struct):
+    """The tool of a call, and a piece of its arguments."""
+
+    name: str | None = None
     arguments: msgspec.Raw = NULL
     input: msgspec.Raw = NULL
 
 
-class _Piece(msgspec.Struct):
-    index: Any = None
-    id: Any = None
-    function: _Named | None = None
-    custom: _Named | None = None
+class Piece(msgspec.Struct):
+    """A piece of a call."""
+
+    index: int | None = None
+    id: str | None = None
+    function: Named | None = None
+    custom: Named | None = None
+
+
+class _OddNamed(msgspec.Struct):
+    name: Any = None
+    arguments: msgspec.Raw = NULL
+    input: msgspec.Raw = NULL
 
 
 class _OddPiece(msgspec.Struct):
@@ -38,9 +49,6 @@ class _OddPiece(msgspec.Struct):
     id: Any = None
     function: msgspec.Raw = NULL
     custom: msgspec.Raw = NULL
-
-
-_PIECES = msgspec.json.Decoder(list[_Piece])
 
 
 @dataclass(slots=True, eq=False)
@@ -74,57 +82,57 @@ class ToldCalls:
     def __init__(self, teller: AnswerTeller) -> None:
         self._teller = teller
         self._calls: list[_Call] = []
-        self._by_index: dict[Any, _Call] = {}
+        self._by_index: dict[int | None, _Call] = {}
 
-    def add(self, raw: bytes) -> None:
-        """Take pieces of calls: the JSON of ``tool_calls``."""
-        try:
-            pieces = _PIECES.decode(raw)
-        except (msgspec.MsgspecError, RecursionError):
-            pieces = [_as_usual(odd) for odd in decode_items(raw, _OddPiece) if odd is not None]
-        for piece in pieces:
-            self._add(piece)
+    def __len__(self) -> int:
+        return len(self._calls)
 
-    def add_old(self, raw: bytes) -> None:
-        """Take a piece of the only call of the older form: the JSON of ``function_call``."""
-        self.add(b'[{"index":0,"function":' + raw + b"}]")
+    def add(self, piece: Piece) -> None:
+        """Take a piece of a call."""
+        named = piece.function or piece.custom or Named()
+        call = None
+        if piece.id is None and named.name is None:
+            call = self._by_index.get(piece.index)
+        if call is None:
+            call = self._call(piece.index, piece.id or "", named.name or "")
+            call.custom = call.custom or (piece.custom is not None and piece.function is None)
+        raw = bytes(named.input if call.custom else named.arguments)
+        self._take(call, raw if raw[:1] == b'"' else _string(raw))
+
+    def settle(self) -> None:
+        """End the calls whose arguments are complete: something else begins."""
+        for call in self._calls:
+            # Pieces of several calls may take turns.
+            self._tell(call)
+            if not call.closed and _is_object(call.text):
+                self._close(call)
 
     def end(self) -> None:
-        """Tell that no call goes on."""
+        """End all calls; one that nobody could make is a ``ShapeError``."""
         for call in self._calls:
+            if call.pieces and not call.name:
+                msg = "a tool call has no name"
+                raise ShapeError(msg)
             self._close(call)
 
-    def _add(self, piece: _Piece) -> None:
-        named = piece.function or piece.custom or _Named()
-        call = self._call(piece.index, word(piece.id), word(named.name))
-        if piece.custom is not None and piece.function is None:
-            call.custom = True
-            self._take(call, _string(bytes(named.input)))
-        else:
-            self._take(call, _string(bytes(named.arguments)))
-
-    def _call(self, index: Any, call_id: str, name: str) -> _Call:
+    def _call(self, index: int | None, call_id: str, name: str) -> _Call:
         """Return the call that a piece belongs to, maybe a new one."""
-        if isinstance(index, int):
+        if index is not None:
             found = self._by_index.get(index)
         elif call_id:
             found = next((call for call in self._calls if call.id == call_id), None)
         else:
-            found = self._calls[-1] if self._calls and not name else None
+            last = self._calls[-1] if self._calls else None
+            goes_on = last and (not name or (name == last.name and not _is_object(last.text)))
+            found = last if goes_on else None
         if found is None or _begins_another(found, call_id, name):
-            found = self._new()
-            if isinstance(index, int):
+            self.settle()
+            found = _Call(len(self._calls))
+            self._calls.append(found)
+            if index is not None:
                 self._by_index[index] = found
         found.id, found.name = found.id or call_id, found.name or name
         return found
-
-    def _new(self) -> _Call:
-        for earlier in self._calls:
-            # Pieces of several calls may take turns.
-            if not earlier.closed and _is_object(earlier.text):
-                self._close(earlier)
-        self._calls.append(made := _Call(len(self._calls)))
-        return made
 
     def _take(self, call: _Call, raw: bytes) -> None:
         if raw == _EMPTY or call.closed:
@@ -132,13 +140,13 @@ class ToldCalls:
         elif raw == _NO_ARGUMENTS and not call.pieces and not call.custom:
             call.held = True
             self._tell(call, wait=True)
-        elif not self._repeats(call, raw):
+        elif raw[-2:] != b'}"' or not self._repeats(call, raw):
             call.pieces.append(raw)
             self._tell(call)
 
     def _repeats(self, call: _Call, raw: bytes) -> bool:
         """Return whether a piece says the whole arguments once more."""
-        if call.custom or not call.pieces or not (raw[1:2] == b"{" and raw[-2:-1] == b"}"):
+        if call.custom or not call.pieces or raw[:2] != b'"{':
             return False
         return _is_object(call.text)
 
@@ -152,9 +160,9 @@ class ToldCalls:
             call.opened = True
             part = AnswerPart(kind="call", id=call.id, name=call.name, custom=call.custom)
             self._teller.open(call.key, part)
-        for raw in call.pieces[call.told :]:
-            self._teller.more(call.key, raw)
-        call.told = len(call.pieces)
+        while call.told < len(call.pieces):
+            self._teller.more(call.key, call.pieces[call.told])
+            call.told += 1
 
     def _close(self, call: _Call) -> None:
         if call.closed:
@@ -182,13 +190,27 @@ def _is_object(text: str) -> bool:
         return False
 
 
-def _as_usual(odd: _OddPiece) -> _Piece:
-    function, custom = _named(odd.function), _named(odd.custom)
-    return _Piece(index=odd.index, id=odd.id, function=function, custom=custom)
+def odd_pieces(raw: bytes) -> list[Piece]:
+    """Return the pieces in the JSON of ``tool_calls``, whatever its shape."""
+    found = decode_items(raw, _OddPiece) if raw[:1] == b"[" else []
+    return [_as_usual(odd) for odd in found if odd is not None]
 
 
-def _named(raw: msgspec.Raw) -> _Named | None:
-    return decode_one(raw, _Named) if bytes(raw)[:1] == b"{" else None
+def _as_usual(odd: _OddPiece) -> Piece:
+    return Piece(
+        index=odd.index if isinstance(odd.index, int) else None,
+        id=word(odd.id),
+        function=odd_named(bytes(odd.function)),
+        custom=odd_named(bytes(odd.custom)),
+    )
+
+
+def odd_named(raw: bytes) -> Named | None:
+    """Return a tool's name and arguments, whatever their types; ``None`` for none."""
+    odd = decode_one(raw, _OddNamed) if raw[:1] == b"{" else None
+    if odd is None:
+        return None
+    return Named(name=word(odd.name), arguments=odd.arguments, input=odd.input)
 
 
 def _string(raw: bytes) -> bytes:

@@ -13,7 +13,7 @@ import tomli
 from switchyard_core.answering import ModelUsage
 from switchyard_core.jsonio.tree import JsonTextError, ObjectText, encode, loads
 from switchyard_core.wire.answers import AnswerPart
-from switchyard_core.wire.chat.calls import ToldCalls
+from switchyard_core.wire.chat.calls import Named, Piece, ToldCalls, odd_named, odd_pieces
 from switchyard_core.wire.history import NULL, word
 from switchyard_core.wire.replies import ShapeError, count, refuse_error, table
 from switchyard_core.wire.retelling import AnswerReader, AnswerTeller
@@ -24,6 +24,8 @@ _Said = Literal["text", "reasoning", "refusal"]
 
 _EMPTY = b'""'
 _DONE = b"[DONE]"
+#: Where other servers say how much of the input was cached.
+_CACHED = ("prompt_cache_hit_tokens", "cached_tokens")
 _LAST_TIME = 2**40
 
 
@@ -35,8 +37,8 @@ class _Delta(msgspec.Struct):
     reasoning: msgspec.Raw = NULL
     reasoning_details: msgspec.Raw = NULL
     refusal: msgspec.Raw = NULL
-    tool_calls: msgspec.Raw = NULL
-    function_call: msgspec.Raw = NULL
+    tool_calls: list[Piece] | None = None
+    function_call: Named | None = None
 
 
 class _Choice(msgspec.Struct):
@@ -45,6 +47,7 @@ class _Choice(msgspec.Struct):
     message: _Delta | None = None
     finish_reason: str | None = None
     error: msgspec.Raw = NULL
+    usage: msgspec.Raw = NULL  # some servers have it here
 
 
 class _Chunk(msgspec.Struct):
@@ -81,13 +84,11 @@ class ChatReader(AnswerReader):
         except (msgspec.MsgspecError, RecursionError):
             self._odd(data)
             return
+        if name == "ping":
+            self.teller.ping()
         if not self._begun or name or chunk.error != NULL or chunk.object == "error":
             self._first(name, data)
-        for choice in chunk.choices or ():
-            if not choice.index:
-                self._choice(choice, choice.delta or choice.message)
-        if chunk.usage != NULL:
-            self._count(bytes(chunk.usage))
+        self._chunk(chunk)
 
     def finish(self) -> None:
         """Note that the stream has ended."""
@@ -109,6 +110,8 @@ class ChatReader(AnswerReader):
         if choice is None or choice.message is None:
             msg = "`choices` is empty" if choice is None else "`choices[0].message` is missing"
             raise ShapeError(msg)
+        for place, piece in enumerate(choice.message.tool_calls or ()):
+            piece.index = place
         self._choice(choice, choice.message)
         self._count(bytes(chunk.usage))
         self._end()
@@ -121,11 +124,7 @@ class ChatReader(AnswerReader):
             self._end()
         elif data.strip():
             self._first("", data)
-            chunk = _chunk(data)
-            for choice in chunk.choices or ():
-                if not choice.index:
-                    self._choice(choice, choice.delta or choice.message)
-            self._count(bytes(chunk.usage))
+            self._chunk(_chunk(data))
 
     def _first(self, name: str, data: bytes) -> None:
         """Read what is beside the choices: an error, or the head of the answer."""
@@ -142,6 +141,18 @@ class ChatReader(AnswerReader):
                 usage=openai_usage(table(tree.get("usage"))),
             )
 
+    def _chunk(self, chunk: _Chunk) -> None:
+        for choice in chunk.choices or ():
+            if choice.index:
+                continue
+            delta = choice.delta
+            if delta is None and not self._parts and not self._calls:
+                # A whole answer in one event; behind its pieces it would say them again.
+                delta = choice.message
+            self._choice(choice, delta)
+        if chunk.usage != NULL:
+            self._count(bytes(chunk.usage))
+
     def _choice(self, choice: _Choice, delta: _Delta | None) -> None:
         if choice.error != NULL:
             msg = "the provider reports an error in the choice"
@@ -150,6 +161,8 @@ class ChatReader(AnswerReader):
             self._said(delta)
         if choice.finish_reason:
             self._stop = _stop(choice.finish_reason)
+        if choice.usage != NULL:
+            self._count(bytes(choice.usage))
 
     def _said(self, delta: _Delta) -> None:
         """Tell what a message says, or a piece of it: thoughts come first."""
@@ -166,16 +179,17 @@ class ChatReader(AnswerReader):
                 self._say("text", raw)
         if delta.refusal != NULL:
             self._say("refusal", bytes(delta.refusal))
-        if delta.tool_calls != NULL:
-            self._call(bytes(delta.tool_calls))
-        if delta.function_call != NULL:
-            self._call(bytes(delta.function_call), old=True)
+        if delta.tool_calls or delta.function_call is not None:
+            self._hush()
+            for piece in delta.tool_calls or (Piece(index=0, function=delta.function_call),):
+                self._calls.add(piece)
 
     def _say(self, kind: _Said, raw: bytes) -> None:
         if raw == _EMPTY or raw[:1] != b'"':
             return
         if self._saying != kind:
             self._hush()
+            self._calls.settle()
             self._saying, self._parts = kind, self._parts + 1
             self._key = f"{kind} {self._parts}"
             self._refused = self._refused or kind == "refusal"
@@ -197,13 +211,6 @@ class ChatReader(AnswerReader):
                 self._say("refusal", encode(word(part.get("refusal"))))
             else:
                 self._say("text", encode(word(table(part).get("text"))))
-
-    def _call(self, raw: bytes, *, old: bool = False) -> None:
-        if raw[:1] != (b"{" if old else b"["):
-            return
-        if raw != b"[]":
-            self._hush()
-            (self._calls.add_old if old else self._calls.add)(raw)
 
     # --- its end ---------------------------------------------------------------------------------
 
@@ -229,7 +236,7 @@ def openai_usage(told: Mapping[str, Any]) -> ModelUsage:
     return ModelUsage(
         input_tokens=count(told, "prompt_tokens", "input_tokens"),
         output_tokens=count(told, "completion_tokens", "output_tokens"),
-        cached_tokens=count(details, "cached_tokens"),
+        cached_tokens=count(details, "cached_tokens") or count(told, *_CACHED),
         cache_write_tokens=count(details, "cache_write_tokens"),
         reasoning_tokens=count(spent, "reasoning_tokens"),
     )
@@ -264,7 +271,7 @@ def _joined(raw: bytes, *keys: str) -> bytes:
     """Return the texts of some parts as one JSON string, of a string itself."""
     value = _load(raw)
     parts = value if isinstance(value, list) else [{keys[0]: value}]
-    texts = [next((word(table(part).get(key)) for key in keys), "") for part in parts]
+    texts = [word(table(part).get(key)) for part in parts for key in keys]
     return encode("".join(texts))
 
 
@@ -295,13 +302,19 @@ def _odd_choice(choice: ObjectText) -> _Choice:
         message=_odd_delta(choice.object("message")),
         finish_reason=choice.text("finish_reason"),
         error=_raw(choice, "error"),
+        usage=_raw(choice, "usage"),
     )
 
 
 def _odd_delta(delta: ObjectText | None) -> _Delta | None:
     if delta is None:
         return None
-    return _Delta(**{key: _raw(delta, key) for key in _Delta.__struct_fields__})
+    texts = [key for key in _Delta.__struct_fields__ if key not in ("tool_calls", "function_call")]
+    return _Delta(
+        tool_calls=odd_pieces(delta.raw("tool_calls") or b""),
+        function_call=odd_named(delta.raw("function_call") or b""),
+        **{key: _raw(delta, key) for key in texts},
+    )
 
 
 def _raw(holder: ObjectText, key: str) -> msgspec.Raw:

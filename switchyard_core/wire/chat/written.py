@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from base64 import b64decode
-from binascii import Error
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
-from urllib.parse import unquote_to_bytes
 
-from switchyard_core.jsonio.tree import ObjectText, array_of, encode, object_of
+from switchyard_core.jsonio.tree import array_of, encode, loads, object_of
+from switchyard_core.wire.chat.offered import write_tools
 from switchyard_core.wire.format import Format
 from switchyard_core.wire.history import fixed_text
 from switchyard_core.wire.naming import ToolNames
 from switchyard_core.wire.neutral import (
-    AskedTool,
     Call,
-    Choice,
     Facts,
     Media,
     NeutralPart,
@@ -45,15 +42,11 @@ _SETTINGS = {
     },
     "cache_key": "prompt_cache_key",
 }
-_TIERS = (b'"auto"', b'"default"', b'"flex"', b'"scale"', b'"priority"', b'"fast"')
-#: What the provider takes of an identifier, and of stop texts.
-_LONGEST_USER = 64
+_TIERS = ("auto", "default", "flex", "scale", "priority", "fast")
+#: Settings that name somebody or something, their most characters, and the most stop texts.
+_IDENTITIES = ("user", "safety_identifier", "cache_key")
+_LONGEST = 64
 _MOST_STOPS = 4
-_FREE_TEXT = (
-    b'{"type":"object","properties":{"input":{"type":"string"}},"required":["input"],'
-    b'"additionalProperties":false}'
-)
-_NO_PARAMETERS = b'{"type":"object","properties":{}}'
 
 
 def write_request(request: NeutralRequest, facts: Facts, target: Format) -> bytes:
@@ -61,12 +54,14 @@ def write_request(request: NeutralRequest, facts: Facts, target: Format) -> byte
     names = ToolNames(request.tools, target)
     messages = _Messages(names, facts, request.told)
     messages.instruct(request.instructions)
-    for turn in paired(request.turns, target, request.told):
+    turns = [_readable(turn, facts, request.told) for turn in request.turns]
+    for turn in paired(turns, target, request.told):
         messages.add(turn)
     body: dict[str, Any] = {"model": request.model, "messages": array_of(messages.done())}
-    body |= _tools(request, names)
-    if request.schema is not None:
-        body["response_format"] = _form(request.schema)
+    body |= write_tools(request, names, facts)
+    schema = request.schema
+    if schema is not None and not (facts.forced_schema and schema.schema):
+        body["response_format"] = _form(schema)
     if request.effort in _EFFORTS:
         body["reasoning_effort"] = request.effort
     elif request.effort:
@@ -139,7 +134,8 @@ class _Messages:
     def _user(self, parts: Sequence[NeutralPart]) -> None:
         said = [made for part in parts for made in self._said(part)]
         texts = [each["text"] for each in said if each["type"] == "text"]
-        self._say("user", texts[0] if len(said) == len(texts) == 1 else said)
+        # Some providers take parts only where something is not text (QwenLM/qwen-code#2320).
+        self._say("user", said if len(texts) < len(said) else _BETWEEN.join(texts))
 
     def _said(self, part: NeutralPart) -> Iterator[dict[str, Any]]:
         """Yield what a part is in a message of the user."""
@@ -152,7 +148,7 @@ class _Messages:
             yield self._file(part)
 
     def _file(self, file: Media) -> dict[str, Any]:
-        text = _text_of(file)
+        text = file.text
         if text:
             self._told.changed.append(f"wrote the file `{file.name or 'without a name'}` as text")
             return {"type": "text", "text": text}
@@ -170,9 +166,6 @@ class _Messages:
             self._told.changed.append("wrote the refusals of earlier turns as text")
         text, calls = _text(parts), [part for part in parts if isinstance(part, Call)]
         thought = _BETWEEN.join([part.text for part in parts if isinstance(part, Thought)])
-        if thought and not (self._key and (text or calls)):
-            self._told.left_out.append("reasoning of earlier turns")
-            thought = ""
         if not text and not calls:
             return
         message: dict[str, Any] = {"role": "assistant", "content": text or None}
@@ -208,83 +201,18 @@ class _Messages:
         self._told.lost += [f"the {p.kind} of {of}" for p in parts if isinstance(p, Media)]
 
 
+def _readable(turn: Turn, facts: Facts, told: Told) -> Turn:
+    """Return a turn without the reasoning that the model does not take back, or not alone."""
+    parts = tuple([part for part in turn.parts if not isinstance(part, Thought)])
+    if len(parts) == len(turn.parts) or (facts.reasoning_key and parts):
+        return turn
+    told.left_out.append("reasoning of earlier turns")
+    return replace(turn, parts=parts)
+
+
 def _text(parts: Iterable[NeutralPart]) -> str:
     # Most templates take text alone where the user does not speak.
     return _BETWEEN.join([part.text for part in parts if isinstance(part, Words)])
-
-
-def _text_of(file: Media) -> str:
-    """Return the text of a text file, ``""`` for any other: the provider takes documents only."""
-    head, _, data = file.url.partition(",")
-    if not head.startswith("data:text/"):
-        return ""
-    try:
-        raw = b64decode(data, validate=True) if head.endswith(";base64") else unquote_to_bytes(data)
-    except (Error, ValueError):
-        return ""
-    text = raw.decode("utf-8", "replace")
-    return f"{file.name}:\n{text}" if file.name and text.strip() else text.strip() and text
-
-
-# --- tools -----------------------------------------------------------------------------------
-
-
-def _tools(request: NeutralRequest, names: ToolNames) -> dict[str, Any]:
-    """Return the tools that the model may call, and whether it must."""
-    tools, choice = request.tools, request.choice
-    if choice is not None and choice.allowed:
-        tools = tuple(tool for tool in tools if tool.tool in choice.allowed)
-        if len(tools) < len(request.tools) and len(choice.allowed) > 1:
-            request.told.changed.append("offered the allowed tools only")
-        by_name = choice.mode == "required" and len(choice.allowed) == 1
-        tools = request.tools if by_name and tools else tools
-    if not tools:
-        return {}
-    spaces = set[str]()
-    made = [_tool(each, names, spaces) for each in tools]
-    body: dict[str, Any] = {"tools": array_of(made)}
-    if choice is not None:
-        body["tool_choice"] = _choice(choice, names)
-    if request.parallel is not None:
-        body["parallel_tool_calls"] = request.parallel
-    return body
-
-
-def _choice(choice: Choice, names: ToolNames) -> Any:
-    if choice.mode == "required" and len(choice.allowed) == 1:
-        name = names.at_target(choice.allowed[0]).name
-        return {"type": "function", "function": {"name": name}}
-    return choice.mode
-
-
-def _tool(tool: AskedTool, names: ToolNames, spaces: set[str]) -> bytes:
-    """Return a tool as a function; ``spaces`` are the namespaces that were explained."""
-    about = [] if tool.tool.namespace in spaces else [tool.about_namespace]
-    spaces.add(tool.tool.namespace)
-    about.append(tool.description)
-    if tool.custom:
-        about.append(_grammar(tool.grammar))
-    function: dict[str, Any] = {"name": names.at_target(tool.tool).name}
-    description = _BETWEEN.join([text for text in about if text])
-    if description:
-        function["description"] = description
-    # Some providers demand them.
-    parameters = tool.parameters or _NO_PARAMETERS
-    function["parameters"] = _FREE_TEXT if tool.custom else parameters
-    if tool.strict is not None and not tool.custom:
-        function["strict"] = tool.strict
-    return object_of({"type": "function", "function": object_of(function)})
-
-
-def _grammar(grammar: bytes) -> str:
-    """Return what a description says of the form of free text."""
-    form = ObjectText(grammar or b"{}")
-    inner = form.object("grammar")
-    form = form if inner is None else inner
-    definition, syntax = form.text("definition"), form.text("syntax") or ""
-    if not definition:
-        return ""
-    return fixed_text("grammar").format(syntax=syntax, definition=definition).strip()
 
 
 # --- settings --------------------------------------------------------------------------------
@@ -310,21 +238,28 @@ def _stop(request: NeutralRequest) -> dict[str, Any]:
 
 def _settings(request: NeutralRequest) -> dict[str, bytes]:
     """Return the settings that Chat has; the others are told."""
-    given, body = request.settings, dict[str, bytes]()
-    refused = {
-        "user": len(given.get("user", b"")) > _LONGEST_USER + 2,
-        "service_tier": given.get("service_tier") not in _TIERS,
-        "top_logprobs": given.get("logprobs") != b"true",
-        # The provider takes it for answers that it stores.
-        "metadata": given.get("store") != b"true",
-    }
-    for name in given:
-        if name not in _SETTINGS or refused.get(name):
-            request.told.left_out.append(name)
-    for name, key in _SETTINGS.items():
-        if name in given and not refused.get(name):
-            body[key] = given[name]
-    return body
+    given, left_out = dict(request.settings), request.told.left_out
+    for name in (*_IDENTITIES, "service_tier"):
+        if name in given and not _fits(name, loads(given[name])):
+            del given[name]
+            left_out.append(f"{name}, which the provider refuses as it is")
+    if given.get("logprobs") != b"true" and given.pop("top_logprobs", b""):
+        left_out.append("top_logprobs")
+    # OpenAI refuses it otherwise (QwenLM/qwen-code#243).
+    if given.get("store") != b"true" and given.pop("metadata", b""):
+        left_out.append("metadata, which the provider takes of answers that it stores")
+    if given.get("store") == b"false":
+        # Servers of others refuse the key, and OpenAI keeps no answer unless it says so.
+        del given["store"]
+        left_out.append("store=false")
+    left_out += [name for name in given if name not in _SETTINGS]
+    return {key: given[name] for name, key in _SETTINGS.items() if name in given}
+
+
+def _fits(name: str, value: Any) -> bool:
+    if name == "service_tier":
+        return value in _TIERS
+    return isinstance(value, str) and len(value) <= _LONGEST
 
 
 def _tell_marks(request: NeutralRequest) -> None:

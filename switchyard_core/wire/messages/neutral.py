@@ -41,6 +41,7 @@ _READ = frozenset(
         *("output_config", "output_format", "thinking", "context_management"),
     }
 )
+_NOTHING = (b"", b"[]", b"{}")
 #: Keys whose loss is one of content.
 _LOST = ("container", "mcp_servers", "thread")
 #: Keys of a tool that say the same everywhere, or nothing.
@@ -82,7 +83,7 @@ class _Reader:
         )
         self._context_edits()
         for key in _keys(fields):
-            if key not in _READ and self._raw(key):
+            if key not in _READ and self._raw(key) not in _NOTHING:
                 (told.lost if key in _LOST else told.left_out).append(f"`{key}`")
         self._blocks.tell_reasoning()
         return request
@@ -181,8 +182,9 @@ class _Reader:
         name = (chosen.text("name") if chosen is not None else None) or ""
         if kind == "tool" and any(each.tool.name == name for each in tools):
             return Choice(mode="required", allowed=(ToolName(name=name),)), parallel
-        self._told.left_out.append(f"the choice of the tool `{name}`" if name else "`tool_choice`")
-        return None, parallel
+        # A choice that is lost leaves none of the other tools, never all of them.
+        self._told.lost.append(f"the choice of the tool `{name}`" if name else "`tool_choice`")
+        return (Choice(mode="none") if tools else None), parallel
 
     # --- settings --------------------------------------------------------------------------------
 

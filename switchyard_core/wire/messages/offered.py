@@ -7,7 +7,7 @@ from typing import Any
 
 from switchyard_core.jsonio.tree import JsonTextError, loads
 from switchyard_core.wire.history import fixed_text
-from switchyard_core.wire.messages.schemas import EMPTY, closed, input_schema, is_open
+from switchyard_core.wire.messages.schemas import EMPTY, closed, fits_strict, input_schema
 from switchyard_core.wire.messages.written import Block
 from switchyard_core.wire.naming import ToolNames
 from switchyard_core.wire.neutral import SCHEMA_TOOL, AskedTool, Call, Facts, NeutralRequest
@@ -92,7 +92,7 @@ def _written(request: NeutralRequest, tools: Sequence[AskedTool], names: ToolNam
         schema = _FREE_TEXT if tool.custom else input_schema(tool.parameters, tool.tool.name, told)
         made["input_schema"] = schema
         if tool.strict and not tool.custom:
-            fits = strict < _MOST_STRICT and not is_open(schema)
+            fits = strict < _MOST_STRICT and fits_strict(schema)
             strict += fits
             if fits:
                 made["strict"] = True

@@ -9,14 +9,24 @@ from switchyard_core.jsonio.tree import JsonTextError, ObjectText, encode, loads
 from switchyard_core.wire.neutral import Told
 from switchyard_core.wire.replies import table
 
-__all__ = ["EMPTY", "closed", "input_schema", "is_open"]
+__all__ = ["EMPTY", "closed", "fits_strict", "input_schema"]
 
 EMPTY = b'{"type":"object","properties":{}}'
 #: What the API refuses at the top of a tool's schema.
 _COMBINED = ("allOf", "anyOf", "oneOf")
+#: How deep combined schemas are followed; one may refer to itself.
+_DEEPEST = 8
 #: Keys whose members are schemas, and those that are one or some.
 _BY_NAME = ("properties", "$defs", "definitions", "patternProperties")
 _INNER = ("items", "prefixItems", "anyOf", "oneOf", "allOf", "not", "additionalProperties")
+#: What the API refuses where it holds a model to a schema (build-with-claude/structured-outputs).
+_UNCHECKED = frozenset(
+    {
+        *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
+        *("minLength", "maxLength", "maxItems", "uniqueItems", "contains"),
+        *("minProperties", "maxProperties", "patternProperties", "propertyNames"),
+    }
+)
 
 
 def input_schema(raw: bytes, name: str, told: Told) -> bytes:
@@ -30,22 +40,23 @@ def input_schema(raw: bytes, name: str, told: Told) -> bytes:
         return EMPTY
     if node.text("type") == "object" and not any(key in node for key in _COMBINED):
         return raw
-    tree = table(loads(raw))
+    tree = _resolved(loads(raw))
     if tree.get("type") not in (None, "object") and "object" not in _listed(tree.get("type")):
         told.changed.append(f"put the arguments of the tool `{name}` under the key `input`")
         return encode({"type": "object", "properties": {"input": tree}, "required": ["input"]})
     if any(key in tree for key in _COMBINED):
         told.changed.append(f"made one object of the schemas of the tool `{name}`")
-    return encode(_flat(tree))
+    return encode(_flat(tree, tree))
 
 
-def _flat(tree: Mapping[str, Any]) -> dict[str, Any]:
+def _flat(tree: Mapping[str, Any], root: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
     """Return a schema with the properties of all that it combines."""
     rest = {key: value for key, value in tree.items() if key not in (*_COMBINED, "type")}
     properties = dict(table(tree.get("properties")))
     required = _texts(tree.get("required"))
     for key in _COMBINED:
-        branches = [_flat(_resolved(each, tree)) for each in _listed(tree.get(key))]
+        found = _listed(tree.get(key)) if depth < _DEEPEST else ()
+        branches = [_flat(_resolved(each, root), root, depth + 1) for each in found]
         for branch in branches:
             for name, schema in table(branch.get("properties")).items():
                 properties[name] = _either(properties.get(name, schema), schema)
@@ -67,33 +78,45 @@ def _either(one: Any, other: Any) -> Any:
     return {"anyOf": known if other in known else [*known, other]}
 
 
-def _resolved(branch: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a schema, or the one of the same document that it refers to."""
-    found: Any = branch
-    reference = table(branch).get("$ref")
-    if isinstance(reference, str) and reference.startswith("#/"):
-        found = root
-        for step in reference[2:].split("/"):
-            found = table(found).get(step.replace("~1", "/").replace("~0", "~"))
-    # A schema that refers to itself has nothing to add.
-    return {} if found is root else table(found)
+def _resolved(branch: Any, root: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
+    """Return a schema with the one of the same document that it refers to at its top."""
+    schema = table(branch)
+    reference = schema.get("$ref")
+    if not isinstance(reference, str) or not reference.startswith("#/"):
+        return schema
+    found: Any = schema if root is None else root
+    for step in reference[2:].split("/"):
+        found = table(found).get(step.replace("~1", "/").replace("~0", "~"))
+    return {**table(found), **{key: value for key, value in schema.items() if key != "$ref"}}
 
 
 def closed(raw: bytes, told: Told) -> bytes:
-    """Return a schema of an answer: its objects have no further members, as the API demands."""
-    if not is_open(raw):
+    """Return a schema that the API can hold an answer to.
+
+    Its objects have no further members; a constraint that is not checked is told in a description.
+    """
+    if fits_strict(raw):
         return raw
-    told.changed.append("closed the schema of the answer to further members")
     tree = loads(raw)
-    for schema in _schemas(tree):
+    for schema in list(_schemas(tree)):
         if _is_open(schema):
             schema["additionalProperties"] = False
+            told.changed.append("closed the schema of the answer to further members")
+        if "oneOf" in schema:
+            schema["anyOf"] = [*_listed(schema.get("anyOf")), *_listed(schema.pop("oneOf"))]
+        gone = {key: schema.pop(key) for key in list(schema) if key in _UNCHECKED}
+        if gone:
+            about = encode(gone).decode("utf-8", "replace")
+            told.changed.append("told constraints of the answer's schema in descriptions")
+            said = schema.get("description")
+            schema["description"] = f"{said}\n\n{about}" if isinstance(said, str) else about
     return encode(tree)
 
 
-def is_open(raw: bytes) -> bool:
-    """Return whether a schema has an object that may have further members."""
-    return any(_is_open(schema) for schema in _schemas(loads(raw)))
+def fits_strict(raw: bytes) -> bool:
+    """Return whether the API can hold a model to a schema as it is."""
+    found = _schemas(loads(raw))
+    return not any(_is_open(each) or _UNCHECKED & each.keys() or "oneOf" in each for each in found)
 
 
 def _is_open(schema: Mapping[str, Any]) -> bool:

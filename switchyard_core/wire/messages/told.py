@@ -28,23 +28,24 @@ _STOPS: Mapping[str, str] = {
 }
 _NONE = msgspec.Raw(b"")
 _EMPTY = b'""'
+_QUOTE = ord('"')
 #: What some providers send behind the last event.
 _DONE = b"[DONE]"
 
 
-class _Delta(msgspec.Struct):
+class _Delta(msgspec.Struct, gc=False):
     text: msgspec.Raw = _NONE
     partial_json: msgspec.Raw = _NONE
     thinking: msgspec.Raw = _NONE
 
 
-class _Event(msgspec.Struct):
+class _Event(msgspec.Struct, gc=False):
     type: str = ""
     index: int = 0
     delta: _Delta | None = None
 
 
-_DECODER = msgspec.json.Decoder(_Event)
+_decode = msgspec.json.Decoder(_Event).decode
 
 
 @dataclass(slots=True)
@@ -75,14 +76,24 @@ class MessagesReader(AnswerReader):
     def event(self, name: str, data: bytes) -> None:
         """Read one event of a stream."""
         try:
-            event = _DECODER.decode(data)
+            event = _decode(data)
         except (msgspec.MsgspecError, RecursionError):
             self._odd(name, data)
             return
-        if event.type == "content_block_delta" and not self._ended and event.delta is not None:
-            self._more(event.index, event.delta)
-        elif event.type != "content_block_delta" and not self._ended:
-            self._other(event.type or name, data)
+        delta = event.delta
+        if event.type != "content_block_delta":
+            if not self._ended:
+                self._other(event.type or name, data)
+        elif delta is not None and not self._ended:
+            # Nearly every event comes here: what is usual is done at once.
+            block = self._blocks.get(event.index)
+            if block is not None and block.opened:
+                raw = bytes(getattr(delta, block.key))
+                if len(raw) > 2 and raw[0] == _QUOTE:
+                    block.given = _EMPTY
+                    self.teller.more(event.index, raw)
+            else:
+                self._more(event.index, delta)
 
     def finish(self) -> None:
         """Note that the stream has ended."""
@@ -183,6 +194,12 @@ class MessagesReader(AnswerReader):
         block = self._blocks.get(index)
         if block is None:
             block = self._unannounced(index, delta)
+        elif block.opened:  # nearly all
+            raw = bytes(getattr(delta, block.key))
+            if raw[:1] == b'"' and raw != _EMPTY:
+                block.given = _EMPTY
+                self.teller.more(index, raw)
+            return
         raw = getattr(delta, block.key) if block.part is not None else _NONE
         self._tell(index, block, bytes(raw))
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from switchyard_core.jsonio.tree import array_of, loads, object_of
 from switchyard_core.wire.format import Format
+from switchyard_core.wire.history import word
 from switchyard_core.wire.messages.offered import schema_format, write_tools
 from switchyard_core.wire.messages.written import contents, mark, text_block, write_history
 from switchyard_core.wire.naming import ToolNames
@@ -98,8 +99,9 @@ def _has_schema(request: NeutralRequest) -> bool:
 
 def _sampling(request: NeutralRequest, *, thinks: bool) -> dict[str, bytes]:
     told, settings = request.told, request.settings
-    made = {key: settings[key] for key in ("temperature", "top_p", "top_k") if key in settings}
-    values = {key: _number(raw) for key, raw in made.items()}
+    asked = {key: settings[key] for key in ("temperature", "top_p", "top_k") if key in settings}
+    values = {key: value for key, raw in asked.items() if (value := _number(raw)) is not None}
+    made = {key: asked[key] for key in values}
     warmth, share = values.get("temperature"), values.get("top_p")
     if warmth is not None and warmth > 1:
         told.changed.append("lowered `temperature` to 1, the most that Messages takes")
@@ -126,6 +128,10 @@ def _number(raw: bytes) -> float | None:
     return float(value) if isinstance(value, int | float) else None
 
 
+def _text(raw: bytes | None) -> str:
+    return word(loads(raw)) if raw else ""
+
+
 def _others(request: NeutralRequest) -> dict[str, Any]:
     told, settings = request.told, request.settings
     made: dict[str, Any] = {}
@@ -134,16 +140,16 @@ def _others(request: NeutralRequest) -> dict[str, Any]:
         told.left_out.append("blank texts at which the answer ends")
     if stop:
         made["stop_sequences"] = stop
-    user = settings.get("user") or settings.get("safety_identifier")
-    if user is not None and len(loads(user)) <= _LONGEST_USER:
-        made["metadata"] = object_of({"user_id": user})
-    elif user is not None:
+    user = _text(settings.get("user")) or _text(settings.get("safety_identifier"))
+    if len(user) > _LONGEST_USER:
         told.left_out.append(f"the user, whose id has over {_LONGEST_USER} characters")
-    tier = settings.get("service_tier")
-    if tier is not None and loads(tier) in _TIERS:
-        made["service_tier"] = _TIERS[loads(tier)]
-    elif tier is not None:
-        told.left_out.append(f"the service tier {tier.decode('utf-8', 'replace')}")
+    elif user:
+        made["metadata"] = {"user_id": user}
+    tier = _text(settings.get("service_tier"))
+    if tier in _TIERS:
+        made["service_tier"] = _TIERS[tier]
+    elif tier:
+        told.left_out.append(f"the service tier `{tier}`")
     for name, raw in settings.items():
         if name not in _PLACED and raw not in _USUAL.get(name, ()):
             told.left_out.append(f"`{name}`")

@@ -10,10 +10,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, ClassVar
 
+import msgspec
+
 from switchyard_core.answering import ModelReply, ModelUsage
 from switchyard_core.errors import RequestError
 from switchyard_core.jsonio.tree import ObjectText, encode
-from switchyard_core.wire.answers import AnswerPart, Event, Frame, PartWriter
+from switchyard_core.wire.answers import AnswerPart, Event, Frame, PartWriter, one_line
 from switchyard_core.wire.chat.answer import openai_error, openai_provider_error, openai_usage
 from switchyard_core.wire.format import EventKind, Verbatim
 from switchyard_core.wire.history import word
@@ -91,7 +93,7 @@ class ResponsesWriter(PartWriter):
 
     id_prefix = "resp_"
     has_custom_calls = True
-    repeats_texts = True
+    tells_cuts = True
     stop_words: ClassVar[Mapping[str, str]] = {
         "length": "max_output_tokens",
         "filter": "content_filter",
@@ -101,6 +103,8 @@ class ResponsesWriter(PartWriter):
     def __init__(self, frame: Frame) -> None:
         super().__init__(frame)
         self._sent = 0
+        #: Pieces of the open part: the end of a stream repeats its texts.
+        self._pieces: list[bytes] = []
 
     @classmethod
     def id_of(cls, key: str) -> str:
@@ -169,13 +173,27 @@ class ResponsesWriter(PartWriter):
         before, behind = self._around
         # Every event has a number of its own, in front of its text.
         start, key, rest = before.partition(b'"sequence_number":')
-        self._around = (start + key, rest.lstrip(b"0123456789"), behind)
+        parts = (start + key, rest.lstrip(b"0123456789"), behind)
+        first, middle, last = (part.replace(b"%", b"%%") for part in parts)
+        self._around = (first + b"%d" + middle + b"%b" + last,)
         return begun
 
-    def _framed(self, raw: bytes) -> bytes:
-        start, rest, behind = self._around
-        number, self._sent = self._sent, self._sent + 1
-        return b"%b%d%b%b%b" % (start, number, rest, raw, behind)
+    def piece(self, raw: bytes) -> bytes:
+        """Add text to the part that is open; it is kept."""
+        if not self._around:
+            return self._prepared() + self.piece(raw)
+        if not raw.isascii():
+            raw = one_line(raw)
+        self._pieces.append(raw[1:-1])
+        self._sent += 1
+        return self._around[0] % (self._sent - 1, raw)
+
+    def close(self) -> Iterable[Event]:
+        """End the part that is open; a text that came in pieces stays encoded."""
+        if self._pieces:
+            self.texts[-1] = msgspec.Raw(b'"' + b"".join(self._pieces) + b'"')
+            self._pieces = []
+        return super().close()
 
     def _closed(self, index: int, part: AnswerPart, text: Any) -> Iterator[Event]:
         at = self._place(index)

@@ -283,11 +283,13 @@ class _History:
 def _media(part: _Part, kind: str) -> Media | None:
     """Return an image or file that the request holds or that has an address."""
     detail = "" if part.detail == "auto" else word(part.detail)
-    if kind in _IMAGES and word(part.image_url):
+    if kind in _IMAGES and word(part.image_url).strip():
         return Media(kind="image", url=part.image_url, detail=detail)
     if kind != "input_file":
         return None
-    name, data, url = word(part.filename), word(part.file_data), word(part.file_url)
+    name, data, url = (
+        word(each).strip() for each in (part.filename, part.file_data, part.file_url)
+    )
     if data and not data.startswith("data:"):
         media_type = guess_type(name)[0] or "application/octet-stream"
         data = f"data:{media_type};base64,{data}"

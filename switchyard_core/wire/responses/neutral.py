@@ -256,7 +256,9 @@ def _written_text(request: NeutralRequest) -> dict[str, Any]:
 
 def _may_be(key: str, raw: bytes, told: Told) -> bool:
     """Return whether a setting of another format can be said; name it when it cannot."""
-    if key == "service_tier" and loads(raw) not in _TIERS:
+    if key == "metadata" and not all(isinstance(text, str) for text in loads(raw).values()):
+        told.left_out.append(f"{key}, of which some values are not texts")
+    elif key == "service_tier" and loads(raw) not in _TIERS:
         told.left_out.append(f"{key} ({loads(raw)})")
     elif key in ("safety_identifier", "prompt_cache_key") and len(loads(raw)) > _LONGEST:
         told.left_out.append(f"{key}, which is longer than {_LONGEST} characters")

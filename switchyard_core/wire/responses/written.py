@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from mimetypes import guess_extension
 from typing import Any
 
@@ -32,15 +33,23 @@ _ROLES = {"system": "developer", "user": "user", "assistant": "assistant"}
 def write_history(request: NeutralRequest, names: ToolNames, target: Format) -> bytes:
     """Return the array of ``input``; name what it has no place for."""
     told, items = request.told, list[dict[str, Any]]()
-    turns = paired(request.turns, target, told)
+    turns = paired([_without_thoughts(turn, told) for turn in request.turns], target, told)
     if any(getattr(part, "cache", b"") for part in _marked(request)):
         told.left_out.append("cache marks")
     for turn in turns:
         if turn.role == "tool":
-            items += [_result(part) for part in turn.parts if isinstance(part, Result)]
+            items += [_result(part, told) for part in turn.parts if isinstance(part, Result)]
         else:
             items += _said(turn, len(items), names, told)
     return encode(items)
+
+
+def _without_thoughts(turn: Turn, told: Told) -> Turn:
+    """Return a turn without reasoning: OpenAI refuses what it cannot decrypt or find by its id."""
+    parts = tuple([part for part in turn.parts if not isinstance(part, Thought)])
+    if len(parts) < len(turn.parts):
+        told.left_out.append("reasoning of earlier turns")
+    return replace(turn, parts=parts)
 
 
 def _marked(request: NeutralRequest) -> Iterator[Any]:
@@ -80,10 +89,7 @@ def _message(role: str, content: list[dict[str, Any]], number: int) -> dict[str,
 
 
 def _content(part: NeutralPart, role: str, told: Told) -> Iterator[dict[str, Any]]:
-    if isinstance(part, Thought):
-        # OpenAI refuses reasoning that it cannot decrypt or find by its id.
-        told.left_out.append("reasoning of earlier turns")
-    elif isinstance(part, Words) and role == "assistant":
+    if isinstance(part, Words) and role == "assistant":
         if part.refusal:
             yield {"type": "refusal", "refusal": part.text}
         else:
@@ -91,16 +97,23 @@ def _content(part: NeutralPart, role: str, told: Told) -> Iterator[dict[str, Any
     elif isinstance(part, Words):
         yield {"type": "input_text", "text": part.text}
     elif isinstance(part, Media) and role == "user":
-        yield _media(part)
+        yield _media(part, told)
     elif isinstance(part, Media):
         told.lost.append(f"{_NAMED[part.kind]} of the {_ROLES[role]}")
 
 
-def _media(part: Media) -> dict[str, Any]:
+def _media(part: Media, told: Told) -> dict[str, Any]:
     if part.kind == "image":
         return {"type": "input_image", "image_url": part.url, "detail": part.detail or "auto"}
+    text = part.text
+    if text:
+        # Most providers take documents alone as files.
+        told.changed.append(f"wrote the file `{part.name or 'without a name'}` as text")
+        return {"type": "input_text", "text": text}
     detail = {"detail": part.detail} if part.detail in ("low", "high") else {}
     if not part.url.startswith("data:"):
+        if part.name:
+            told.left_out.append(f"the name `{part.name}` of a file that has an address")
         return {"type": "input_file", "file_url": part.url, **detail}
     media_type = part.url.removeprefix("data:").partition(";")[0]
     # The provider demands a name beside data.
@@ -118,7 +131,7 @@ def _call(call: Call, names: ToolNames) -> dict[str, Any]:
     return {"type": "function_call", **named, "arguments": call.arguments or "{}"}
 
 
-def _result(result: Result) -> dict[str, Any]:
+def _result(result: Result, told: Told) -> dict[str, Any]:
     texts = [part.text for part in result.parts if isinstance(part, Words)]
     failed = fixed_text("failed_result") if result.failed else ""
     output: Any = "\n\n".join(texts) or fixed_text("empty_result")
@@ -127,7 +140,9 @@ def _result(result: Result) -> dict[str, Any]:
     if len(texts) < len(result.parts):
         head = [Words(text=failed.strip())] if failed else []
         output = [
-            {"type": "input_text", "text": part.text} if isinstance(part, Words) else _media(part)
+            {"type": "input_text", "text": part.text}
+            if isinstance(part, Words)
+            else _media(part, told)
             for part in (*head, *result.parts)
         ]
     kind = "custom_tool_call_output" if result.custom else "function_call_output"

@@ -6,11 +6,15 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
 
-from switchyard_core.jsonio.tree import loads
+from switchyard_core.jsonio.tree import JsonTextError, loads
 from switchyard_core.wire.chat.told import ChatReader
 from switchyard_core.wire.replies import ShapeError
 from switchyard_core.wire.retelling import AnswerTeller
+from tests.support.strategies import VALUES
+
+each_way = pytest.mark.parametrize("whole", [True, False], ids=["whole", "stream"])
 
 
 class Listener(AnswerTeller):
@@ -79,6 +83,222 @@ def piece(arguments: Any = None, **more: Any) -> dict[str, Any]:
     }
 
 
+#: Pieces of ``tool_calls``, a list for each chunk, and the calls: id, name, arguments.
+CALLS: dict[str, tuple[list[list[dict[str, Any]]], list[tuple[str, str, str]]]] = {
+    "in pieces": (
+        [[piece("", index=0, id="a", name="f")], [piece('{"x"', index=0)], [piece(":1}", index=0)]],
+        [("a", "f", '{"x":1}')],
+    ),
+    "parallel, one after another": (
+        [
+            [piece('{"x":1}', index=0, id="a", name="f")],
+            [piece('{"y":', index=1, id="b", name="g")],
+            [piece("2}", index=1)],
+        ],
+        [("a", "f", '{"x":1}'), ("b", "g", '{"y":2}')],
+    ),
+    "interleaved": (
+        [
+            [piece("", index=0, id="a", name="f"), piece("", index=1, id="b", name="g")],
+            [piece('{"x"', index=0)],
+            [piece('{"y"', index=1)],
+            [piece(":1}", index=0), piece(":2}", index=1)],
+        ],
+        [("a", "f", '{"x":1}'), ("b", "g", '{"y":2}')],
+    ),
+    "index 0 for each": (
+        [
+            [piece('{"x":1}', index=0, id="a", name="f")],
+            [piece('{"x":2}', index=0, id="b", name="f")],
+            [piece("{}", index=0, id="c", name="f")],
+            [piece("{}", index=0, id="d", name="f")],
+        ],
+        [("a", "f", '{"x":1}'), ("b", "f", '{"x":2}'), ("c", "f", ""), ("d", "f", "")],
+    ),
+    "no index": (
+        [[piece('{"x"', id="a", name="f")], [piece(":1}")], [piece("{", id="b", name="f")]],
+        [("a", "f", '{"x":1}'), ("b", "f", "{")],
+    ),
+    "neither index nor id": (
+        [[piece('{"x":1}', name="f")], [piece('{"x":2}', name="f")], [piece('{"y":1}', name="g")]],
+        [("", "f", '{"x":1}'), ("", "f", '{"x":2}'), ("", "g", '{"y":1}')],
+    ),
+    "name in every piece without index": (
+        [[piece('{"x"', name="f")], [piece(":1}", name="f")]],
+        [("", "f", '{"x":1}')],
+    ),
+    "id and name in every piece": (
+        [[piece('{"x"', index=0, id="a", name="f")], [piece(":1}", index=0, id="a", name="f")]],
+        [("a", "f", '{"x":1}')],
+    ),
+    "another id in every piece": (
+        [[piece('{"x"', index=0, id="a", name="f")], [piece(":1}", index=0, id="b", name="f")]],
+        [("a", "f", '{"x":1}')],
+    ),
+    "another id, no name": (
+        [[piece('{"x":1', index=0, id="a", name="f")], [piece("}", index=0, id="b")]],
+        [("a", "f", '{"x":1}')],
+    ),
+    "empty id and name in later pieces": (
+        [[piece('{"x"', index=0, id="a", name="f")], [piece(":1}", index=0, id="", name="")]],
+        [("a", "f", '{"x":1}')],
+    ),
+    "null in later pieces": (
+        [[piece('{"x"', index=0, id="a", name="f")], [piece(":1}", index=0, id=None, name=None)]],
+        [("a", "f", '{"x":1}')],
+    ),
+    "id later": (
+        [[piece("", index=0, name="f")], [piece("", index=0, id="a")], [piece("{}", index=0)]],
+        [("a", "f", "")],
+    ),
+    "name later": (
+        [[piece('{"x"', index=0, id="a")], [piece(":1", index=0, name="f")], [piece("}", index=0)]],
+        [("a", "f", '{"x":1}')],
+    ),
+    "no id": ([[piece('{"x":1}', index=0, id="", name="f")]], [("", "f", '{"x":1}')]),
+    "whole arguments again": (
+        [
+            [piece('{"x"', index=0, id="a", name="f")],
+            [piece(":1}", index=0)],
+            [piece('{"x": 1}', index=0, id="a", name="f")],
+        ],
+        [("a", "f", '{"x":1}')],
+    ),
+    "whole arguments again, behind the next call": (
+        [
+            [piece('{"x"', index=0, id="a", name="f")],
+            [piece(":1}", index=0)],
+            [piece("{}", index=1, id="b", name="g")],
+            [piece('{"x":1}', index=0, id="a", name="f")],
+        ],
+        [("a", "f", '{"x":1}'), ("b", "g", "")],
+    ),
+    "braces inside are no repetition": (
+        [
+            [piece('{"x":', index=0, id="a", name="f")],
+            [piece("{}", index=0)],
+            [piece("}", index=0)],
+        ],
+        [("a", "f", '{"x":{}}')],
+    ),
+    "empty object in front": (
+        [[piece("{}", index=0, id="a", name="f")], [piece('{"x":1}', index=0)]],
+        [("a", "f", '{"x":1}')],
+    ),
+    "no arguments": ([[piece(None, index=0, id="a", name="f")]], [("a", "f", "")]),
+    "an object": ([[piece({"x": 1}, index=0, id="a", name="f")]], [("a", "f", '{"x": 1}')]),
+    "no JSON": ([[piece("edit it", index=0, id="a", name="f")]], [("a", "f", "edit it")]),
+    "odd types": (
+        [[{"index": "0", "id": 7, "function": {"name": "f", "arguments": '{"x":1}'}}, 3]],
+        [("", "f", '{"x":1}')],
+    ),
+    "half an emoji": (
+        [[piece('{"x":"\ud83d', index=0, id="a", name="f")], [piece('\ude00"}', index=0)]],
+        [("a", "f", '{"x":"\ud83d\ude00"}')],
+    ),
+    "free text": (
+        [[{"index": 0, "id": "a", "type": "custom", "custom": {"name": "f", "input": "{}"}}]],
+        [("a", "f", "{}")],
+    ),
+    "nothing": ([[]], []),
+    "an empty piece more": (
+        [[piece("{}", index=0, id="a", name="f")], [piece("", index=1)]],
+        [("a", "f", "")],
+    ),
+}
+
+
+def test_calls_are_told_once_whatever_their_pieces_look_like() -> None:
+    misses = {}
+    for case, (chunks, wanted) in CALLS.items():
+        found = listened(*[calls(*pieces) for pieces in chunks], chunk(finish="tool_calls"))
+        told = [(p["id"], p["name"], p["text"]) for p in found.parts.values()]
+        if told != [(*each[:2], each[2]) for each in wanted]:
+            misses[case] = told
+    assert misses == {}
+
+
+def test_whole_answer_tells_the_calls_of_a_stream() -> None:
+    listed = [
+        {"id": "a", "type": "function", "function": {"name": "f", "arguments": '{"x":1}'}},
+        {"id": "a", "type": "function", "function": {"name": "f", "arguments": ""}},
+        {"type": "function", "function": {"name": "f", "arguments": None}},
+        {"id": "b", "function": {"name": "g", "arguments": {"y": 1}}},
+    ]
+    found = heard({"role": "assistant", "content": None, "tool_calls": listed}, "tool_calls")
+
+    told = [(p["id"], p["name"], p["text"]) for p in found.parts.values()]
+    assert told == [("a", "f", '{"x":1}'), ("a", "f", ""), ("", "f", ""), ("b", "g", '{"y": 1}')]
+
+
+def heard(message: Any, finish: Any = "stop", **more: Any) -> Listener:
+    listener = Listener()
+    choice = {"index": 0, "message": message, "finish_reason": finish}
+    body = {"id": "c1", "model": "m", "created": 7, "choices": [choice], **more}
+    ChatReader(listener).whole(json.dumps(body).encode())
+    return listener
+
+
+#: Messages, which are one chunk of a stream as well, and what is told: kind and text.
+SAID: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {
+    "text": ({"content": "Hi."}, [("text", "Hi.")]),
+    "nothing": ({"content": ""}, []),
+    "null": ({"content": None, "refusal": None, "reasoning": None, "tool_calls": None}, []),
+    "reasoning_content": (
+        {"content": "Hi.", "reasoning_content": "Hm."},
+        [("reasoning", "Hm."), ("text", "Hi.")],
+    ),
+    "reasoning": ({"content": "", "reasoning": "Hm."}, [("reasoning", "Hm.")]),
+    "both keys": (
+        {"reasoning": "Hm.", "reasoning_content": "Hm.", "reasoning_details": [{"text": "Hm."}]},
+        [("reasoning", "Hm.")],
+    ),
+    "details alone": (
+        {"reasoning_details": [{"type": "reasoning.text", "text": "Hm."}, {"data": "x"}, 3]},
+        [("reasoning", "Hm.")],
+    ),
+    "a summary": ({"reasoning_details": [{"summary": "Hm."}]}, [("reasoning", "Hm.")]),
+    "refusal": ({"content": None, "refusal": "No."}, [("refusal", "No.")]),
+    "parts": (
+        {"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}, 3]},
+        [("text", "ab")],
+    ),
+    "thinking parts": (
+        {
+            "content": [
+                {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]},
+                {"type": "text", "text": "Hi."},
+                {"type": "refusal", "refusal": "No."},
+            ]
+        },
+        [("reasoning", "Hm."), ("text", "Hi."), ("refusal", "No.")],
+    ),
+    "a function call of old": (
+        {"function_call": {"name": "f", "arguments": '{"x":1}'}},
+        [("call", '{"x":1}')],
+    ),
+    "text beside calls": (
+        {"content": "I look.", "tool_calls": [piece('{"x":1}', index=0, id="a", name="f")]},
+        [("text", "I look."), ("call", '{"x":1}')],
+    ),
+    "of a wrong type": ({"content": 3, "tool_calls": 3, "refusal": [], "reasoning": {}}, []),
+    "annotations": (
+        {"content": "Hi.", "annotations": [{"type": "url_citation"}]},
+        [("text", "Hi.")],
+    ),
+}
+
+
+def test_messages_are_told_alike_as_a_stream_and_whole() -> None:
+    misses = {}
+    for case, (message, wanted) in SAID.items():
+        for found in (listened(chunk(message), chunk(finish="stop")), heard(message)):
+            told = [(part["kind"], part["text"]) for part in found.parts.values()]
+            if told != wanted:
+                misses[case] = told
+    assert misses == {}
+
+
 def test_text_is_passed_on_as_it_came() -> None:
     raw = '{"id":"c1","choices":[{"index":0,"delta":{"content":"\\u00e9 \\ud83d"}}]}'
     found = listened(chunk({"role": "assistant", "content": ""}), raw, chunk(finish="stop"))
@@ -87,10 +307,186 @@ def test_text_is_passed_on_as_it_came() -> None:
         ("more", "text 1", b'"\\u00e9 \\ud83d"')
     ]
     assert found.log[0] == ("head", "c1", "m", 7)
+
+
+def test_part_ends_when_another_begins() -> None:
+    found = listened(
+        chunk({"reasoning": "Hm."}),
+        chunk({"content": "I "}),
+        chunk({"content": "look."}),
+        calls(piece('{"x":1}', index=0, id="a", name="f")),
+        chunk({"content": "Done."}),
+        chunk(finish="stop"),
+    )
+
+    assert [(p["kind"], p["text"]) for p in found.parts.values()] == [
+        ("reasoning", "Hm."),
+        ("text", "I look."),
+        ("call", '{"x":1}'),
+        ("text", "Done."),
+    ]
+    steps = [each[0] for each in found.log if each[0] in ("open", "close")]
+    assert steps == ["open", "close"] * 4
+
+
+def test_call_whose_arguments_are_incomplete_stays_open() -> None:
+    found = listened(
+        calls(piece('{"x"', index=0, id="a", name="f")),
+        calls(piece('{"y":1}', index=1, id="b", name="f")),
+        end=False,
+    )
+
+    assert len(found.open_now) == 2
+
+
+def test_only_the_first_choice_is_told() -> None:
+    other = {"index": 1, "delta": {"content": "no"}, "finish_reason": "length"}
+    first = {"index": 0, "delta": {"content": "yes"}, "finish_reason": "stop"}
+    found = listened(json.dumps({"id": "c", "choices": [other, first]}))
+
+    assert [part["text"] for part in found.parts.values()] == ["yes"]
     assert found.ended is not None
     assert found.ended[0] == ""
+
+
+#: Reasons to stop and the neutral words; parts tell whether there were calls.
+STOPS = {
+    "stop": "",
+    "STOP": "",
+    "tool_calls": "",
+    "function_call": "",
+    "eos": "",
+    "length": "length",
+    "model_length": "length",
+    "content_filter": "filter",
+    "SAFETY": "filter",
+    "refusal": "refusal",
+}
+
+
+def test_reasons_to_stop() -> None:
+    found = {
+        word: [
+            each.ended[0] for each in (listened(chunk(finish=word)), heard({}, word)) if each.ended
+        ]
+        for word in STOPS
+    }
+    assert found == {word: [told, told] for word, told in STOPS.items()}
+
+
+def test_refusal_is_the_reason_where_the_provider_says_stop() -> None:
+    found = listened(chunk({"refusal": "No."}), chunk(finish="stop"))
+
+    assert found.ended is not None
+    assert found.ended[0] == "refusal"
+
+
+USAGE = {"prompt_tokens": 9, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 4}}
+
+
+def test_usage_is_found_wherever_it_is() -> None:
+    last = chunk({"content": "x"}, "stop")
+    alone = json.dumps({"id": "c1", "choices": [], "usage": USAGE})
+    inside = json.dumps({"id": "c1", "choices": [{"delta": {}, "usage": USAGE}]})
+    streams = {
+        "alone": (last, alone),
+        "behind the end": (last, alone, "[DONE]"),
+        "beside the end": (chunk({"content": "x"}, "stop", usage=USAGE),),
+        "in the choice": (last, inside),
+        "null behind it": (chunk({}, "stop", usage=USAGE), chunk({}, usage=None)),
+        "in every chunk": (chunk({}, usage={"prompt_tokens": 9}), chunk({}, "stop", usage=USAGE)),
+    }
+    ends = {case: listened(*events).ended for case, events in streams.items()}
+    counts = {
+        case: (end[1].input_tokens, end[1].output_tokens, end[1].cached_tokens)
+        for case, end in ends.items()
+        if end
+    }
+    assert counts == dict.fromkeys(streams, (9, 2, 4))
+
+
+def test_done_ends_an_answer_without_a_reason() -> None:
+    found = listened(chunk({"content": "x"}), "[DONE]", chunk({"content": "more"}), end=False)
+
+    assert found.ended is not None
+    assert [part["text"] for part in found.parts.values()] == ["x"]
+
+
+def test_whole_answer_as_the_only_event_of_a_stream() -> None:
+    choice = {"index": 0, "message": {"content": "x"}, "finish_reason": "stop"}
+    whole = json.dumps({"id": "c1", "choices": [choice]})
+
+    assert [p["text"] for p in listened(whole).parts.values()] == ["x"]
+    assert [p["text"] for p in listened(chunk({"content": "x"}), whole).parts.values()] == ["x"]
+
+
+def test_first_chunk_of_azure_is_not_the_head() -> None:
+    first = json.dumps({"id": "", "model": "", "choices": [], "prompt_filter_results": []})
+    found = listened(first, chunk({"content": "x"}), chunk(finish="stop"))
+
+    assert found.log[0] == ("head", "c1", "m", 7)
+
+
+#: Events behind which nobody can go on, and what is said of them.
+FAILURES = {
+    '{"error":{"message":"key sk-secret","code":"overloaded"}}': "overloaded",
+    '{"error":"sk-secret"}': "no code",
+    '{"object":"error","message":"sk-secret","type":"BadRequestError","code":400}': "400",
+    '{"id":"c1","choices":[{"delta":{"content":"x"},"finish_reason":"error"}]}': "failed",
+    '{"id":"c1","choices":[{"delta":{},"error":{"code":502}}]}': "error in the choice",
+    '{"id":"c1","choices":[{"delta":{},"finish_reason":"insufficient_system_resource"}]}': "failed",
+    "not JSON": "not JSON",
+    "[1]": "not a JSON object",
+}
+
+
+def test_failures_inside_of_a_stream() -> None:
+    misses = {}
+    for event, told in FAILURES.items():
+        with pytest.raises(ShapeError) as caught:
+            listened(chunk({"content": "half"}), event, chunk(finish="stop"))
+        said = str(caught.value)
+        if told not in said or "secret" in said:
+            misses[event] = said
+    assert misses == {}
 
 
 def test_stream_without_an_end_is_refused() -> None:
     with pytest.raises(ShapeError, match="ends before its answer does"):
         listened(chunk({"content": "half"}))
+
+
+def test_call_without_a_name_is_refused() -> None:
+    with pytest.raises(ShapeError, match="a tool call has no name"):
+        listened(calls(piece('{"x":1}', index=0, id="a")), chunk(finish="stop"))
+
+
+#: Bodies that are not answers.
+NO_ANSWERS = ("{}", "[]", "", "x", '{"choices":null}', '{"choices":[]}', '{"choices":[{}]}')
+
+
+def test_bodies_that_are_no_answers_are_refused() -> None:
+    for body in (*NO_ANSWERS, '{"error":{"code":"x"},"choices":[{"message":{}}]}'):
+        with pytest.raises(ShapeError):
+            ChatReader(Listener()).whole(body.encode())
+
+
+@each_way
+@given(value=VALUES)
+def test_any_json_is_told_or_refused(whole: bool, value: str) -> None:
+    inner = (
+        f'{{"content":{value},"tool_calls":[{value}],"reasoning":{value},"function_call":{value}}}'
+    )
+    choice = f'{{"index":{value},"delta":{inner},"message":{inner},"finish_reason":"stop"}}'
+    bodies = (value, f'{{"choices":{value}}}', f'{{"choices":[{choice}],"usage":{value}}}')
+    for body in bodies:
+        reader = ChatReader(Listener())
+        data = body.encode("utf-8", "surrogatepass")
+        try:
+            if whole:
+                reader.whole(data)
+            else:
+                reader.event("", data)
+                reader.finish()
+        except (ShapeError, JsonTextError):
+            continue

@@ -6,6 +6,9 @@ import json
 from typing import Any
 
 from switchyard_core.jsonio.tree import ObjectText, encode
+from switchyard_core.scripted.select import Asked
+from switchyard_core.scripted.strict.provider import strict_provider
+from switchyard_core.testing import validity_problems
 from switchyard_core.wire import FORMATS
 from switchyard_core.wire.neutral import Facts, NeutralPart, NeutralRequest
 
@@ -33,3 +36,12 @@ def written(request: NeutralRequest) -> dict[str, Any]:
 def parts(request: NeutralRequest) -> list[NeutralPart]:
     """Return all parts of the history."""
     return [part for turn in request.turns for part in turn.parts]
+
+
+def refused(raw: bytes) -> list[str]:
+    """Return what OpenAI would refuse in a body, or the types of its SDK."""
+    problems = validity_problems("openai_responses", raw, sdk=True)
+    openai = strict_provider("openai")
+    asked = Asked(format=RESPONSES, body=json.loads(raw), raw=raw, headers={})
+    refusal = openai.refusal(openai.sent(asked, "/v1/responses", "create"))
+    return problems if refusal is None else [*problems, str(refusal.body)]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Hashable, Iterable
+from contextlib import suppress
+from random import Random
 from typing import Any
 
 import pytest
@@ -18,6 +20,7 @@ from switchyard_core.wire.replies import ShapeError
 from switchyard_core.wire.responses import told as told_module
 from switchyard_core.wire.responses.sent import Item
 from switchyard_core.wire.retelling import AnswerTeller
+from tests.support.mutated import nodes, put
 
 RESPONSES = FORMATS["openai_responses"]
 Event = dict[str, Any]
@@ -576,6 +579,30 @@ def test_whole_answers_that_are_none_are_errors() -> None:
     for body in (b"", b"[]", b"<html>", b'{"error":{"code":"x"}}'):
         with pytest.raises(ShapeError):
             RESPONSES.reader(Heard()).whole(body)
+
+
+# --- whatever comes ----------------------------------------------------------------------
+
+_EVENTS = [event for events, _, _ in STREAMS.values() for event in events]
+_ODD: tuple[Any, ...] = (None, "", "x", 7, -1, 0, [], {}, [{}], {"type": "message"}, call(), True)
+
+
+@given(st.integers(0, 2**48))
+def test_streams_in_any_order_with_anything_in_them_are_told_or_refused(seed: int) -> None:
+    chance = Random(seed)  # no secrets
+    events = chance.choices(_EVENTS, k=chance.randrange(1, 12))
+    for number in range(chance.randrange(3)):
+        event = json.loads(json.dumps(events[number % len(events)]))
+        put(event, chance.choice(list(nodes(event))), chance.choice(_ODD))
+        events[number % len(events)] = event
+    teller = Heard()
+    reader = RESPONSES.reader(teller)
+    with suppress(ShapeError):
+        for event in events:
+            kind = event["type"]
+            reader.event(kind if isinstance(kind, str) else "", json.dumps(event).encode())
+        reader.finish()
+        assert teller.ended is not None
 
 
 # --- as providers write them -------------------------------------------------------------

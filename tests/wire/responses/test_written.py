@@ -152,6 +152,14 @@ def test_files_are_written_with_the_name_that_the_provider_demands() -> None:
             Media(kind="file", url=data),
             {"type": "input_file", "filename": "file.pdf", "file_data": data},
         ),
+        "text": (
+            Media(kind="file", url="data:text/plain;base64,aGk=", name="a.txt"),
+            {"type": "input_text", "text": "a.txt:\nhi"},
+        ),
+        "nameless text": (
+            Media(kind="file", url="data:text/csv,a%2Cb"),
+            {"type": "input_text", "text": "a,b"},
+        ),
         "address": (
             Media(kind="file", url="https://x.test/a.pdf", detail="high"),
             {"type": "input_file", "file_url": "https://x.test/a.pdf", "detail": "high"},
@@ -182,7 +190,7 @@ def test_thoughts_and_marks_are_left_out_and_named_once() -> None:
         tools=(AskedTool(tool=READ, cache=mark),),
     )
 
-    assert told == ["left out cache marks", "left out reasoning of earlier turns"]
+    assert sorted(told) == ["left out cache marks", "left out reasoning of earlier turns"]
     assert "Hm." not in str(found)
 
 
