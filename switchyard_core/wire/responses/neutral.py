@@ -12,6 +12,7 @@ from switchyard_core.wire.neutral import Facts, NeutralRequest, Schema, Told
 from switchyard_core.wire.responses.items import read_history, read_instructions
 from switchyard_core.wire.responses.offered import (
     Offered,
+    by_tool,
     read_choice,
     write_choice,
     write_tools,
@@ -191,7 +192,8 @@ class _Reader:
 
 def write_request(request: NeutralRequest, facts: Facts, target: Format) -> bytes:
     """Return the body that says the same."""
-    del facts  # nothing of the format depends on the model
+    if facts.forced_schema:
+        request = by_tool(request)
     told, names = request.told, ToolNames(request.tools, target)
     history = write_history(request, names, target)
     tools = write_tools(request.tools, names)
