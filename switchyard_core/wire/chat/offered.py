@@ -8,9 +8,16 @@ from typing import Any, Literal
 from switchyard_core.jsonio.tree import ObjectText, array_of, object_of
 from switchyard_core.wire.chat.asked import mark_of, objects_in, printable
 from switchyard_core.wire.history import fixed_text
-from switchyard_core.wire.messages.offered import SCHEMA_TOOL
 from switchyard_core.wire.naming import ToolNames
-from switchyard_core.wire.neutral import AskedTool, Choice, Facts, NeutralRequest, Told, ToolName
+from switchyard_core.wire.neutral import (
+    SCHEMA_TOOL,
+    AskedTool,
+    Choice,
+    Facts,
+    NeutralRequest,
+    Told,
+    ToolName,
+)
 
 __all__ = ["read_choice", "read_tools", "write_tools"]
 
