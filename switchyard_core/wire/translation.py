@@ -12,7 +12,7 @@ from switchyard_core.errors import UpstreamError
 from switchyard_core.jsonio.tree import ObjectText, encode, loads
 from switchyard_core.models.phrases import meaning_of
 from switchyard_core.wire.events import EventCutter
-from switchyard_core.wire.replies import ReportedError, count, told_error
+from switchyard_core.wire.replies import ReportedError, ShapeError, table, told_error
 from switchyard_core.wire.teller import Asked, Teller
 
 if TYPE_CHECKING:
@@ -93,7 +93,8 @@ class AnswerTranslation:
                     teller.ping()
         except _UNREADABLE as error:
             self._fail(error)
-        return teller.out.pop() if len(teller.out) == 1 else teller.taken()
+        out = teller.out
+        return out.pop() if len(out) == 1 else teller.taken()
 
     def end(self) -> bytes:
         """Return the last bytes of a stream; all of them where the caller asked for none.
@@ -142,9 +143,11 @@ class AnswerTranslation:
             UpstreamError: It tells no count (``protocol``).
         """
         try:
-            tokens = count(loads(body), "input_tokens")
+            tokens = table(loads(body)).get("input_tokens")
         except _UNREADABLE as error:
             self._fail(error)
+        if not isinstance(tokens, int):
+            self._fail(ShapeError("`input_tokens` is not a number"))
         return encode(self._caller.token_count(tokens))
 
     def _told(self) -> bytes:

@@ -45,6 +45,8 @@ _REASONING = -2
 
 _LAST_TIME = 2**40
 _BLANK_LINE = b'"\\n\\n"'
+#: What some servers send behind the last event.
+_DONE = (b"", b"[DONE]")
 
 
 class ResponsesReader(AnswerReader):
@@ -92,7 +94,7 @@ class ResponsesReader(AnswerReader):
 
     def _unnamed(self, data: bytes) -> Callable[[ResponsesReader, bytes], None] | None:
         """Return what reads an event by the type in it; an unknown one is left alone."""
-        if data[:1] != b"{":
+        if data.strip() in _DONE:
             return None
         kind = word(read_as(data, Typed).type)
         if kind not in self._events and b'"error"' in data:
