@@ -186,7 +186,8 @@ def _written(tool: AskedTool, names: ToolNames, spaces: set[str]) -> bytes:
     if description := "\n\n".join([text for text in described if text.strip()]):
         function["description"] = description
     # Some providers demand the parameters.
-    function["parameters"] = _FREE_TEXT if tool.custom else tool.parameters or _NO_PARAMETERS
+    parameters = tool.parameters if tool.parameters[:1] == b"{" else _NO_PARAMETERS
+    function["parameters"] = _FREE_TEXT if tool.custom else parameters
     if tool.strict is not None and not tool.custom:
         function["strict"] = tool.strict
     return object_of({"type": "function", "function": object_of(function)})
