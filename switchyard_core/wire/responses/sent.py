@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
 
 from switchyard_core.jsonio.tree import JsonTextError, encode, loads
 from switchyard_core.wire.history import NULL, decode_items, decode_one, word
-from switchyard_core.wire.replies import ShapeError, status_word, table
+from switchyard_core.wire.replies import ShapeError, shown, status_word, table
 
 __all__ = [
     "CALLS",
@@ -36,6 +36,7 @@ __all__ = [
     "read_as",
     "refuse_failed",
     "thoughts",
+    "wants",
 ]
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -48,6 +49,28 @@ ENDS = frozenset(
 _CUT_REASONS: Mapping[str, str] = {"max_output_tokens": "length", "content_filter": "filter"}
 #: Items that are calls of the caller's own tools.
 CALLS = frozenset({"function_call", "custom_tool_call"})
+#: Items that wait for somebody outside, whatever else they hold.
+_ASKING = frozenset(
+    {
+        "apply_patch_call",
+        "computer_call",
+        "custom_tool_call",
+        "local_shell_call",
+        "mcp_approval_request",
+        "shell_call",
+    }
+)
+#: Calls that the provider answers, or that our tools do.
+_ANSWERED = frozenset(
+    {
+        "code_interpreter_call",
+        "file_search_call",
+        "function_call",
+        "image_generation_call",
+        "mcp_call",
+        "web_search_call",
+    }
+)
 #: JSON of an empty text.
 EMPTY = b'""'
 
@@ -246,3 +269,23 @@ def as_text(raw: bytes) -> bytes:
     if raw[:1] == b'"':
         return raw
     return EMPTY if raw == b"null" else encode(raw.decode("utf-8", "replace"))
+
+
+def wants(items: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Return what the output asks for that none of our tools can give.
+
+    An unknown kind of call asks for something if it has an id to answer to; calls that the provider
+    answers have none.
+    """
+    found = [(word(item.get("type")), item.get("call_id")) for item in items]
+    named = [(kind, call_id if isinstance(call_id, str) else None) for kind, call_id in found]
+    done = {call_id for kind, call_id in named if kind.endswith("_output")}
+    return shown(
+        kind
+        for kind, call_id in named
+        if (call_id is None or call_id not in done)
+        and (
+            kind in _ASKING
+            or (kind.endswith("_call") and kind not in _ANSWERED and call_id is not None)
+        )
+    )
