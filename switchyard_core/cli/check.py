@@ -21,12 +21,15 @@ from switchyard_core.models import DEFAULTS
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.policy import CheckResult, Route, Target, check_policy
 from switchyard_core.replay import holds_recordings, recording_findings
-from switchyard_core.wire.losses import losses, pairs
+from switchyard_core.wire import WIRE_FORMATS
+from switchyard_core.wire.losses import losses
 
 __all__ = ["command"]
 
 #: Code of a file that could not be read: the run is then incomplete.
 _UNREADABLE = "SY100"
+#: How the table of losses begins to say that something is not sent.
+_GONE = "left out"
 _KEYS = ("code", "severity", "message", "line", "column", "path", "notes", "fix")
 
 
@@ -153,18 +156,19 @@ def _told(name: str, result: CheckResult) -> Iterator[str]:
     for route in result.policy.routes.values() if result.policy is not None else ():
         yield f"{name}: route {route.name}: targets speak {', '.join(route.wire_formats) or '-'}"
         for caller, spoken, lost in _pairs(route):
-            gone = [what for what, becomes in lost.items() if "left out" in becomes]
-            yield f"  {caller} -> {spoken} loses {'; '.join(gone)}"
+            gone = [what for what, becomes in lost.items() if becomes.startswith(_GONE)]
+            yield f"  {caller} -> {spoken} leaves out {'; '.join(gone)}"
 
 
 def _pairs(route: Route) -> Iterator[tuple[str, str, Mapping[str, str]]]:
-    """Yield caller, target and what becomes of what only the caller can say, for each pair.
+    """Yield caller, target and what the pair does not keep, for each that a route translates.
 
     A route that writes its answers itself sends no request of a caller on.
     """
-    if route.type.kind != "answers":
-        for caller, target in pairs(route.wire_formats):
-            yield caller, target, losses(caller, target)
+    for target in route.wire_formats if route.type.kind != "answers" else ():
+        for caller in WIRE_FORMATS:
+            if caller != target:
+                yield caller, target, losses(caller, target)
 
 
 def _as_json(
@@ -192,7 +196,7 @@ def _explained(result: CheckResult) -> dict[str, object]:
         route.name: {
             "formats": list(route.wire_formats),
             "translates": [
-                {"caller": caller, "target": target, "loses": dict(lost)}
+                {"caller": caller, "target": target, "changes": dict(lost)}
                 for caller, target, lost in _pairs(route)
             ],
         }

@@ -137,6 +137,8 @@ class PartWriter(ABC):
     has_custom_calls: ClassVar[bool] = False
     #: Key of the object that holds arguments which are none, `""` where any text may be arguments.
     object_key: ClassVar[str] = ""
+    #: Whether the end of a text tells whether the answer was cut in it.
+    tells_cuts: ClassVar[bool] = False
     #: Words for the reasons to stop: ``stop``, ``calls``, ``length``, ``filter``; others stay.
     stop_words: ClassVar[Mapping[str, str]]
 

@@ -115,7 +115,7 @@ class Wrapped:
     def piece(self, raw: bytes) -> bytes:
         """Return a piece of the arguments."""
         before, self._before = self._before, ""
-        return encode(before + raw[1:-1].decode("utf-8", "replace"))
+        return encode(before + encode(loads(raw))[1:-1].decode())
 
     def rest(self) -> bytes:
         """Return the end of the arguments."""

@@ -11,7 +11,7 @@ import tomli
 
 from switchyard_core.declarations import WIRE_FORMATS, WireFormat
 
-__all__ = ["Loss", "all_losses", "losses", "pairs"]
+__all__ = ["Loss", "all_losses", "losses"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,10 +51,3 @@ def losses(caller: WireFormat, target: WireFormat) -> Mapping[str, str]:
         return {}
     rows = [row for row in all_losses() if caller in row.callers and target in row.at]
     return {row.of: row.at[target] for row in rows}
-
-
-def pairs(targets: tuple[WireFormat, ...]) -> tuple[tuple[WireFormat, WireFormat], ...]:
-    """Return the pairs of caller and target between which requests are translated."""
-    return tuple(
-        (caller, target) for target in targets for caller in WIRE_FORMATS if caller != target
-    )

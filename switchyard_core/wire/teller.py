@@ -98,6 +98,8 @@ class Teller(AnswerTeller):
         self._retelling: Retelling | None = None
         self._ids: set[str] = set()
         self._called = self._forced = False
+        #: Whether the current part is over, and its end waits for what follows.
+        self._ending = False
         #: What was told of the tokens so far, `None` for nothing.
         self.usage: ModelUsage | None = None
         #: Whether the answer is a stream.
@@ -140,25 +142,29 @@ class Teller(AnswerTeller):
     def close(self, key: Hashable) -> None:
         """End a part, or note that it ends."""
         if key == self._current:
-            self._close()
+            self._finish()
         elif key in self._waiting:
             self._waiting[key].closed = True
         self._proceed()
 
     def end(self, stop: str, usage: ModelUsage) -> None:
         """Write all that waits, and the end."""
-        if self._current is not None:
-            self._close()
         for waiting in self._waiting.values():
             waiting.closed = True
+            self._called = self._called or waiting.part.kind == "call"
             # Beside the answer itself, other text would spoil it.
             waiting.spare = waiting.spare and self._forced
-        self._proceed()
         self._count(usage)
         writer = self._begun()
         if stop in ("", "stop", "calls"):
             stop = "calls" if self._called else "stop"
+        waits = any(each.says and not each.spare for each in self._waiting.values())
+        if self._current is not None and waits:
+            self._close()
         writer.frame = replace(writer.frame, stop=stop)
+        self._proceed()
+        if self._current is not None:
+            self._close()
         if self.streams:
             self._send(writer.end(self.usage or ModelUsage(), {}))
         self.over = True
@@ -205,18 +211,20 @@ class Teller(AnswerTeller):
 
     def _proceed(self) -> None:
         """Write the parts that wait, up to one that is still open."""
-        while self._current is None:
+        while self._current is None or self._ending:
             ready = (key for key, each in self._waiting.items() if each.says and not each.spare)
             key = next(ready, None)
             if key is None:
                 return
+            if self._current is not None:
+                self._close()
             waiting = self._waiting.pop(key)
             self._current = key
             self._open(waiting.part)
             for raw in waiting.pieces:
                 self._write(raw)
             if waiting.closed:
-                self._close()
+                self._finish()
 
     def _open(self, part: AnswerPart) -> None:
         writer = self._begun()
@@ -245,7 +253,15 @@ class Teller(AnswerTeller):
             else:
                 self._send(writer.more(loads(raw)))
 
+    def _finish(self) -> None:
+        """End the current part, at once unless its end tells how the answer ends."""
+        writer = self._begun()
+        self._ending = writer.tells_cuts and writer.parts[-1].kind != "call"
+        if not self._ending:
+            self._close()
+
     def _close(self) -> None:
+        self._ending = False
         writer = self._begun()
         if self._retelling is not None:
             self._add(self._retelling.rest())
@@ -277,7 +293,7 @@ class Teller(AnswerTeller):
     def _call(self, part: AnswerPart, writer: PartWriter) -> AnswerPart:
         """Return a call with the caller's names and ids, and see to its arguments."""
         found = self._names.asked(part.name, part.namespace)
-        custom = (part.custom if found is None else found.custom) and writer.has_custom_calls
+        custom = part.custom and writer.has_custom_calls if found is None else found.custom
         if custom != part.custom:
             self._retelling = Unwrapped() if custom else Wrapped()
         elif writer.object_key:

@@ -10,8 +10,9 @@ import msgspec
 from switchyard_core.answering import ModelUsage
 from switchyard_core.errors import UpstreamError
 from switchyard_core.jsonio.tree import ObjectText, encode, loads
+from switchyard_core.models.phrases import meaning_of
 from switchyard_core.wire.events import EventCutter
-from switchyard_core.wire.replies import ReportedError, count, told_error
+from switchyard_core.wire.replies import ReportedError, ShapeError, table, told_error
 from switchyard_core.wire.teller import Asked, Teller
 
 if TYPE_CHECKING:
@@ -92,7 +93,8 @@ class AnswerTranslation:
                     teller.ping()
         except _UNREADABLE as error:
             self._fail(error)
-        return teller.out.pop() if len(teller.out) == 1 else teller.taken()
+        out = teller.out
+        return out.pop() if len(out) == 1 else teller.taken()
 
     def end(self) -> bytes:
         """Return the last bytes of a stream; all of them where the caller asked for none.
@@ -112,7 +114,7 @@ class AnswerTranslation:
             reader.finish()
         except _UNREADABLE as error:
             self._fail(error, "cut")
-        return self._teller.taken() if self._teller.streams else self._teller.whole()
+        return self._told()
 
     def whole(self, body: bytes) -> bytes:
         """Return a whole answer.
@@ -125,11 +127,14 @@ class AnswerTranslation:
             self._reader.whole(body)
         except _UNREADABLE as error:
             self._fail(error)
-        return self._teller.taken() if self._teller.streams else self._teller.whole()
+        return self._told()
 
     def error(self, status: int, body: bytes, request_id: str) -> bytes:
         """Return an error answer; its code and type stay where the caller's format has them."""
-        return encode(self._caller.translated_error(status, told_error(body), request_id))
+        told = told_error(body)
+        if meaning_of(body, status) == "overflow":
+            told = self._caller.overflow(told)
+        return encode(self._caller.translated_error(status, told, request_id))
 
     def tokens(self, body: bytes) -> bytes:
         """Return an answer to a request for a count of tokens.
@@ -138,10 +143,15 @@ class AnswerTranslation:
             UpstreamError: It tells no count (``protocol``).
         """
         try:
-            tokens = count(loads(body), "input_tokens")
+            tokens = table(loads(body)).get("input_tokens")
         except _UNREADABLE as error:
             self._fail(error)
+        if not isinstance(tokens, int):
+            self._fail(ShapeError("`input_tokens` is not a number"))
         return encode(self._caller.token_count(tokens))
+
+    def _told(self) -> bytes:
+        return self._teller.taken() if self._teller.streams else self._teller.whole()
 
     def _fail(self, error: Exception, kind: str = "protocol") -> NoReturn:
         # Nothing may follow: what was written looks like an answer.

@@ -257,18 +257,19 @@ def test_explained_routes_name_the_pairs_that_they_translate(folder: Path) -> No
     (file,) = json.loads(told)["files"]
 
     start = lines.index("mixed.toml: route both: targets speak anthropic_messages, openai_chat")
-    words = [line.split(" loses ")[0].strip() for line in lines[start + 1 : start + 5]]
+    words = [line.split(" leaves out ")[0].strip() for line in lines[start + 1 : start + 5]]
     assert words == [
         "openai_chat -> anthropic_messages",
         "openai_responses -> anthropic_messages",
         "openai_responses -> openai_chat",
         "anthropic_messages -> openai_chat",
     ]
-    assert "stop texts" not in lines[start + 1]
+    assert "cache marks" not in lines[start + 1]
+    assert "cache marks" in lines[start + 4]
     assert file["routes"]["both"]["formats"] == ["anthropic_messages", "openai_chat"]
     pairs = file["routes"]["both"]["translates"]
     assert [f"{pair['caller']} -> {pair['target']}" for pair in pairs] == words
-    assert "cache marks" in pairs[-1]["loses"]
+    assert pairs[-1]["changes"]["cache marks"] == "left out"
 
 
 def test_explained_targets_are_in_the_json(folder: Path) -> None:

@@ -252,11 +252,18 @@ class Trial:
         return outcome
 
     async def sent(self) -> tuple[Decision, bytes] | None:
-        """Return the decision and the outgoing body, ``None`` when the request is refused."""
+        """Return the decision and the outgoing body, in the caller's wire format.
+
+        ``None`` when the request is refused, or translated for a target of another format.
+        """
         decision = await self.decide(dry_run=True)
-        if isinstance(decision, RequestError):
+        if isinstance(decision, RequestError) or self.spoken(decision) != self.request.wire_format:
             return None
         return decision, self.rewritten(decision)
+
+    def spoken(self, decision: Decision) -> WireFormat:
+        """Return the wire format of the target of a decision."""
+        return self.bench.harness.policy.targets[decision.target].wire_format
 
     def rewritten(self, decision: Decision) -> bytes:
         """Return what a decision makes of the body."""

@@ -115,7 +115,9 @@ class RouteSuite(PerFormat):
         return text.replace(_PLACE, wire_format)
 
     def wire_formats(self) -> Sequence[WireFormat]:
-        """Return the wire formats of the callers: all."""
+        """Return the wire formats of the callers: all, as any route serves them."""
+        if self.policy_text("openai_chat") == self.policy_text("openai_responses"):
+            self.bench("openai_chat")  # one that is broken is told once
         return WIRE_FORMATS
 
     def bench(self, wire_format: WireFormat, targets: WireFormat | None = None) -> Bench:
@@ -324,7 +326,7 @@ class RouterConformance(RouteSuite):
     r"""Inherit it in a test module, say which router, and pytest runs the contract's tests.
 
     Give either :attr:`router_toml` or :attr:`policy`, and :attr:`plugins`. The tests that
-    take a wire format run for each one that the policy can be given.
+    take a wire format run for callers of each one, whatever the targets speak.
 
     Example:
         >>> class TestSticky(RouterConformance):
@@ -365,6 +367,25 @@ class RouterConformance(RouteSuite):
         if sent is not None and not validity_problems(wire_format, trial.request.body):
             problems = "; ".join(validity_problems(wire_format, sent[1]))
             require(not problems, f"{_REWRITES} make a body that the provider refuses: {problems}")
+
+    def test_router_sends_a_valid_body_in_any_wire_format(self, wire_format: WireFormat) -> None:
+        """So it is for targets that speak another wire format than the caller."""
+        texts = {self.policy_text(targets): targets for targets in WIRE_FORMATS}
+        for targets in texts.values():
+            for name, trial in self.bench(wire_format, targets).trials("usual").items():
+                with about(f"{name}, targets speak {targets}"):
+                    asyncio.run(_require_valid_across(trial))
+
+
+async def _require_valid_across(trial: Trial) -> None:
+    decision = await trial.decide(dry_run=True)
+    if isinstance(decision, Decision) and not validity_problems(
+        trial.request.wire_format, trial.request.body
+    ):
+        spoken = trial.spoken(decision)
+        problems = "; ".join(validity_problems(spoken, trial.rewritten(decision)))
+        message = f"{_REWRITES} make a body that a provider of {spoken} refuses: {problems}"
+        require(not problems, message)
 
 
 # --- how -------------------------------------------------------------------------------------

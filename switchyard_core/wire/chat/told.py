@@ -25,7 +25,7 @@ _Said = Literal["text", "reasoning", "refusal"]
 _EMPTY = b'""'
 _DONE = b"[DONE]"
 #: Where other servers say how much of the input was cached.
-_CACHED = ("prompt_cache_hit_tokens", "cached_tokens")
+_CACHED = frozenset({"prompt_cache_hit_tokens", "cached_tokens"})
 _LAST_TIME = 2**40
 
 
@@ -233,10 +233,12 @@ def openai_usage(told: Mapping[str, Any]) -> ModelUsage:
     """Return what a ``usage`` of OpenAI says, in the words of either of its formats."""
     details = told.get("prompt_tokens_details") or told.get("input_tokens_details")
     spent = told.get("completion_tokens_details") or told.get("output_tokens_details")
+    # Counted apart only where it is told: every answer comes through here.
+    elsewhere = count(told, *_CACHED) if told.keys() & _CACHED else 0
     return ModelUsage(
         input_tokens=count(told, "prompt_tokens", "input_tokens"),
         output_tokens=count(told, "completion_tokens", "output_tokens"),
-        cached_tokens=count(details, "cached_tokens") or count(told, *_CACHED),
+        cached_tokens=count(details, "cached_tokens") or elsewhere,
         cache_write_tokens=count(details, "cache_write_tokens"),
         reasoning_tokens=count(spent, "reasoning_tokens"),
     )

@@ -27,7 +27,6 @@ from switchyard_core.wire.replies import (
     objects,
     refuse_error,
     requested_call,
-    shown,
     status_word,
     table,
     text_in,
@@ -35,7 +34,7 @@ from switchyard_core.wire.replies import (
 )
 from switchyard_core.wire.responses.neutral import read_request, write_request
 from switchyard_core.wire.responses.request import ResponsesRequests
-from switchyard_core.wire.responses.sent import ENDS, cut_reason, refuse_failed
+from switchyard_core.wire.responses.sent import ENDS, cut_reason, refuse_failed, wants
 from switchyard_core.wire.responses.told import ResponsesReader
 
 __all__ = ["OpenAIResponses"]
@@ -62,29 +61,9 @@ _REPEATED: Mapping[str, Any] = {
     "truncation": "disabled",
     "user": None,
 }
+#: Those whose value the provider alone knows where the request has none.
+_OPEN = ("temperature", "top_logprobs", "top_p")
 _ENCRYPTED = "reasoning.encrypted_content"
-#: Items that wait for somebody outside, whatever else they hold.
-_ASKING = frozenset(
-    {
-        "apply_patch_call",
-        "computer_call",
-        "custom_tool_call",
-        "local_shell_call",
-        "mcp_approval_request",
-        "shell_call",
-    }
-)
-#: Calls that the provider answers, or that our tools do.
-_ANSWERED = frozenset(
-    {
-        "code_interpreter_call",
-        "file_search_call",
-        "function_call",
-        "image_generation_call",
-        "mcp_call",
-        "web_search_call",
-    }
-)
 _SEQUENCE = re.compile(rb'"sequence_number"\s*:\s*(\d{1,12})')
 
 
@@ -93,6 +72,7 @@ class ResponsesWriter(PartWriter):
 
     id_prefix = "resp_"
     has_custom_calls = True
+    tells_cuts = True
     stop_words: ClassVar[Mapping[str, str]] = {
         "length": "max_output_tokens",
         "filter": "content_filter",
@@ -104,6 +84,8 @@ class ResponsesWriter(PartWriter):
         self._sent = 0
         #: Pieces of the open part: the end of a stream repeats its texts.
         self._pieces: list[bytes] = []
+        #: An event with one of them, for its number and its text.
+        self._form = b""
 
     @classmethod
     def id_of(cls, key: str) -> str:
@@ -174,24 +156,26 @@ class ResponsesWriter(PartWriter):
         start, key, rest = before.partition(b'"sequence_number":')
         parts = (start + key, rest.lstrip(b"0123456789"), behind)
         first, middle, last = (part.replace(b"%", b"%%") for part in parts)
-        self._around = (first + b"%d" + middle + b"%b" + last,)
+        self._form = first + b"%d" + middle + b"%b" + last
         return begun
 
     def piece(self, raw: bytes) -> bytes:
         """Add text to the part that is open; it is kept."""
-        if not self._around:
+        if not self._form:
             return self._prepared() + self.piece(raw)
         if not raw.isascii():
             raw = one_line(raw)
-        self._pieces.append(raw[1:-1])
-        self._sent += 1
-        return self._around[0] % (self._sent - 1, raw)
+        self._pieces.append(raw)
+        number = self._sent
+        self._sent = number + 1
+        return self._form % (number, raw)
 
     def close(self) -> Iterable[Event]:
         """End the part that is open; a text that came in pieces stays encoded."""
         if self._pieces:
-            self.texts[-1] = msgspec.Raw(b'"' + b"".join(self._pieces) + b'"')
-            self._pieces = []
+            said = b"".join([piece[1:-1] for piece in self._pieces])
+            self.texts[-1] = msgspec.Raw(b'"' + said + b'"')
+            self._pieces, self._form = [], b""
         return super().close()
 
     def _closed(self, index: int, part: AnswerPart, text: Any) -> Iterator[Event]:
@@ -289,11 +273,19 @@ class ResponsesWriter(PartWriter):
             "model": frame.model,
             "output": output,
             "usage": told,
-            **{
-                key: copy.deepcopy(usual) if request.get(key) is None else request[key]
-                for key, usual in _REPEATED.items()
-            },
+            **self._repeated(request),
         }
+
+    def _repeated(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        found = {
+            key: copy.deepcopy(usual) if request.get(key) is None else request[key]
+            for key, usual in _REPEATED.items()
+        }
+        if not self.frame.invents:
+            # What the provider took for itself is unknown, and nobody keeps a translated answer.
+            found |= {key: request.get(key) for key in _OPEN} | {"store": False}
+            found["service_tier"] = None
+        return found
 
 
 class OpenAIResponses(ResponsesRequests):
@@ -372,7 +364,7 @@ class OpenAIResponses(ResponsesRequests):
             items=tuple(Verbatim(raw.raw(index)) for index in range(len(raw))),
             stop=stop,
             refusal=refusal,
-            wants=_wants([item for _, item in items]),
+            wants=wants([item for _, item in items]),
             usage=self.usage(table(tree.get("usage"))),
         )
 
@@ -478,23 +470,3 @@ def _call_stem(part: AnswerPart) -> str:
 
 def _call_key(part: AnswerPart) -> str:
     return "input" if part.custom else "arguments"
-
-
-def _wants(items: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
-    """Return what the output asks for that none of our tools can give.
-
-    An unknown kind of call asks for something if it has an id to answer to; calls that the provider
-    answers have none.
-    """
-    found = [(word(item.get("type")), item.get("call_id")) for item in items]
-    named = [(kind, call_id if isinstance(call_id, str) else None) for kind, call_id in found]
-    done = {call_id for kind, call_id in named if kind.endswith("_output")}
-    return shown(
-        kind
-        for kind, call_id in named
-        if (call_id is None or call_id not in done)
-        and (
-            kind in _ASKING
-            or (kind.endswith("_call") and kind not in _ANSWERED and call_id is not None)
-        )
-    )

@@ -45,6 +45,8 @@ _REASONING = -2
 
 _LAST_TIME = 2**40
 _BLANK_LINE = b'"\\n\\n"'
+#: What some servers send behind the last event.
+_DONE = (b"", b"[DONE]")
 
 
 class ResponsesReader(AnswerReader):
@@ -92,7 +94,7 @@ class ResponsesReader(AnswerReader):
 
     def _unnamed(self, data: bytes) -> Callable[[ResponsesReader, bytes], None] | None:
         """Return what reads an event by the type in it; an unknown one is left alone."""
-        if data[:1] != b"{":
+        if data.strip() in _DONE:
             return None
         kind = word(read_as(data, Typed).type)
         if kind not in self._events and b'"error"' in data:
@@ -120,7 +122,7 @@ class ResponsesReader(AnswerReader):
         # A call that was not announced is told when it is complete.
         if key in self._live and raw[:1] == b'"' and raw != EMPTY:
             self._said.add(key)
-            self._known.add((key[0], "call"))
+            self._known |= {key[0], (key[0], "call")}
             self.teller.more(key, raw)
 
     def _summary_piece(self, data: bytes) -> None:
@@ -150,7 +152,7 @@ class ResponsesReader(AnswerReader):
         self._begin()
         self._live[key] = ""
         self._said.add(key)
-        self._known.add((key[0], "reasoning" if kind == "reasoning" else "message"))
+        self._known |= {key[0], (key[0], "reasoning" if kind == "reasoning" else "message")}
         self._refused = self._refused or kind == "refusal"
         self.teller.open(key, AnswerPart(kind=kind))
         return True

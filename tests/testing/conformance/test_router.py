@@ -202,13 +202,13 @@ def test_suite_without_a_router_says_what_is_missing():
         RouterConformance().policy_text("openai_chat")
 
 
-def test_fixed_policy_is_tried_in_its_own_wire_format():
+def test_fixed_policy_is_tried_with_callers_of_every_wire_format():
     text = wrong.RightSuite().policy_text("anthropic_messages")
     fixed = type(
         "Fixed", (RouterConformance,), {"policy": text, "plugins": wrong.RightSuite.plugins}
     )
 
-    assert fixed().wire_formats() == ("anthropic_messages",)
+    assert fixed().wire_formats() == WIRE_FORMATS
     assert wrong.RightSuite().wire_formats() == WIRE_FORMATS
 
 

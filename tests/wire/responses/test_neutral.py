@@ -6,8 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+from hypothesis import given
+
+from switchyard_core.errors import BodyError
 from switchyard_core.jsonio.tree import ObjectText
+from switchyard_core.testing import validity_problems
 from switchyard_core.wire.neutral import Facts
+from tests.support.mutated import broken_bodies
 from tests.wire.responses.bodies import RESPONSES, refused
 
 CAPTURES = Path(__file__).parents[2] / "data" / "captures"
@@ -47,3 +52,18 @@ def test_captured_requests_are_written_as_openai_accepts_them() -> None:
         assert written.startswith(b'{"model":')
         problems[name] = refused(written)
     assert {name: found for name, found in problems.items() if found} == {}
+
+
+@given(broken_bodies(2).filter(lambda made: made[0] == "openai_responses"))
+def test_whatever_a_body_holds_what_is_written_is_legal(made: tuple[str, bytes, bytes]) -> None:
+    fields = ObjectText(made[2])
+    before = fields.dump()
+    try:
+        request = RESPONSES.neutral(fields)
+    except BodyError:  # `input` itself
+        return
+    problems = validity_problems("openai_responses", RESPONSES.write(request, Facts()), sdk=False)
+
+    assert fields.dump() == before
+    # The caller's own: a model that is none, and a history with nothing in it.
+    assert [each for each in problems if not each.startswith(("model:", "input: must"))] == []

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Hashable, Iterable
+from contextlib import suppress
+from random import Random
 from typing import Any
 
 import pytest
@@ -18,6 +20,7 @@ from switchyard_core.wire.replies import ShapeError
 from switchyard_core.wire.responses import told as told_module
 from switchyard_core.wire.responses.sent import Item
 from switchyard_core.wire.retelling import AnswerTeller
+from tests.support.mutated import nodes, put
 
 RESPONSES = FORMATS["openai_responses"]
 Event = dict[str, Any]
@@ -145,19 +148,19 @@ STREAMS: dict[str, tuple[list[Event], list[tuple[str, str, str]], str]] = {
         [
             added(message()),
             {"type": "response.content_part.added", "output_index": 0, "part": {}},
-            piece(TEXT, "Hel"),
+            piece(TEXT, "Hal"),
             piece(TEXT, ""),
             piece(TEXT, "lo"),
-            done(TEXT, text="Hello"),
-            ready(message("Hello")),
-            completed(message("Hello")),
+            done(TEXT, text="Hallo"),
+            ready(message("Hallo")),
+            completed(message("Hallo")),
         ],
-        [("text", "", "Hello")],
+        [("text", "", "Hallo")],
         "stop",
     ),
     "text without ends": (
-        [piece(TEXT, "Hel"), piece(TEXT, "lo"), completed()],
-        [("text", "", "Hello")],
+        [piece(TEXT, "Hal"), piece(TEXT, "lo"), completed()],
+        [("text", "", "Hallo")],
         "stop",
     ),
     "text in one": ([done(TEXT, text="Hi"), completed()], [("text", "", "Hi")], "stop"),
@@ -359,21 +362,21 @@ STREAMS: dict[str, tuple[list[Event], list[tuple[str, str, str]], str]] = {
     ),
     "full": (
         [
-            piece(TEXT, "Hel"),
+            piece(TEXT, "Hal"),
             {
                 **completed(incomplete_details={"reason": "max_output_tokens"}),
                 "type": "response.incomplete",
             },
         ],
-        [("text", "", "Hel")],
+        [("text", "", "Hal")],
         "length",
     ),
     "full, said in the whole": (
         [
-            piece(TEXT, "Hel"),
+            piece(TEXT, "Hal"),
             completed(status="incomplete", incomplete_details={"reason": "content_filter"}),
         ],
-        [("text", "", "Hel")],
+        [("text", "", "Hal")],
         "filter",
     ),
     "odd pieces": (
@@ -390,6 +393,23 @@ STREAMS: dict[str, tuple[list[Event], list[tuple[str, str, str]], str]] = {
         ],
         [("text", "", "a")],
         "stop",
+    ),
+    "items without a number": (
+        [
+            {"type": "response.output_text.delta", "item_id": "msg_1", "delta": "a"},
+            {"type": "response.output_item.done", "item": message("a")},
+            {"type": "response.output_text.delta", "item_id": "msg_2", "delta": "b"},
+            {"type": "response.output_item.added", "item": call()},
+            {
+                "type": "response.function_call_arguments.delta",
+                "item_id": "fc_1",
+                "delta": '{"p":1}',
+            },
+            {"type": "response.output_item.done", "item": call('{"p":1}')},
+            completed(message("a"), message("b", item_id="msg_2"), call('{"p":1}')),
+        ],
+        [("text", "", "a"), ("text", "", "b"), READ],
+        "calls",
     ),
     "nothing": ([completed()], [], "stop"),
 }
@@ -500,7 +520,7 @@ def test_what_went_wrong_is_an_error() -> None:
     wrong = {}
     for name, (event, words) in FAULTS.items():
         try:
-            heard([created(), piece(TEXT, "Hel"), event], finish=False)
+            heard([created(), piece(TEXT, "Hal"), event], finish=False)
         except ShapeError as error:
             if words in str(error):
                 continue
@@ -576,6 +596,30 @@ def test_whole_answers_that_are_none_are_errors() -> None:
     for body in (b"", b"[]", b"<html>", b'{"error":{"code":"x"}}'):
         with pytest.raises(ShapeError):
             RESPONSES.reader(Heard()).whole(body)
+
+
+# --- whatever comes ----------------------------------------------------------------------
+
+_EVENTS = [event for events, _, _ in STREAMS.values() for event in events]
+_ODD: tuple[Any, ...] = (None, "", "x", 7, -1, 0, [], {}, [{}], {"type": "message"}, call(), True)
+
+
+@given(st.integers(0, 2**48))
+def test_streams_in_any_order_with_anything_in_them_are_told_or_refused(seed: int) -> None:
+    chance = Random(seed)  # no secrets
+    events = chance.choices(_EVENTS, k=chance.randrange(1, 12))
+    for number in range(chance.randrange(3)):
+        event = json.loads(json.dumps(events[number % len(events)]))
+        put(event, chance.choice(list(nodes(event))), chance.choice(_ODD))
+        events[number % len(events)] = event
+    teller = Heard()
+    reader = RESPONSES.reader(teller)
+    with suppress(ShapeError):
+        for event in events:
+            kind = event["type"]
+            reader.event(kind if isinstance(kind, str) else "", json.dumps(event).encode())
+        reader.finish()
+        assert teller.ended is not None
 
 
 # --- as providers write them -------------------------------------------------------------
