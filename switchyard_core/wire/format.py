@@ -412,6 +412,10 @@ class Format(ABC):
     def provider_error(self, status: int, message: str, request_id: str) -> dict[str, Any]:
         """Return the body of an error as the provider writes it."""
 
+    def overflow(self, told: ToldError) -> ToldError:
+        """Return an error that a request is too long, as the format's own clients look for it."""
+        return replace(told, kind="invalid_request_error", code="context_length_exceeded")
+
     def translated_error(self, status: int, told: ToldError, request_id: str) -> dict[str, Any]:
         """Return the body of an error that a provider of another format wrote."""
         body = self.provider_error(status, told.message, request_id)

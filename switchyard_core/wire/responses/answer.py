@@ -27,7 +27,6 @@ from switchyard_core.wire.replies import (
     objects,
     refuse_error,
     requested_call,
-    shown,
     status_word,
     table,
     text_in,
@@ -35,7 +34,7 @@ from switchyard_core.wire.replies import (
 )
 from switchyard_core.wire.responses.neutral import read_request, write_request
 from switchyard_core.wire.responses.request import ResponsesRequests
-from switchyard_core.wire.responses.sent import ENDS, cut_reason, refuse_failed
+from switchyard_core.wire.responses.sent import ENDS, cut_reason, refuse_failed, wants
 from switchyard_core.wire.responses.told import ResponsesReader
 
 __all__ = ["OpenAIResponses"]
@@ -65,28 +64,6 @@ _REPEATED: Mapping[str, Any] = {
 #: Those whose value the provider alone knows where the request has none.
 _OPEN = ("temperature", "top_logprobs", "top_p")
 _ENCRYPTED = "reasoning.encrypted_content"
-#: Items that wait for somebody outside, whatever else they hold.
-_ASKING = frozenset(
-    {
-        "apply_patch_call",
-        "computer_call",
-        "custom_tool_call",
-        "local_shell_call",
-        "mcp_approval_request",
-        "shell_call",
-    }
-)
-#: Calls that the provider answers, or that our tools do.
-_ANSWERED = frozenset(
-    {
-        "code_interpreter_call",
-        "file_search_call",
-        "function_call",
-        "image_generation_call",
-        "mcp_call",
-        "web_search_call",
-    }
-)
 _SEQUENCE = re.compile(rb'"sequence_number"\s*:\s*(\d{1,12})')
 
 
@@ -387,7 +364,7 @@ class OpenAIResponses(ResponsesRequests):
             items=tuple(Verbatim(raw.raw(index)) for index in range(len(raw))),
             stop=stop,
             refusal=refusal,
-            wants=_wants([item for _, item in items]),
+            wants=wants([item for _, item in items]),
             usage=self.usage(table(tree.get("usage"))),
         )
 
@@ -493,23 +470,3 @@ def _call_stem(part: AnswerPart) -> str:
 
 def _call_key(part: AnswerPart) -> str:
     return "input" if part.custom else "arguments"
-
-
-def _wants(items: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
-    """Return what the output asks for that none of our tools can give.
-
-    An unknown kind of call asks for something if it has an id to answer to; calls that the provider
-    answers have none.
-    """
-    found = [(word(item.get("type")), item.get("call_id")) for item in items]
-    named = [(kind, call_id if isinstance(call_id, str) else None) for kind, call_id in found]
-    done = {call_id for kind, call_id in named if kind.endswith("_output")}
-    return shown(
-        kind
-        for kind, call_id in named
-        if (call_id is None or call_id not in done)
-        and (
-            kind in _ASKING
-            or (kind.endswith("_call") and kind not in _ANSWERED and call_id is not None)
-        )
-    )

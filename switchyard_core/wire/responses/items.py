@@ -47,6 +47,9 @@ _OUTPUTS = frozenset(
 )
 
 
+_decode_text = msgspec.json.Decoder(str).decode
+
+
 class _Item(msgspec.Struct):
     type: Any = None
     role: Any = None
@@ -87,7 +90,7 @@ def read_instructions(raw: bytes | None, told: Told) -> tuple[Words, ...]:
     if raw is None or raw == b"null":
         return ()
     if raw[:1] == b'"':
-        return tuple(_text(loads(raw)))
+        return tuple(_text(_string(raw)))
     if raw[:1] != b"[":
         told.lost.append("instructions, which is neither a text nor an array")
         return ()
@@ -104,7 +107,7 @@ def read_history(
     """Return the instructions at the start of ``input``, and the turns behind them."""
     history = _History(offered, told, "input")
     if raw[:1] == b'"':
-        history.start("user").extend(_text(loads(raw)))
+        history.start("user").extend(_text(_string(raw)))
     elif raw[:1] == b"[":
         items = decode_items(raw, _Item)
         for item in items:
@@ -119,6 +122,13 @@ def read_history(
             return tuple(leading), turns[at:]
         leading += [part for part in turn.parts if isinstance(part, Words)]
     return tuple(leading), ()
+
+
+def _string(raw: bytes) -> str:
+    try:
+        return _decode_text(raw)
+    except msgspec.MsgspecError:  # half a character
+        return str(loads(raw))
 
 
 def _text(text: Any) -> Iterator[Words]:
@@ -247,7 +257,7 @@ class _History:
 
     def _content(self, raw: bytes, place: str) -> list[NeutralPart]:
         if raw[:1] == b'"':
-            return list(_text(loads(raw)))
+            return list(_text(_string(raw)))
         if raw == b"null":
             return []
         if raw[:1] != b"[":
@@ -305,5 +315,5 @@ def _arguments(item: _Item, kind: str) -> str:
         return object_of({key: raw for key, raw in raws.items() if raw != b"null"}).decode()
     raw = bytes(item.input if kind == "custom_tool_call" else item.arguments)
     if raw[:1] == b'"':
-        return str(loads(raw))
+        return _string(raw)
     return "" if raw == b"null" else raw.decode("utf-8", "replace")

@@ -12,6 +12,7 @@ from switchyard_core.wire.neutral import Facts, NeutralRequest, Schema, Told
 from switchyard_core.wire.responses.items import read_history, read_instructions
 from switchyard_core.wire.responses.offered import (
     Offered,
+    by_tool,
     read_choice,
     write_choice,
     write_tools,
@@ -48,10 +49,14 @@ _NOTHING = (None, b"null", b"{}", b"[]", b'""')
 _LOGPROBS = "message.output_text.logprobs"
 #: Tiers that the format knows, and the ones that other formats call otherwise.
 _TIERS: Mapping[str, str] = {
-    **{tier: tier for tier in ("auto", "default", "flex", "scale", "priority")},
+    **{
+        tier: tier for tier in ("auto", "default", "flex", "scale", "priority", "fast", "ultrafast")
+    },
     "standard_only": "default",
 }
-#: Least tokens of an answer that OpenAI takes, and most characters of an identifier.
+#: Settings that name somebody or something, the most characters that OpenAI takes of them
+#: (earendil-works/pi#4719, maximhq/bifrost#1000), and the least tokens of an answer (pi#6265).
+_IDENTITIES = ("user", "safety_identifier", "prompt_cache_key")
 _LEAST_TOKENS = 16
 _LONGEST = 64
 
@@ -191,7 +196,8 @@ class _Reader:
 
 def write_request(request: NeutralRequest, facts: Facts, target: Format) -> bytes:
     """Return the body that says the same."""
-    del facts  # nothing of the format depends on the model
+    if facts.forced_schema:
+        request = by_tool(request)
     told, names = request.told, ToolNames(request.tools, target)
     history = write_history(request, names, target)
     tools = write_tools(request.tools, names)
@@ -260,7 +266,7 @@ def _may_be(key: str, raw: bytes, told: Told) -> bool:
         told.left_out.append(f"{key}, of which some values are not texts")
     elif key == "service_tier" and loads(raw) not in _TIERS:
         told.left_out.append(f"{key} ({loads(raw)})")
-    elif key in ("safety_identifier", "prompt_cache_key") and len(loads(raw)) > _LONGEST:
+    elif key in _IDENTITIES and len(loads(raw)) > _LONGEST:
         told.left_out.append(f"{key}, which is longer than {_LONGEST} characters")
     else:
         return True

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import msgspec
 
 from switchyard_core.jsonio.tree import ObjectText, array_of, encode, loads, object_of
-from switchyard_core.wire.history import NULL, decode_items, decode_one, word
+from switchyard_core.wire.history import NULL, decode_items, decode_one, fixed_text, word
 from switchyard_core.wire.naming import ToolNames
-from switchyard_core.wire.neutral import AskedTool, Choice, NeutralRequest, Told, ToolName
+from switchyard_core.wire.neutral import (
+    SCHEMA_TOOL,
+    AskedTool,
+    Choice,
+    NeutralRequest,
+    Told,
+    ToolName,
+)
 from switchyard_core.wire.shapes import type_of
 
-__all__ = ["Offered", "read_choice", "write_choice", "write_tools"]
+__all__ = ["Offered", "by_tool", "read_choice", "write_choice", "write_tools"]
 
 #: What OpenAI demands of the schema of a tool's arguments.
 _DEMANDED = {"type": b'"object"', "properties": b"{}"}
@@ -121,6 +129,23 @@ def _chosen(tool: _Tool) -> ToolName | None:
 
 
 # --- writing -----------------------------------------------------------------------------
+
+
+def by_tool(request: NeutralRequest) -> NeutralRequest:
+    """Return the request with a tool that the model must call in the place of its schema."""
+    schema, choice = request.schema, request.choice
+    if schema is None or not schema.schema:
+        return request
+    if choice is not None and choice.mode == "required":
+        told = "the schema of the answer, beside tools that must be called"
+        request.told.left_out.append(told)
+        return replace(request, schema=None)
+    name, about = ToolName(name=SCHEMA_TOOL), schema.description or fixed_text("schema_tool")
+    tool = AskedTool(tool=name, description=about, parameters=schema.schema)
+    alone = not request.tools or (choice is not None and choice.mode == "none")
+    allowed = () if alone or choice is None else choice.allowed
+    forced = Choice(mode="required", allowed=(*allowed, name) if alone or allowed else ())
+    return replace(request, tools=(*request.tools, tool), choice=forced, schema=None)
 
 
 def write_tools(tools: Sequence[AskedTool], names: ToolNames) -> bytes:

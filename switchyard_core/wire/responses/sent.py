@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
 
 from switchyard_core.jsonio.tree import JsonTextError, encode, loads
 from switchyard_core.wire.history import NULL, decode_items, decode_one, word
-from switchyard_core.wire.replies import ShapeError, status_word, table
+from switchyard_core.wire.replies import ShapeError, shown, status_word, table
 
 __all__ = [
     "CALLS",
@@ -36,6 +36,7 @@ __all__ = [
     "read_as",
     "refuse_failed",
     "thoughts",
+    "wants",
 ]
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -48,6 +49,28 @@ ENDS = frozenset(
 _CUT_REASONS: Mapping[str, str] = {"max_output_tokens": "length", "content_filter": "filter"}
 #: Items that are calls of the caller's own tools.
 CALLS = frozenset({"function_call", "custom_tool_call"})
+#: Items that wait for somebody outside, whatever else they hold.
+_ASKING = frozenset(
+    {
+        "apply_patch_call",
+        "computer_call",
+        "custom_tool_call",
+        "local_shell_call",
+        "mcp_approval_request",
+        "shell_call",
+    }
+)
+#: Calls that the provider answers, or that our tools do.
+_ANSWERED = frozenset(
+    {
+        "code_interpreter_call",
+        "file_search_call",
+        "function_call",
+        "image_generation_call",
+        "mcp_call",
+        "web_search_call",
+    }
+)
 #: JSON of an empty text.
 EMPTY = b'""'
 
@@ -56,7 +79,7 @@ class Delta(msgspec.Struct):
     """A piece of text; nothing of it is decoded."""
 
     delta: msgspec.Raw = NULL
-    output_index: int | str | None = 0
+    output_index: int | str | None = None
     content_index: int | str | None = 0
     summary_index: int | str | None = 0
 
@@ -64,7 +87,7 @@ class Delta(msgspec.Struct):
 class Done(msgspec.Struct):
     """A text that is complete."""
 
-    output_index: int | str | None = 0
+    output_index: int | str | None = None
     content_index: int | str | None = 0
     text: msgspec.Raw = NULL
     refusal: msgspec.Raw = NULL
@@ -98,7 +121,12 @@ class ItemEvent(msgspec.Struct):
     """An item that begins, or is complete."""
 
     item: msgspec.Raw = NULL
-    output_index: int | str | None = 0
+    output_index: int | str | None = None
+
+
+class _Named(msgspec.Struct):
+    item_id: Any = None
+    item: Any = None
 
 
 class Typed(msgspec.Struct):
@@ -136,6 +164,7 @@ class Mark(msgspec.Struct):
     call_id: Any = None
 
 
+P = TypeVar("P", Delta, Done, ItemEvent)
 _PLACES = ("output_index", "content_index", "summary_index")
 _delta = msgspec.json.Decoder(Delta).decode
 
@@ -152,24 +181,29 @@ def refuse_failed(status: str, details: Any) -> None:
         raise ShapeError(status_word(status))
 
 
-def placed(data: bytes, struct: type[T]) -> T:
+def placed(data: bytes, struct: type[P]) -> P:
     """Decode an event about a place in the output."""
     try:
-        return msgspec.json.decode(data, type=struct)
+        found = msgspec.json.decode(data, type=struct)
     except (msgspec.MsgspecError, RecursionError):
         found = read_as(data, struct)
     if any(isinstance(getattr(found, key, None), list | dict) for key in _PLACES):
         msg = "an event has no place that can be read"
         raise ShapeError(msg)
+    if found.output_index is None:
+        # A server that does not number its items has an id for each of them.
+        named = read_as(data, _Named)
+        found.output_index = word(named.item_id) or word(table(named.item).get("id"))
     return found
 
 
 def delta_in(data: bytes) -> Delta:
     """Decode an event with a piece of text: :func:`placed`, as fast as it gets."""
     try:
-        return _delta(data)
+        found = _delta(data)
     except (msgspec.MsgspecError, RecursionError):
         return placed(data, Delta)
+    return placed(data, Delta) if found.output_index is None else found
 
 
 def read_as(data: bytes | msgspec.Raw, struct: type[T], what: str = "an event") -> T:
@@ -246,3 +280,23 @@ def as_text(raw: bytes) -> bytes:
     if raw[:1] == b'"':
         return raw
     return EMPTY if raw == b"null" else encode(raw.decode("utf-8", "replace"))
+
+
+def wants(items: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Return what the output asks for that none of our tools can give.
+
+    An unknown kind of call asks for something if it has an id to answer to; calls that the provider
+    answers have none.
+    """
+    found = [(word(item.get("type")), item.get("call_id")) for item in items]
+    named = [(kind, call_id if isinstance(call_id, str) else None) for kind, call_id in found]
+    done = {call_id for kind, call_id in named if kind.endswith("_output")}
+    return shown(
+        kind
+        for kind, call_id in named
+        if (call_id is None or call_id not in done)
+        and (
+            kind in _ASKING
+            or (kind.endswith("_call") and kind not in _ANSWERED and call_id is not None)
+        )
+    )

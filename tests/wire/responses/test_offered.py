@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from typing import Any
 
-from switchyard_core.wire.neutral import AskedTool, Choice, NeutralRequest, ToolName, Turn, Words
-from tests.wire.responses.bodies import FUNCTION, read, written
+from switchyard_core.wire.neutral import (
+    AskedTool,
+    Choice,
+    Facts,
+    NeutralRequest,
+    Schema,
+    ToolName,
+    Turn,
+    Words,
+)
+from tests.wire.responses.bodies import FUNCTION, RESPONSES, read, written
 
 GRAMMAR = {"type": "grammar", "syntax": "lark", "definition": "start: /x/"}
 HI = (Turn(role="user", parts=(Words(text="hi"),)),)
@@ -227,3 +238,43 @@ def test_a_choice_without_tools_is_left_out() -> None:
 
     assert "tool_choice" not in written(request)
     assert request.told.lines == ["left out the choice of a tool, for there are none"]
+
+
+def test_a_schema_may_be_asked_for_by_a_tool() -> None:
+    read_, own = ToolName(name="read"), (AskedTool(tool=ToolName(name="read")),)
+    pointer = {"type": "function", "name": "read"}
+    asked = {"type": "function", "name": "structured_answer"}
+    cases = {
+        "alone": ((), None, asked),
+        "beside tools": (own, None, "required"),
+        "beside tools that may be called": (own, Choice(mode="auto"), "required"),
+        "beside tools that may not": (own, Choice(mode="none"), asked),
+        "beside allowed ones": (
+            own,
+            Choice(mode="auto", allowed=(read_,)),
+            {"type": "allowed_tools", "mode": "required", "tools": [pointer, asked]},
+        ),
+    }
+    wrong = {}
+    for name, (tools, choice, wanted) in cases.items():
+        request = replace(
+            offering(*tools, choice=choice), schema=Schema(schema=b'{"type":"object"}')
+        )
+        body = json.loads(RESPONSES.write(request, Facts(forced_schema=True)))
+        if body["tool_choice"] != wanted or body["tools"][-1]["name"] != asked["name"]:
+            wrong[name] = body
+        assert "text" not in body
+    assert wrong == {}
+
+
+def test_a_tool_that_must_be_called_stands_over_the_schema() -> None:
+    tools = (AskedTool(tool=ToolName(name="read")),)
+    request = replace(
+        offering(*tools, choice=Choice(mode="required")), schema=Schema(schema=b'{"type":"object"}')
+    )
+    body = json.loads(RESPONSES.write(request, Facts(forced_schema=True)))
+
+    assert (body["tool_choice"], len(body["tools"])) == ("required", 1)
+    assert request.told.lines == [
+        "left out the schema of the answer, beside tools that must be called"
+    ]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from switchyard_core.testing import validity_problems
 from switchyard_core.wire.neutral import NeutralRequest, Schema, Turn, Words
-from tests.wire.responses.bodies import FUNCTION, read, written
+from tests.wire.responses.bodies import FUNCTION, read, refused, written
 
 HI = (Turn(role="user", parts=(Words(text="hi"),)),)
 
@@ -206,7 +207,7 @@ def test_any_json_object_may_be_asked_for() -> None:
 
 
 def test_what_has_no_place_is_named() -> None:
-    _, told = body_of(
+    body, told = body_of(
         stop=("END", "STOP"),
         settings={
             "top_k": b"4",
@@ -214,12 +215,17 @@ def test_what_has_no_place_is_named() -> None:
             "frequency_penalty": b"0.5",
             "presence_penalty": b"1",
             "service_tier": b'"batch"',
-            "safety_identifier": b'"%s"' % (b"x" * 65),
+            **dict.fromkeys(("safety_identifier", "user", "cache_key"), b'"%s"' % (b"x" * 65)),
+            "metadata": b'{"session": 7}',
         },
     )
 
+    assert refused(json.dumps(body).encode()) == []
     assert told == [
+        "left out user, which is longer than 64 characters",
+        "left out metadata, of which some values are not texts",
         "left out service_tier (batch)",
+        "left out prompt_cache_key, which is longer than 64 characters",
         "left out safety_identifier, which is longer than 64 characters",
         "left out stop",
         "left out top_k",
@@ -232,6 +238,7 @@ def test_what_has_no_place_is_named() -> None:
 def test_a_limit_below_the_least_is_raised() -> None:
     body, told = body_of(limit=1)
 
+    assert refused(json.dumps(body).encode()) == []
     assert body["max_output_tokens"] == 16
     assert told == ["raised the limit of 1 tokens to 16, the least"]
 

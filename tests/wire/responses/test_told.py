@@ -148,19 +148,19 @@ STREAMS: dict[str, tuple[list[Event], list[tuple[str, str, str]], str]] = {
         [
             added(message()),
             {"type": "response.content_part.added", "output_index": 0, "part": {}},
-            piece(TEXT, "Hel"),
+            piece(TEXT, "Hal"),
             piece(TEXT, ""),
             piece(TEXT, "lo"),
-            done(TEXT, text="Hello"),
-            ready(message("Hello")),
-            completed(message("Hello")),
+            done(TEXT, text="Hallo"),
+            ready(message("Hallo")),
+            completed(message("Hallo")),
         ],
-        [("text", "", "Hello")],
+        [("text", "", "Hallo")],
         "stop",
     ),
     "text without ends": (
-        [piece(TEXT, "Hel"), piece(TEXT, "lo"), completed()],
-        [("text", "", "Hello")],
+        [piece(TEXT, "Hal"), piece(TEXT, "lo"), completed()],
+        [("text", "", "Hallo")],
         "stop",
     ),
     "text in one": ([done(TEXT, text="Hi"), completed()], [("text", "", "Hi")], "stop"),
@@ -362,21 +362,21 @@ STREAMS: dict[str, tuple[list[Event], list[tuple[str, str, str]], str]] = {
     ),
     "full": (
         [
-            piece(TEXT, "Hel"),
+            piece(TEXT, "Hal"),
             {
                 **completed(incomplete_details={"reason": "max_output_tokens"}),
                 "type": "response.incomplete",
             },
         ],
-        [("text", "", "Hel")],
+        [("text", "", "Hal")],
         "length",
     ),
     "full, said in the whole": (
         [
-            piece(TEXT, "Hel"),
+            piece(TEXT, "Hal"),
             completed(status="incomplete", incomplete_details={"reason": "content_filter"}),
         ],
-        [("text", "", "Hel")],
+        [("text", "", "Hal")],
         "filter",
     ),
     "odd pieces": (
@@ -393,6 +393,23 @@ STREAMS: dict[str, tuple[list[Event], list[tuple[str, str, str]], str]] = {
         ],
         [("text", "", "a")],
         "stop",
+    ),
+    "items without a number": (
+        [
+            {"type": "response.output_text.delta", "item_id": "msg_1", "delta": "a"},
+            {"type": "response.output_item.done", "item": message("a")},
+            {"type": "response.output_text.delta", "item_id": "msg_2", "delta": "b"},
+            {"type": "response.output_item.added", "item": call()},
+            {
+                "type": "response.function_call_arguments.delta",
+                "item_id": "fc_1",
+                "delta": '{"p":1}',
+            },
+            {"type": "response.output_item.done", "item": call('{"p":1}')},
+            completed(message("a"), message("b", item_id="msg_2"), call('{"p":1}')),
+        ],
+        [("text", "", "a"), ("text", "", "b"), READ],
+        "calls",
     ),
     "nothing": ([completed()], [], "stop"),
 }
@@ -503,7 +520,7 @@ def test_what_went_wrong_is_an_error() -> None:
     wrong = {}
     for name, (event, words) in FAULTS.items():
         try:
-            heard([created(), piece(TEXT, "Hel"), event], finish=False)
+            heard([created(), piece(TEXT, "Hal"), event], finish=False)
         except ShapeError as error:
             if words in str(error):
                 continue
