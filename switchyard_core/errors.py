@@ -213,8 +213,8 @@ class UpstreamError(SwitchyardError):
 
     Args:
         message: What happened; never holds a credential.
-        kind: ``connect``, ``timeout``, ``protocol``, ``closed``, ``redirect``, or ``cut`` after a
-            first byte.
+        kind: ``connect``, ``timeout``, ``protocol``, ``closed``, ``redirect``, ``cut`` after a
+            first byte, or ``failed`` where an answer that is translated reports an error.
         status: HTTP status for the caller: 502, or 504 for a timeout.
         final: Whether the same request again would fail, too.
     """

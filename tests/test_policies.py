@@ -53,7 +53,13 @@ CLIENTS = [
         "anthropic_messages",
         ["switchyard/plan-execute", "plan-execute", "any-opus"],
     ),
+    (
+        "claude-code-chat",
+        "anthropic_messages",
+        ["switchyard/plan-execute", "plan-execute", "any-opus"],
+    ),
     ("codex", "openai_responses", ["switchyard/plan-execute", "gpt-5.5", "any-mini"]),
+    ("codex-claude", "openai_responses", ["switchyard/plan-execute", "gpt-5.5", "any-mini"]),
     ("openai-compatible", "openai_chat", ["switchyard/plan-execute", "plan-execute"]),
     ("aider", "openai_chat", ["switchyard/plan-execute", "plan-execute"]),
     ("plan_execute", "openai_responses", ["switchyard/plan-execute"]),
@@ -89,7 +95,7 @@ def test_policy_passes_the_tests_beside_it_and_all_of_it_is_exercised(path):
 
 @pytest.mark.parametrize("path", [pytest.param(p, id=p.stem) for p in POLICIES])
 def test_policy_loads_without_any_environment_variable(path, monkeypatch):
-    for name in ("OPENAI_API_KEY", "PROVIDER_API_KEY"):
+    for name in ("ANTHROPIC_API_KEY", "DEEPSEEK_API_KEY", "OPENAI_API_KEY", "PROVIDER_API_KEY"):
         monkeypatch.delenv(name, raising=False)
 
     assert Switchyard.from_policy(path).policy.routes

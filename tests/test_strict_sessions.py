@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -88,8 +89,8 @@ planning_prompt_position = "append"
 class Session:
     """A client that sends back what it got, with the result of each call."""
 
-    def __init__(self, source: str | Path) -> None:
-        upstream = FakeUpstream(script=SCRIPT, strict="anthropic")
+    def __init__(self, source: str | Path, strict: Mapping[str, str] | None = None) -> None:
+        upstream = FakeUpstream(script=SCRIPT, strict=strict or "anthropic")
         self.harness = Harness(source, plugins=PLUGINS, upstream=upstream)
         self.messages: list[Any] = [{"role": "user", "content": "fix the bug"}]
 
@@ -118,9 +119,17 @@ class Session:
             self.messages.append({"role": "user", "content": results})
 
 
-@pytest.mark.parametrize("name", ["claude-code", "claude-code-haiku"])
-async def test_session_on_a_shipped_policy_runs_to_the_end(name: str) -> None:
-    session = Session(ROOT / "policies" / f"{name}.toml")
+@pytest.mark.parametrize(
+    ("name", "executor"),
+    [
+        ("claude-code", "anthropic"),
+        ("claude-code-haiku", "anthropic"),
+        ("claude-code-chat", "deepseek"),
+    ],
+)
+async def test_session_on_a_shipped_policy_runs_to_the_end(name: str, executor: str) -> None:
+    strict = {"planner": "anthropic", "executor": executor}
+    session = Session(ROOT / "policies" / f"{name}.toml", strict)
 
     served = [await session.ask() for _ in range(4)]
 
@@ -131,6 +140,29 @@ async def test_session_on_a_shipped_policy_runs_to_the_end(name: str) -> None:
         ("executor", 200),
     ]
     assert [each.warnings for each in served] == [()] * 4
+
+
+@pytest.mark.parametrize(
+    ("executor", "url", "model"),
+    [
+        ("openrouter", "https://openrouter.ai/api/v1", 'id = "qwen/qwen3-coder-next"'),
+        ("vllm", "http://127.0.0.1:8000/v1", 'id = "Qwen/Qwen3-Coder-Next"\nprofile = "vllm"'),
+    ],
+    ids=["openrouter", "vllm"],
+)
+async def test_session_runs_to_the_end_on_each_executor_that_the_comments_name(
+    executor: str, url: str, model: str
+) -> None:
+    text = (ROOT / "policies" / "claude-code-chat.toml").read_text()
+    assert all(line in text for line in (url, *model.splitlines()))
+    text = text.replace('"https://api.deepseek.com"', f'"{url}"')
+    text = text.replace('\nid = "deepseek-flash"', f"\n{model}")
+    session = Session(text, {"planner": "anthropic", "executor": executor})
+
+    served = [await session.ask() for _ in range(4)]
+
+    assert [each.status for each in served] == [200] * 4
+    assert [each.target for each in served] == ["planner", "planner", "executor", "executor"]
 
 
 async def test_raw_handoff_from_opus_to_haiku_ends_at_the_first_edit_and_at_every_resume() -> None:
@@ -179,12 +211,16 @@ CODEX_SCRIPT: dict[str, Any] = {
 }
 
 
-async def test_codex_session_goes_on_without_the_reasoning_that_only_the_planner_reads() -> None:
+@pytest.mark.parametrize(("name", "planner"), [("codex", "openai"), ("codex-claude", "anthropic")])
+async def test_codex_session_goes_on_without_the_reasoning_that_only_the_planner_reads(
+    name: str, planner: str
+) -> None:
     capture = json.loads((ROOT / "tests" / "data" / "captures" / "codex-1.json").read_text())
     asked = capture["request"]
     headers = {k: v for k, v in asked["headers"].items() if k not in ("host", "content-length")}
-    upstream = FakeUpstream(script=CODEX_SCRIPT, strict="openai")
-    harness = Harness(ROOT / "policies" / "codex.toml", plugins=PLUGINS, upstream=upstream)
+    strict = {"planner": planner, "executor": "openai"}
+    upstream = FakeUpstream(script=CODEX_SCRIPT, strict=strict)
+    harness = Harness(ROOT / "policies" / f"{name}.toml", plugins=PLUGINS, upstream=upstream)
     items = [item for item in asked["body"]["input"][:3] if item["type"] == "message"]
     served = []
     for _ in range(5):

@@ -30,6 +30,7 @@ __all__ = [
     "forwarded",
     "gets_error_event",
     "identity_headers",
+    "is_for_provider",
     "is_small_model",
     "path_prefixes",
     "side_call_kinds",
@@ -123,6 +124,7 @@ class Client(_Table, frozen=True, kw_only=True):
     child_headers: tuple[str, ...] = ()  # of sub-agents that have a session of their own
     other_ids: tuple[str, ...] = ()  # further headers that say whose request it is
     small_models: tuple[str, ...] = ()  # globs on the ids of models for side calls
+    for_provider: tuple[str, ...] = ()  # begins of instructions to its own provider, no model
     workspace: tuple[str, ...] = ()  # RE2 on a prompt, `root` has directories, one per line
     path_prefixes: tuple[str, ...] = ()  # of paths, in front of those of a wire format
     forward: dict[str, tuple[str, ...]] = {}  # headers that go on, by wire format
@@ -187,6 +189,16 @@ def path_prefixes() -> tuple[str, ...]:
 def side_call_kinds() -> frozenset[str]:
     """Return the kinds of side calls that clients mark."""
     return frozenset({SMALL_MODEL, *(m.kind for client in clients() for m in client.side_calls)})
+
+
+def is_for_provider(instruction: str) -> bool:
+    """Return whether a client means an instruction for its own provider, and for no model."""
+    return instruction.startswith(_for_provider())
+
+
+@cache
+def _for_provider() -> tuple[str, ...]:
+    return tuple(begin for client in clients() for begin in client.for_provider)
 
 
 def gets_error_event(user_agent: str) -> bool:

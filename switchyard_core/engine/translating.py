@@ -100,7 +100,8 @@ def _translation(request: Request, target: Target) -> Rewrite:
         "max_output": target.max_output,
         "reasoning_key": (reasoning.key or "") if wanted else "",
         "system_rows": target.accepts.system_rows,
-        "thinks": reasoning.default == "on",
+        # One whose reasoning is off reasons when it is asked to.
+        "thinks": reasoning.default is not None,
         "forced_schema": target.structured_output == "forced_tool",
         "cache_marks": target.cache_marks == "auto",
         "id_style": target.tool_id_style or "format",

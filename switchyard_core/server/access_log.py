@@ -187,7 +187,7 @@ class LogEntry:
         trace = self.response.trace if self.response is not None else None
         if status != REFUSED or self.call != "create" or trace is None:
             return
-        rule = suggest_rule(trace.whole, self.wire_format)
+        rule = suggest_rule(trace.whole, trace.wire_format)
         if rule is not None and self.decision is not None:
             target = self.decision.target
             LOG.info(

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from switchyard_core.declarations import WireFormat
 from switchyard_core.errors import PluginError, RequestError, UpstreamError
+from switchyard_core.models.phrases import meaning_of
 from switchyard_core.server.exchange import Exchange
 from switchyard_core.wire import format_of
 
@@ -15,6 +16,9 @@ __all__ = ["error_event", "fail", "log_fault", "problem_of"]
 
 #: Refusals that the same request may escape a moment later.
 _WORTH_A_RETRY = frozenset({408, 409, 425, 429})
+
+#: Status of a request that does not fit the model's window.
+_REFUSED = 400
 
 _LOG = logging.getLogger("switchyard")
 
@@ -29,6 +33,10 @@ def problem_of(error: BaseException, request_id: str) -> RequestError:
         return _told_once(error)
     final = {"x-should-retry": "false"} if getattr(error, "final", False) else {}
     if isinstance(error, UpstreamError):
+        if error.kind == "failed" and meaning_of(error.message, _REFUSED) == "overflow":
+            # Clients compact their history on it.
+            message = f"prompt is too long: {error.message}"
+            return RequestError(message, "context_length_exceeded", _REFUSED, headers=final)
         return RequestError(error.message, f"upstream_{error.kind}", error.status, headers=final)
     if isinstance(error, PluginError):
         return RequestError(

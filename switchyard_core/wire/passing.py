@@ -78,6 +78,7 @@ class AnswerTrace:
         kind = content_type.partition(";")[0].strip().lower()
         #: Whether it notes other bytes than those that reach the caller.
         self.apart = False
+        self.wire_format = wire_format.name
         self._format = wire_format
         self._streams = kind == "text/event-stream"
         self._whole = kind.endswith(("/json", "+json"))

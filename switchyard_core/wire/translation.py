@@ -10,6 +10,7 @@ import msgspec
 from switchyard_core.answering import ModelUsage
 from switchyard_core.errors import UpstreamError
 from switchyard_core.jsonio.tree import ObjectText, encode, loads
+from switchyard_core.models.phrases import meaning_of
 from switchyard_core.wire.events import EventCutter
 from switchyard_core.wire.replies import ReportedError, ShapeError, table, told_error
 from switchyard_core.wire.teller import Asked, Teller
@@ -92,7 +93,8 @@ class AnswerTranslation:
                     teller.ping()
         except _UNREADABLE as error:
             self._fail(error)
-        return teller.out.pop() if len(teller.out) == 1 else teller.taken()
+        out = teller.out
+        return out.pop() if len(out) == 1 else teller.taken()
 
     def end(self) -> bytes:
         """Return the last bytes of a stream; all of them where the caller asked for none.
@@ -129,7 +131,10 @@ class AnswerTranslation:
 
     def error(self, status: int, body: bytes, request_id: str) -> bytes:
         """Return an error answer; its code and type stay where the caller's format has them."""
-        return encode(self._caller.translated_error(status, told_error(body), request_id))
+        told = told_error(body)
+        if meaning_of(body, status) == "overflow":
+            told = self._caller.overflow(told)
+        return encode(self._caller.translated_error(status, told, request_id))
 
     def tokens(self, body: bytes) -> bytes:
         """Return an answer to a request for a count of tokens.

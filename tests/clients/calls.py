@@ -111,4 +111,6 @@ def _calls(call: dict[str, Any]) -> Turn:
 
 def _javascript(tool: str, argument: Any) -> Turn:
     source = f"const r = await tools.{tool}({json.dumps(argument)});\ntext(JSON.stringify(r));\n"
-    return _calls({"name": "exec", "namespace": "functions", "input": source})
+    # Where a format has no namespaces, the name says it.
+    flat = {"name": "functions__exec", "input": source}
+    return _calls({"any_of": [flat, {"name": "exec", "namespace": "functions", "input": source}]})

@@ -1,8 +1,9 @@
 """What real clients do when something fails, with switchyard and without it.
 
-``python -m tests.clients.offline python -m tests.clients.faults claude codex`` plays each fault at
-the second request of a session and prints a table: the requests that the client sent, those that
-reached the provider, and how the session ended.
+``python -m tests.clients.offline python -m tests.clients.faults claude-messages codex-patch`` plays
+each fault at the second request of a session and prints a table: the requests that the client sent,
+those that reached the provider, and how the session ended. ``... faults across`` does so with a
+planner that speaks another format than the client.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from switchyard_core.testing import conversation
 from tests.clients import agents
 from tests.clients.agents import KEY, Agent, Workplace
 from tests.clients.calls import BROKEN, FIXED
+from tests.clients.crossings import CROSSINGS
 from tests.clients.roster import AGENTS
 from tests.clients.scenario import FINISHED, alone
 from tests.clients.serve import Served, started
@@ -38,13 +40,25 @@ from tests.server.servers import PATHS
 from tests.support.listening import listening
 
 CLIENTS = ("claude-messages", "codex-patch", "opencode-chat", "pi-chat", "pi-messages")
+#: Clients on planners of another format.
+ACROSS = (
+    "claude-messages-on-chat-responses",
+    "codex-patch-on-codex-claude",
+    "opencode-chat-on-messages-responses",
+    "pi-chat-on-messages-responses",
+    "pi-messages-on-responses-chat",
+)
 _LASTING = 1000
+_TOO_LONG = (
+    "prompt is too long: your input exceeds the context window, 300000 tokens > 200000 maximum"
+)
 #: Faults of the provider by name; each replaces the second answer of the session.
 PROVIDER_FAULTS: dict[str, dict[str, Any]] = {
     "429 once": {"status": 429, "headers": {"retry-after": "1"}},
     "529 once": {"status": 529},
     "529 for ever": {"status": 529, "times": _LASTING},
     "400": {"status": 400, "times": _LASTING},
+    "400 too long": {"status": 400, "times": _LASTING, "message": _TOO_LONG},
     "401": {"status": 401, "times": _LASTING},
     "cut once": {"kind": "cut"},
     "cut for ever": {"kind": "cut", "times": _LASTING},
@@ -116,8 +130,7 @@ def _directly(agent: Agent, fault: dict[str, Any]) -> Ending:
             return _play(agent, port.url, provider, folder)
 
 
-def _through(agent: Agent, fault: dict[str, Any]) -> Ending:
-    policy = shipped(agent.policy)
+def _through(agent: Agent, fault: dict[str, Any], policy: Shipped) -> Ending:
     with _folder() as folder:
         provider = alone(agent, folder / "repo", faults=({"turn": 1, **fault},))
         with listening(provider) as port, _serving(policy, port.url, folder) as server:
@@ -233,6 +246,11 @@ class _Slow:
 def main(names: list[str]) -> None:
     """Print a table per client."""
     agents.PATIENCE_S = 45.0
+    if names[:1] == ["across"]:
+        for crossing in CROSSINGS:
+            if crossing.id in (names[1:] or ACROSS):
+                _compare(crossing.id, crossing.agent, crossing.served)
+        return
     own = {
         "killed and restarted": _restarted,
         "no capacity": _no_capacity,
@@ -241,15 +259,19 @@ def main(names: list[str]) -> None:
     for agent in AGENTS:
         if agent.id not in CLIENTS or (names and agent.id not in names):
             continue
-        print(f"\n| {agent.id} | directly | through switchyard |\n|---|---|---|", flush=True)
-        for name, fault in PROVIDER_FAULTS.items():
-            direct, through = _directly(agent, fault), _through(agent, fault)
-            print(f"| {name} | {direct} | {through} |", flush=True)
-            _explain(direct, through)
+        _compare(agent.id, agent, shipped(agent.policy))
         for name in OWN_FAULTS:
             ending = own[name](agent)
             print(f"| {name} | | {ending} |", flush=True)
             _explain(ending)
+
+
+def _compare(title: str, agent: Agent, policy: Shipped) -> None:
+    print(f"\n| {title} | directly | through switchyard |\n|---|---|---|", flush=True)
+    for name, fault in PROVIDER_FAULTS.items():
+        direct, through = _directly(agent, fault), _through(agent, fault, policy)
+        print(f"| {name} | {direct} | {through} |", flush=True)
+        _explain(direct, through)
 
 
 def _explain(*endings: Ending) -> None:

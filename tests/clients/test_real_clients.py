@@ -3,34 +3,24 @@
 from __future__ import annotations
 
 import json
-import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from switchyard_core.scripted import RecordedRequest, ScriptedProviderApp
-from tests.clients.agents import KEY, SERVER_KEY, Agent, Workplace
-from tests.clients.calls import BROKEN, FIXED, Turn
+from switchyard_core.scripted import RecordedRequest
+from tests.clients.agents import Agent, Workplace
+from tests.clients.calls import FIXED, Turn
 from tests.clients.changes import inserted, with_model
 from tests.clients.roster import wanted
 from tests.clients.scenario import FINISHED, alone, split, told_by, turns
-from tests.clients.serve import started
-from tests.clients.shipped import PROVIDER_KEY, Shipped, shipped
-from tests.clients.tap import Exchange, Tap
+from tests.clients.shipped import Shipped, shipped
+from tests.clients.tap import Exchange
+from tests.clients.watched import account, assert_only_the_right_key_arrived, tries, watched
 from tests.support.listening import listening
 
 pytestmark = [pytest.mark.clients, pytest.mark.timeout(300)]
 
-#: The strict provider that stands for the real one, by policy.
-STRICT = {
-    "aider": "openai",
-    "claude-code": "anthropic",
-    "codex": "openai",
-    "openai-compatible": "openai",
-}
 #: Rewrites whose effect is checked byte by byte, without asking the code that made it.
 SIMPLE = {"set_model", "insert_planning_prompt"}
 
@@ -39,32 +29,6 @@ with_claude = pytest.mark.parametrize(
     "agent", [pytest.param(a, id=a.id) for a in wanted() if a.id == "claude-messages"]
 )
 each_agent = pytest.mark.parametrize("agent", [pytest.param(a, id=a.id) for a in wanted()])
-
-
-@pytest.fixture
-def place(tmp_path: Path, agent: Agent) -> Workplace:
-    """A git repository with one bug, and an empty home."""
-    if not agent.install.is_installed:
-        pytest.skip(f"{agent.client} is not installed: python -m tests.clients.installs NAME")
-    repo, home = tmp_path / "repo", tmp_path / "home"
-    repo.mkdir()
-    home.mkdir()
-    (repo / "calc.py").write_text(BROKEN)
-    identity = ["-c", "user.name=Tester", "-c", "user.email=tester@example.com"]
-    for command in (["init", "-q"], ["add", "."], [*identity, "commit", "-qm", "start"]):
-        subprocess.run(["git", *command], cwd=repo, check=True, env=_git_environment(home))
-    return Workplace(repo=repo, home=home)
-
-
-@contextmanager
-def between(provider: ScriptedProviderApp, policy: Shipped, folder: Path) -> Iterator[Tap]:
-    """Serve a policy in front of a provider; yield the tap that a client talks to."""
-    with (
-        listening(provider) as port,
-        started(policy.at(port.url), folder, environment=policy.environment) as server,
-        Tap(server.url, explains=True) as tap,
-    ):
-        yield tap
 
 
 @each_agent
@@ -83,35 +47,27 @@ def test_client_through_switchyard_plans_on_one_model_and_executes_on_the_other(
     agent: Agent, place: Workplace, tmp_path: Path
 ) -> None:
     policy = shipped(agent.policy)
-    provider = split(agent, place.repo, policy, strict=STRICT[agent.policy])
-    with (
-        listening(provider) as port,
-        started(
-            policy.at(port.url),
-            tmp_path,
-            environment=policy.environment | {"SWITCHYARD_KEY": SERVER_KEY},
-            arguments=("--port", "0", *(_SERVER_KEY if agent.server_key else ())),
-        ) as server,
-        Tap(server.url, explains=True) as tap,
-    ):
+    provider = split(agent, place.repo, policy)
+    with watched(provider, policy, tmp_path, server_key=agent.server_key) as tap:
         done = agent.run(tap.url, place)
 
-    story = _story(tap.exchanges, provider.requests) + done.stdout
+    story = account(tap.exchanges, provider.requests) + done.stdout
     assert (done.returncode, place.calc) == (0, FIXED), story
     assert FINISHED in done.stdout
     sent = [e for e in tap.exchanges if e.request.wire_format]
-    received = _tries(sent, [r for r in provider.requests if r.wire_format])
-    assert {r.wire_format for tries in received for r in tries} == {policy.wire_format}, story
+    received = tries(sent, [r for r in provider.requests if r.wire_format])
+    formats = policy.formats
+    assert [r for got in received for r in got if r.wire_format != formats[r.model]] == [], story
     main = [(e, r) for e, r in zip(sent, received, strict=True) if not e.is_side_call]
-    models = [tries[-1].model for _, tries in main]
+    models = [got[-1].model for _, got in main]
     after = len(turns(agent.style, place.repo)) - 2
     assert models == [policy.planner] * 2 + [policy.executor] * after, story
     phases = [exchange.headers["x-switchyard-phase"] for exchange, _ in main]
     assert phases == ["planning"] * 2 + ["executing"] * after
-    for exchange, tries in zip(sent, received, strict=True):
-        _assert_only_named_rewrites_changed(exchange, tries[0], policy)
-        for request in tries:
-            _assert_only_the_right_key_arrived(request, policy)
+    for exchange, got in zip(sent, received, strict=True):
+        _assert_only_named_rewrites_changed(exchange, got[0], policy)
+        for request in got:
+            assert_only_the_right_key_arrived(request, policy)
     _assert_only_reasoning_was_refused(sent, received)
 
 
@@ -121,14 +77,14 @@ def test_claude_code_continues_with_its_model_and_all_of_its_thinking(
 ) -> None:
     """It drops the thinking of answers that name another model, and resumes with what they name."""
     policy = shipped(agent.policy)
-    provider = split(agent, place.repo, policy, strict=STRICT[agent.policy])
+    provider = split(agent, place.repo, policy)
     resumed = replace(agent, arguments=("-c", *agent.arguments))
-    with between(provider, policy, tmp_path) as tap:
+    with watched(provider, policy, tmp_path) as tap:
         done = agent.run(tap.url, place)
         first = len(tap.exchanges)
         again = resumed.run(tap.url, place)
 
-    story = _story(tap.exchanges, provider.requests) + done.stdout + again.stdout
+    story = account(tap.exchanges, provider.requests) + done.stdout + again.stdout
     assert (done.returncode, again.returncode) == (0, 0), story
     main = [e for e in tap.exchanges if e.request.wire_format and not e.is_side_call]
     bodies = [json.loads(e.request.raw) for e in main]
@@ -160,11 +116,11 @@ def test_claude_code_keeps_titles_and_explore_on_the_small_model(
         "^claude-haiku-4-5$": [{"text": "In calc.py."}],
     }
     noisy = {k: v for k, v in agent.environment.items() if "NONESSENTIAL" not in k}
-    provider = told_by(agent, stories, strict=STRICT[agent.policy])
-    with between(provider, policy, tmp_path) as tap:
+    provider = told_by(agent, stories, policy)
+    with watched(provider, policy, tmp_path) as tap:
         done = replace(agent, environment=noisy).run(tap.url, place)
 
-    story = _story(tap.exchanges, provider.requests) + done.stdout
+    story = account(tap.exchanges, provider.requests) + done.stdout
     assert done.returncode == 0, story
     served = {
         (e.headers.get("x-switchyard-phase"), e.headers["x-switchyard-target"])
@@ -189,15 +145,15 @@ def test_compaction_while_planning_has_the_instruction_where_thinking_is_bound_t
     policy = shipped(name)
     plan, *_ = turns(agent.style, place.repo)
     stories: dict[str, list[Turn]] = {f"^{policy.planner}$": [plan, {"text": FINISHED}]}
-    provider = told_by(agent, stories, strict=STRICT[agent.policy])
+    provider = told_by(agent, stories, policy)
     prompt = agent.arguments.index("-p") + 1
     said = ("-c", *agent.arguments[:prompt], "/compact", *agent.arguments[prompt + 1 :])
-    with between(provider, policy, tmp_path) as tap:
+    with watched(provider, policy, tmp_path) as tap:
         done = agent.run(tap.url, place)
         first = len(tap.exchanges)
         compacted = replace(agent, arguments=said).run(tap.url, place)
 
-    story = _story(tap.exchanges, provider.requests) + done.stdout + compacted.stdout
+    story = account(tap.exchanges, provider.requests) + done.stdout + compacted.stdout
     assert (done.returncode, compacted.returncode) == (0, 0), story
     calls = [e for e in tap.exchanges[first:] if e.request.wire_format]
     (compaction,) = [e for e in calls if e.headers["x-switchyard-reason"] == "housekeeping"]
@@ -210,33 +166,17 @@ def test_compaction_while_planning_has_the_instruction_where_thinking_is_bound_t
 _SEALED = b'encrypted_content":'
 
 
-def _tries(sent: list[Exchange], received: list[RecordedRequest]) -> list[list[RecordedRequest]]:
-    """Return what the provider got for each call: all that it refused, up to the answer."""
-    left = list(received)
-    tries = []
-    for exchange in sent:
-        last = next((i for i, r in enumerate(left) if r.status == exchange.status), None)
-        assert last is not None, f"{exchange.status} was not the provider's"
-        tries.append(left[: last + 1])
-        del left[: last + 1]
-    assert not left, "more reached the provider than the client asked for"
-    return tries
-
-
 def _assert_only_reasoning_was_refused(
     sent: list[Exchange], received: list[list[RecordedRequest]]
 ) -> None:
     """A strict provider may refuse the reasoning of another model; a latched session knows it."""
-    for exchange, tries in zip(sent, received, strict=True):
-        if len(tries) == 1:
+    for exchange, got in zip(sent, received, strict=True):
+        if len(got) == 1:
             continue
-        first, second = tries
+        first, second = got
         assert _SEALED in first.body
         assert _SEALED not in second.body
         assert exchange.headers["x-switchyard-reason"] != "latched"
-
-
-_SERVER_KEY = ("--api-key-env", "SWITCHYARD_KEY")
 
 
 def _assert_only_named_rewrites_changed(
@@ -255,26 +195,3 @@ def _assert_only_named_rewrites_changed(
     run = inserted(expected, request.body)
     assert run is not None, f"{request.path}: more changed than one insertion"
     assert b"plan" in run.lower()
-
-
-def _assert_only_the_right_key_arrived(request: RecordedRequest, policy: Shipped) -> None:
-    values = " ".join(value for _, value in request.headers)
-    assert SERVER_KEY not in values
-    assert (KEY in values, PROVIDER_KEY in values) == (
-        policy.forwards_key,
-        not policy.forwards_key,
-    )
-
-
-def _story(exchanges: list[Exchange], received: list[RecordedRequest]) -> str:
-    lines = [
-        f"client   {e.request.method} {e.request.path} -> {e.status} "
-        f"{e.headers.get('x-switchyard-reason', '')} {sorted(e.rewrites)}"
-        for e in exchanges
-    ]
-    lines += [f"provider {r.method} {r.path} {r.wire_format and r.model}" for r in received]
-    return "\n".join(lines) + "\n"
-
-
-def _git_environment(home: Path) -> dict[str, str]:
-    return {"HOME": str(home), "PATH": "/usr/local/bin:/usr/bin:/bin", "GIT_CONFIG_NOSYSTEM": "1"}

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from switchyard_core import UpstreamError, WireFormat
+from switchyard_core import Replay, UpstreamError, WireFormat
 from switchyard_core.testing import (
     FakeReply,
     FakeUpstream,
@@ -16,6 +16,8 @@ from switchyard_core.testing import (
 )
 from switchyard_core.testing.answers import streamed_text, whole_text
 from switchyard_core.wire import FORMATS, WIRE_FORMATS, endpoint_of
+from switchyard_core.wire.answers import stream_bytes
+from switchyard_core.wire.neutral import SCHEMA_TOOL
 from tests.support.policies import PLUGINS
 
 CHAT, RESPONSES, MESSAGES = WIRE_FORMATS
@@ -186,6 +188,48 @@ async def test_overload_has_the_status_that_the_caller_knows(caller, target):
     assert response.status == FORMATS[caller].overloaded
 
 
+#: What clients of each format compact their history on.
+TOO_LONG = {
+    CHAT: ("code", "context_length_exceeded"),
+    RESPONSES: ("code", "context_length_exceeded"),
+    MESSAGES: ("message", "prompt is too long"),
+}
+
+
+@each_pair
+async def test_request_that_is_too_long_is_told_as_the_callers_clients_know_it(caller, target):
+    said = {
+        CHAT: {"message": "maximum context length is 8 tokens", "code": "context_length_exceeded"},
+        RESPONSES: {"message": "Your input exceeds the context window of this model."},
+        MESSAGES: {"type": "invalid_request_error", "message": "prompt is too long: 9 > 8"},
+    }[target]
+    reply = FakeReply(status=400, body={"type": "error", "error": said})
+    response = await harness(target, reply).engine.handle(ask(caller))
+    error = json.loads(await response.read())["error"]
+    key, words = TOO_LONG[caller]
+
+    assert response.status == 400
+    assert words in error[key]
+    assert said["message"] in error["message"]
+
+
+@each_pair
+async def test_stream_that_reports_an_error_ends_with_the_callers_own(caller, target):
+    event = FORMATS[target].provider_error_event(400, "prompt is too long: 9 > 8", 0)
+    yard = harness(target, FakeReply(chunks=(stream_bytes([event]),), headers=STREAM))
+    async with yard.client() as client:
+        answer = await client.post(
+            sent_to(caller),
+            content=ask(caller, stream=True).body,
+            headers={"content-type": "application/json"},
+        )
+
+    assert FORMATS[caller].error_mark.search(b"\n" + answer.content)
+    assert b"prompt is too long" in answer.content
+    assert b"context_length_exceeded" in answer.content
+    assert not FORMATS[caller].end_mark.search(answer.content)
+
+
 @each_pair
 async def test_stream_that_breaks_off_raises_and_nothing_follows(caller, target):
     whole = await harness(target).run(conversation(target).user("hi").request("main", stream=True))
@@ -307,6 +351,43 @@ async def test_id_goes_where_the_whole_history_is_in_the_body():
         assert any("previous_response_id" in line for line in report.changes)
 
 
+async def test_rule_for_a_refused_parameter_is_that_of_the_targets_format(caplog):
+    caplog.set_level("INFO", "switchyard")
+    said = {
+        "message": "Unsupported parameter: 'top_p'",
+        "param": "top_p",
+        "code": "unsupported_parameter",
+    }
+    yard = harness(RESPONSES, FakeReply(status=400, body={"error": said}))
+    async with yard.client() as client:
+        request = ask(MESSAGES, top_p=0.5)
+        headers = {"content-type": "application/json"}
+        await client.post(sent_to(MESSAGES), content=request.body, headers=headers)
+
+    assert any('path = "top_p"' in record.getMessage() for record in caplog.records)
+
+
+async def test_schema_is_asked_for_by_a_tool_and_answered_as_text():
+    schema = {
+        "type": "object",
+        "properties": {"a": {"type": "string"}},
+        "required": ["a"],
+        "additionalProperties": False,
+    }
+    form = {"type": "json_schema", "json_schema": {"name": "verdict", "schema": schema}}
+    call = {"name": SCHEMA_TOOL, "arguments": {"a": "b"}}
+    script = {"version": 1, "scripts": [{"turns": [{"calls": [call]}]}]}
+    for stream in (False, True):
+        yard = harness(MESSAGES, keys='structured_output = "forced_tool"', script=script)
+        asked = conversation(CHAT).user("hi").request("main", response_format=form, stream=stream)
+        told = await yard.run(asked)
+        text = streamed_text(CHAT, told.answer) if stream else whole_text(CHAT, told.answer)
+
+        assert told.tree["tools"][0]["name"] == SCHEMA_TOOL
+        assert json.loads(text) == {"a": "b"}
+        assert b"tool_calls" not in told.answer
+
+
 async def test_target_may_refuse_what_only_the_callers_provider_can_serve():
     hosted = {"type": "web_search_20250305", "name": "web_search"}
     body = {
@@ -361,3 +442,26 @@ async def test_request_in_the_targets_format_is_not_translated(wire_format):
 
     assert [report.name for report in told.reports] == ["set_model"]
     assert told.outgoing.body == request.body.replace(b'"main"', b'"real-model"')
+
+
+# --- recordings -----------------------------------------------------------------------------------
+
+
+@each_pair
+async def test_recording_has_the_providers_side_and_serves_the_callers(caller, target, tmp_path):
+    for stream in (False, True):
+        folder = tmp_path / str(stream)
+        asked = ask(caller, stream=stream)
+        recorder = Harness(policy(target), plugins=PLUGINS, replay=Replay(folder, "record"))
+        live = await recorder.run(asked)
+        replay = Replay(folder)
+        player = Harness(policy(target, client=""), plugins=PLUGINS, replay=replay)
+        played = await player.run(asked)
+        (file,) = folder.glob("*.json")
+        recorded = json.loads(file.read_text("utf-8"))
+
+        assert played.answer == live.answer
+        assert player.upstream.requests == []
+        assert replay.unused() == ()
+        assert recorded["request"]["path"] == sent_to(target)
+        assert recorded["request"]["body"]["model"] == "real-model"

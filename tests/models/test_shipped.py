@@ -187,6 +187,7 @@ REACH = {
         "deepseek-forced-tool",
         "deepseek-v4-pro",
         "deepseek-strict",
+        "deepseek-limit-key",
     ],
     ("glm-5.2", "openai_chat"): ["glm-4.5-to-5.2", "glm-one-switch"],
     ("kimi-k2.7-code", "openai_chat"): [

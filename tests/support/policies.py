@@ -97,9 +97,13 @@ def one_route(
     large: str = "",
     small: str = "",
     other_origin: bool = False,
+    far: WireFormat | None = None,
 ) -> str:
-    """Return a policy with the route `main`; two clients, so that targets may have two origins."""
-    small_client = "far" if other_origin else "near"
+    """Return a policy with the route `main`; two clients, so that targets may have two origins.
+
+    ``far`` is the wire format of the target `small`, in place of that of the others.
+    """
+    small_client = "far" if other_origin or far else "near"
     return f"""\
 schema_version = 1
 
@@ -110,7 +114,7 @@ api_key_env = "NEAR_KEY"
 max_retries = 0
 
 [llm_clients.far]
-format = "{wire_format}"
+format = "{far or wire_format}"
 base_url = "https://far.test/v1"
 api_key_env = "FAR_KEY"
 max_retries = 0

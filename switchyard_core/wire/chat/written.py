@@ -118,8 +118,11 @@ class _Messages:
             self._say("system", _text(parts))
 
     def done(self) -> list[bytes]:
-        """Return the messages."""
+        """Return the messages, one at least."""
         self._say_moved()
+        if not self._made:
+            self._told.changed.append("added a message of the user, for there was none")
+            self._say("user", fixed_text("go_on"))
         return self._made
 
     def _say_moved(self) -> None:

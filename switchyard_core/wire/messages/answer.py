@@ -50,6 +50,8 @@ _ERROR_TYPES: Mapping[int, str] = {
     429: "rate_limit_error",
     529: "overloaded_error",
 }
+#: What an error says of a request that does not fit.
+_TOO_LONG = "prompt is too long"
 #: Every type of an error.
 _ERROR_WORDS = frozenset({*_ERROR_TYPES.values(), "api_error", "billing_error", "timeout_error"})
 
@@ -258,6 +260,13 @@ class AnthropicMessages(MessagesRequests):
         """Return the error in Anthropic's shape."""
         error = {"type": _ERROR_TYPES.get(status, "api_error"), "message": message}
         return {"type": "error", "error": error, "request_id": request_id}
+
+    def overflow(self, told: ToldError) -> ToldError:
+        """Return the error with the words that Claude Code compacts its history on."""
+        message = told.message
+        if _TOO_LONG not in message:
+            message = f"{_TOO_LONG}: {message}"
+        return replace(told, message=message, kind="invalid_request_error", code="")
 
     def translated_error(self, status: int, told: ToldError, request_id: str) -> dict[str, Any]:
         """Return the error with a type that this format has; its code is told in the message."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Literal
 
+from switchyard_core.clients import is_for_provider
 from switchyard_core.jsonio.tree import ObjectText, encode
 from switchyard_core.wire.messages.blocks import BlockReader
 from switchyard_core.wire.neutral import (
@@ -29,6 +30,9 @@ __all__ = ["read_request"]
 _EFFORTS = ((16000, "high"), (4096, "medium"), (2048, "low"), (0, "minimal"))
 #: Words of ``service_tier`` in OpenAI's; other words are nobody else's.
 _TIERS: Mapping[str, str] = {"auto": "auto", "standard_only": "default"}
+#: What providers of other formats take at most; that of Claude Code has some 150 characters.
+#: Sources: API reference of OpenAI (`safety_identifier`); github.com/looplj/axonhub/issues/1669.
+_LONGEST_USER = 64
 #: Keys that a request has a place of its own for.
 _READ = frozenset(
     {
@@ -106,7 +110,11 @@ class _Reader:
             return (Words(text=text),) if text.strip() else ()
         blocks = self._fields.array("system") if raw else None
         parts = self._blocks.parts(blocks, "system", "system") if blocks is not None else ()
-        return tuple(part for part in parts if isinstance(part, Words))
+        words = [part for part in parts if isinstance(part, Words)]
+        meant = tuple(part for part in words if not is_for_provider(part.text))
+        if len(meant) < len(words):
+            self._told.left_out.append("the instruction to the provider of the client")
+        return meant
 
     def _turns(self) -> tuple[Turn, ...]:
         made = _Turns()
@@ -241,8 +249,12 @@ class _Reader:
         metadata = self._fields.object("metadata") if self._raw("metadata", "object") else None
         for key in _keys(metadata):
             raw = (metadata.raw(key) if metadata is not None else None) or b""
-            if key == "user_id" and raw[:1] == b'"':
+            if key == "user_id" and raw[:1] == b'"' and len(raw) <= _LONGEST_USER + 2:
                 yield "user", raw
+            elif key == "user_id" and raw[:1] == b'"':
+                self._told.left_out.append(
+                    f"metadata.user_id, longer than {_LONGEST_USER} characters"
+                )
             elif raw != b"null":
                 self._told.left_out.append(f"metadata.{key}")
         tier = self._fields.text("service_tier") if self._raw("service_tier", "string") else None

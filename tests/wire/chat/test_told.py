@@ -7,13 +7,20 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
+from openai.lib.streaming.chat import ChatCompletionStreamState
+from openai.types.chat import ChatCompletionChunk
 
-from switchyard_core.jsonio.tree import JsonTextError, loads
+from switchyard_core.answering import ModelUsage
+from switchyard_core.jsonio.tree import JsonTextError, encode, loads
+from switchyard_core.wire import FORMATS
+from switchyard_core.wire.answers import AnswerPart, Frame
 from switchyard_core.wire.chat.told import ChatReader
 from switchyard_core.wire.replies import ShapeError
 from switchyard_core.wire.retelling import AnswerTeller
 from tests.support.strategies import VALUES
 
+CHAT = FORMATS["openai_chat"]
 each_way = pytest.mark.parametrize("whole", [True, False], ids=["whole", "stream"])
 
 
@@ -490,3 +497,61 @@ def test_any_json_is_told_or_refused(whole: bool, value: str) -> None:
                 reader.finish()
         except (ShapeError, JsonTextError):
             continue
+
+
+#: Cases of ``CALLS`` that OpenAI's own servers could send.
+USUAL = ("in pieces", "parallel, one after another", "interleaved", "no arguments", "no JSON")
+
+
+def test_calls_are_told_as_the_official_sdk_reads_them() -> None:
+    misses = {}
+    for case in USUAL:
+        state = ChatCompletionStreamState()
+        events = [*[calls(*pieces) for pieces in CALLS[case][0]], chunk(finish="tool_calls")]
+        for event in events:
+            usual = {"object": "chat.completion.chunk", **json.loads(event)}
+            state.handle_chunk(ChatCompletionChunk.model_validate(usual))
+        message = state.get_final_completion().choices[0].message
+        read = [
+            (call.function.name, call.function.arguments or "") for call in message.tool_calls or ()
+        ]
+        told = [(part["name"], part["text"]) for part in listened(*events).parts.values()]
+        if told != read:
+            misses[case] = (told, read)
+    assert misses == {}
+
+
+@given(
+    parts=st.lists(
+        st.tuples(st.sampled_from(["text", "reasoning", "refusal", "call"]), st.text(max_size=9)),
+        max_size=5,
+    ),
+    invents=st.booleans(),
+)
+def test_what_is_written_is_told_again(parts: list[tuple[Any, str]], invents: bool) -> None:
+    frame = Frame(
+        model="m", id="chatcmpl-1", created_s=7, include_usage=True, request={}, invents=invents
+    )
+    writer, usage = CHAT.writer(frame), ModelUsage(input_tokens=9, output_tokens=2)
+    events = [*writer.begin(usage)]
+    for number, (kind, said) in enumerate(parts):
+        arguments = json.dumps({"said": said}) if kind == "call" else said
+        name = "f" if kind == "call" else ""
+        events += writer.open(AnswerPart(kind=kind, id=f"c{number}" if name else "", name=name))
+        events += writer.more(arguments)
+        events += writer.close()
+    events += writer.end(usage, {})
+    whole = Listener()
+    ChatReader(whole).whole(encode(writer.whole(usage, {})))
+    sent = [e.data if isinstance(e.data, str) else encode(dict(e.data)).decode() for e in events]
+
+    for found in (listened(*sent, end=False), whole):
+        assert found.ended is not None
+        assert (found.ended[1].input_tokens, found.ended[1].output_tokens) == (9, 2)
+        for kind in ("text", "reasoning", "refusal"):
+            said = "".join(each for each_kind, each in parts if each_kind == kind)
+            assert "".join(p["text"] for p in found.parts.values() if p["kind"] == kind) == said
+        called = [
+            json.loads(p["text"])["said"] for p in found.parts.values() if p["kind"] == "call"
+        ]
+        assert called == [each for each_kind, each in parts if each_kind == "call"]

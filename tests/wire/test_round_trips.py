@@ -1,0 +1,408 @@
+"""A request told in another wire format and back: nothing is lost but what the table says.
+
+``wire/losses.toml`` is the table. What is not in it must be the same, whatever the request.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from switchyard_core.declarations import WIRE_FORMATS, WireFormat
+from switchyard_core.errors import BodyError
+from switchyard_core.jsonio.tree import ObjectText
+from switchyard_core.wire import FORMATS
+from switchyard_core.wire.losses import all_losses
+from switchyard_core.wire.naming import ToolNames, id_at_target
+from switchyard_core.wire.neutral import (
+    AskedTool,
+    Call,
+    Facts,
+    Media,
+    NeutralRequest,
+    Result,
+    Thought,
+    ToolName,
+    Words,
+)
+from tests.support.mutated import broken_bodies
+from tests.support.neutral import FACTS, requests
+
+TIMES = int(os.environ.get("SWITCHYARD_STRESS_TIMES", "1"))
+pytestmark = pytest.mark.timeout(120 * TIMES)
+PAIRS = [*product(WIRE_FORMATS, WIRE_FORMATS)]
+#: A model that takes all that the format has.
+ABLE = Facts(reasoning_key="reasoning_content", system_rows=True)
+
+
+def read(body: bytes, wire_format: WireFormat) -> NeutralRequest:
+    return FORMATS[wire_format].neutral(ObjectText(body))
+
+
+def known(caller: WireFormat, target: WireFormat) -> set[str]:
+    """Return what the table says that a pair does not keep."""
+    if caller == target:
+        return set()
+    return {row.id for row in all_losses() if caller in row.callers and target in row.at}
+
+
+# --- what differs between two requests, in the words of the table -----------------------------
+
+
+def differences(old: NeutralRequest, new: NeutralRequest, target: WireFormat) -> set[str]:
+    """Return what another format made different."""
+    return {
+        *_differing_tools(old, new, ToolNames(old.tools, FORMATS[target])),
+        *_differing_calls(old, new, target),
+        *_differing_words(old, new),
+        *_differing_media(old, new),
+        *_differing_settings(old, new),
+    }
+
+
+def _parts(request: NeutralRequest, *kinds: type) -> list[Any]:
+    parts = [part for turn in request.turns for part in turn.parts]
+    return [part for part in parts if isinstance(part, kinds)]
+
+
+def _differing_tools(old: NeutralRequest, new: NeutralRequest, names: ToolNames) -> Iterator[str]:
+    told = {each.tool: each for each in new.tools}
+    allowed = old.choice.allowed if old.choice is not None else ()
+    for tool in old.tools:
+        there = told.pop(names.at_target(tool.tool), None)
+        if there is None:
+            yield "allowed_tools" if allowed and tool.tool not in allowed else "tools"
+            continue
+        yield from _differing_names(tool.tool, there.tool)
+        yield from _differing_tool(tool, there)
+    made_up = _offered_for_history(old, new, set(told))
+    if told and not made_up:
+        yield "tools"
+    if old.choice != new.choice and not made_up:
+        yield from _differing_choice(old, new, names)
+    if old.parallel is False and new.parallel is not False and new.tools:
+        none = new.choice is not None and new.choice.mode == "none"
+        if not none:
+            yield "parallel"
+
+
+def _differing_names(old: ToolName, new: ToolName) -> Iterator[str]:
+    if old.namespace != new.namespace:
+        yield "namespaces"
+    if old.name != new.name and not (old.namespace and new.name.endswith(old.name)):
+        yield "tool_names"
+
+
+def _differing_tool(old: AskedTool, new: AskedTool) -> Iterator[str]:
+    if old.custom != new.custom:
+        yield "free_form_tools"
+        if old.grammar:
+            yield "grammars"
+    elif json.loads(old.parameters or "{}") != json.loads(new.parameters or "{}"):
+        if old.parameters or json.loads(new.parameters) != {"type": "object", "properties": {}}:
+            yield "parameters"
+    elif old.grammar != new.grammar:
+        yield "grammars"
+    if old.description not in new.description:
+        yield "descriptions"
+    if old.about_namespace != new.about_namespace:
+        yield "about_namespaces"
+    if bool(old.strict) != bool(new.strict):
+        yield "strict_tools"
+    if old.cache != new.cache:
+        yield "cache_marks"
+
+
+def _offered_for_history(old: NeutralRequest, new: NeutralRequest, told: set[ToolName]) -> bool:
+    """Return whether tools are there only because a provider wants those of the history."""
+    called = {call.tool for call in _parts(new, Call)}
+    none = new.choice is not None and new.choice.mode == "none"
+    return not old.tools and none and told == called
+
+
+def _differing_choice(old: NeutralRequest, new: NeutralRequest, names: ToolNames) -> Iterator[str]:
+    mode = old.choice.mode if old.choice else "auto"
+    if (new.choice.mode if new.choice else "auto") != mode and old.tools:
+        yield "choice"
+    allowed = old.choice.allowed if old.choice else ()
+    kept = new.choice.allowed if new.choice else ()
+    if tuple(map(names.at_target, allowed)) != kept:
+        offered = {names.at_target(tool) for tool in allowed}
+        cut = {tool.tool for tool in new.tools} <= offered
+        yield "allowed_tools" if cut and not kept else "choice"
+
+
+def _differing_calls(old: NeutralRequest, new: NeutralRequest, target: WireFormat) -> Iterator[str]:
+    before, after = _parts(old, Call), _parts(new, Call)
+    if [id_at_target(call.id, FORMATS[target]) for call in before] != [c.id for c in after]:
+        yield "calls"
+        return
+    names = ToolNames(old.tools, FORMATS[target])
+    for call, there in zip(before, after, strict=True):
+        if names.at_target(call.tool) != there.tool:
+            yield "called_tools"
+        if call.cache != there.cache:
+            yield "cache_marks"
+        yield from _differing_arguments(call, there)
+    results = {result.call_id: result for result in _parts(new, Result)}
+    for result in _parts(old, Result):
+        told = results.get(id_at_target(result.call_id, FORMATS[target]))
+        if told is None:
+            yield "results"
+            continue
+        if result.failed != told.failed:
+            yield "failed_results"
+        if result.cache != told.cache or _marks(result.parts) != _marks(told.parts):
+            yield "cache_marks"
+        if _media(result.parts) != _media(told.parts):
+            yield "media_in_results"
+        if not _within(_texts(result.parts), _texts(told.parts)):
+            yield "texts"
+
+
+def _differing_arguments(old: Call, new: Call) -> Iterator[str]:
+    if old.custom != new.custom:
+        yield "free_form_tools"
+        if json.loads(new.arguments) != {"input": old.arguments}:
+            yield "arguments"
+    elif old.custom:
+        if old.arguments != new.arguments:
+            yield "arguments"
+    elif _object(old.arguments) is None:
+        if new.arguments != old.arguments:
+            same = json.loads(new.arguments) == {"_raw": old.arguments}
+            yield "odd_arguments" if same else "arguments"
+    elif _object(old.arguments) != _object(new.arguments):
+        yield "arguments"
+
+
+def _object(text: str) -> Any:
+    """Return arguments with numbers as they are written and members that occur twice."""
+    try:
+        tree = json.loads(text or "{}", parse_float=str, parse_int=str, object_pairs_hook=tuple)
+    except ValueError:
+        return None
+    return tree if isinstance(tree, tuple) and (text or "{}").lstrip()[:1] == "{" else None
+
+
+def _differing_words(old: NeutralRequest, new: NeutralRequest) -> Iterator[str]:
+    first, second = old.instructions, new.instructions
+    if _joined(first) != _joined(second):
+        yield "texts"
+    elif [words.text for words in first] != [words.text for words in second]:
+        yield "instructions"
+    if _marks(first) != _marks(second):
+        yield "cache_marks"
+    thoughts = [[part.text for part in _parts(each, Thought)] for each in (old, new)]
+    if thoughts[0] != thoughts[1] and "\n\n".join(thoughts[0]) != "\n\n".join(thoughts[1]):
+        yield "reasoning"
+    for role in ("user", "assistant", "system"):
+        before, after = _of_role(old, role), _of_role(new, role)
+        if not _within(_texts(before), _texts(after)):
+            user = role == "system" and _within(_texts(before), _texts(_of_role(new, "user")))
+            yield "system_rows" if user else "texts"
+        if _marks(before) != _marks(after):
+            yield "cache_marks"
+    refused = [[w.text for w in _parts(each, Words) if w.refusal] for each in (old, new)]
+    if refused[0] != refused[1]:
+        yield "refusals"
+    yield from _differing_order(old, new)
+
+
+def _differing_order(old: NeutralRequest, new: NeutralRequest) -> Iterator[str]:
+    orders = []
+    for request in (old, new):
+        turns = [turn.parts for turn in request.turns if turn.role == "assistant"]
+        orders.append(
+            [
+                [isinstance(part, Call) for part in parts if isinstance(part, Call | Words)]
+                for parts in turns
+            ]
+        )
+    runs = [["".join("c" if call else "w" for call in turn) for turn in order] for order in orders]
+    plain = [[_one_text(turn) for turn in turns if turn] for turns in runs]
+    if plain[0] != plain[1]:
+        behind = any("cw" in turn for turn in plain[0])
+        yield "order_of_text" if behind else "order"
+    roles = [[t.role for t in request.turns if t.role != "system"] for request in (old, new)]
+    if roles[0] != roles[1] and not _parts(old, Thought):
+        # A user message behind the results may be new.
+        short = [role for role in roles[0] if role != "user"]
+        if short != [role for role in roles[1] if role != "user"]:
+            yield "turns"
+
+
+def _one_text(turn: str) -> str:
+    while "ww" in turn:
+        turn = turn.replace("ww", "w")
+    return turn
+
+
+def _differing_media(old: NeutralRequest, new: NeutralRequest) -> Iterator[str]:
+    before, after = list(_all_media(old)), list(_all_media(new))
+    urls = Counter(media.url for media in after)
+    for media in before:
+        if urls[media.url]:
+            urls[media.url] -= 1
+        elif media.kind == "file" and not media.url.startswith("data:"):
+            yield "files_by_address"
+        elif media.url.startswith("data:text/"):
+            yield "text_files"
+        else:
+            yield "media"
+    for key, loss in (("detail", "image_detail"), ("cache", "cache_marks")):
+        told = [
+            Counter(getattr(m, key) for m in media if getattr(m, key)) for media in (before, after)
+        ]
+        gone = any(media.kind == "file" and "://" in media.url for media in before)
+        if told[0] != told[1] and not (gone and told[1] <= told[0] and "files_by_address"):
+            yield loss
+        elif told[0] != told[1]:
+            yield loss
+    addressed = [m for m in before if m.name and m.url not in ("",) and "://" in m.url]
+    names = Counter(media.name for media in after)
+    for media in (m for m in before if m.name):
+        if names[media.name]:
+            names[media.name] -= 1
+        else:
+            yield "file_names" if media in addressed else "names"
+
+
+def _differing_settings(old: NeutralRequest, new: NeutralRequest) -> Iterator[str]:
+    if old.schema != new.schema:
+        yield from _differing_schema(old, new)
+    for key in ("model", "stream", "stop", "effort"):
+        if getattr(old, key) != getattr(new, key):
+            yield key
+    if old.limit != new.limit and old.limit is not None:
+        yield "limit"
+    groups = {
+        **dict.fromkeys(("seed", "frequency_penalty", "presence_penalty"), "sampling_of_chat"),
+        **dict.fromkeys(("logprobs", "verbosity", "store", "cache_key"), "openai_settings"),
+    }
+    for name in {*old.settings, *new.settings}:
+        before, after = old.settings.get(name), new.settings.get(name)
+        usual = name == "store" and {before, after} <= {None, b"false"}
+        identified = name == "user" and after == old.settings.get("safety_identifier")
+        if before != after and not usual and not identified:
+            yield groups.get(name, name)
+
+
+def _differing_schema(old: NeutralRequest, new: NeutralRequest) -> Iterator[str]:
+    if old.schema is None:
+        yield "answers"
+    elif new.schema is None:
+        yield "json_object" if not old.schema.schema else "answers"
+    else:
+        named = new.schema.name == (old.schema.name or "answer")
+        same = json.loads(old.schema.schema or "{}") == json.loads(new.schema.schema or "{}")
+        if not named or not same or old.schema.strict != new.schema.strict:
+            yield "schema" if old.schema.name or not same else "name of a schema"
+
+
+def _all_media(request: NeutralRequest) -> Iterator[Media]:
+    yield from _parts(request, Media)
+    for result in _parts(request, Result):
+        yield from (part for part in result.parts if isinstance(part, Media))
+
+
+def _of_role(request: NeutralRequest, role: str) -> list[Any]:
+    return [part for turn in request.turns if turn.role == role for part in turn.parts]
+
+
+def _media(parts: Any) -> list[str]:
+    return [part.url for part in parts if isinstance(part, Media)]
+
+
+def _texts(parts: Any) -> list[str]:
+    return [part.text for part in parts if isinstance(part, Words)]
+
+
+def _marks(parts: Any) -> list[bytes]:
+    return [part.cache for part in parts if isinstance(part, Words | Media) and part.cache]
+
+
+def _joined(parts: tuple[Words, ...]) -> str:
+    return "\n\n".join(words.text for words in parts)
+
+
+def _within(texts: list[str], told: list[str]) -> bool:
+    """Return whether texts are in others, in order, each at a place of its own."""
+    rest = "\n\n".join(told)
+    for text in texts:
+        before, found, rest = rest.partition(text)
+        if not found:
+            return False
+    return True
+
+
+# --- the properties ---------------------------------------------------------------------------
+
+
+@settings(max_examples=500 * TIMES, deadline=None)
+@given(requests(), st.sampled_from(PAIRS))
+def test_nothing_is_lost_but_what_the_table_says(
+    request: NeutralRequest, pair: tuple[WireFormat, WireFormat]
+) -> None:
+    caller, target = pair
+    said = read(FORMATS[caller].write(request, ABLE), caller)
+    lines = len(said.told.lines)
+
+    there = read(FORMATS[target].write(said, ABLE), target)
+
+    found = differences(said, there, target)
+    assert found - known(caller, target) == set()
+    silent = {"cache_marks", "reasoning", "image_detail", "stop", "media_in_results", "refusals"}
+    assert not found & silent or len(said.told.lines) > lines
+
+
+@settings(max_examples=500 * TIMES, deadline=None)
+@given(requests(), st.sampled_from(PAIRS))
+def test_there_and_back_loses_no_more(
+    request: NeutralRequest, pair: tuple[WireFormat, WireFormat]
+) -> None:
+    caller, target = pair
+    there = read(
+        FORMATS[target].write(read(FORMATS[caller].write(request, ABLE), caller), ABLE), target
+    )
+
+    back = read(FORMATS[caller].write(there, ABLE), caller)
+
+    again = FORMATS[target].write(read(FORMATS[caller].write(back, ABLE), caller), ABLE)
+    assert differences(there, read(again, target), target) - known(target, caller) == set()
+
+
+@settings(max_examples=500 * TIMES, deadline=None)
+@given(requests(), FACTS, st.sampled_from(PAIRS))
+def test_what_was_translated_is_written_the_same_again(
+    request: NeutralRequest, facts: Facts, pair: tuple[WireFormat, WireFormat]
+) -> None:
+    caller, target = pair
+    body = FORMATS[target].write(read(FORMATS[caller].write(request, ABLE), caller), facts)
+
+    assert FORMATS[target].write(read(body, target), facts) == body
+
+
+@settings(max_examples=500 * TIMES, deadline=None)
+@given(broken_bodies(2), FACTS, st.sampled_from(WIRE_FORMATS))
+def test_any_body_is_translated_or_refused(
+    broken: tuple[WireFormat, bytes, bytes], facts: Facts, target: WireFormat
+) -> None:
+    caller, _, data = broken
+    try:
+        request = read(data, caller)
+    except BodyError:
+        return
+
+    body = FORMATS[target].write(request, facts)
+
+    assert json.loads(body)
+    assert FORMATS[target].write(read(body, target), facts) == body
