@@ -21,8 +21,10 @@ from switchyard_core.wire.shapes import type_of
 
 __all__ = ["BlockReader"]
 
-#: Keys of a result, and of a call, that say the same everywhere, or nothing.
+#: The caller of a tool that the model itself calls.
 _DIRECT = b'"direct"'
+#: Blocks that hold nothing that anybody said.
+_DIRECTIVES = ("tool_addition", "tool_removal", "fallback")
 
 
 class BlockReader:
@@ -91,7 +93,7 @@ class BlockReader:
             yield from self._search_result(block, place)
         elif kind == COMPACTION and (block.text("content") or "").strip():
             yield from self._words(block, "content", place)
-        elif kind in ("tool_addition", "tool_removal"):
+        elif kind in _DIRECTIVES:
             self._told.left_out.append(f"the {kind} {place}")
         else:
             self._told.lost.append(f"{kind or 'a block without type'} {place}")
