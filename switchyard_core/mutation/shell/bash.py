@@ -90,15 +90,14 @@ class _Walker:
         if self.depth > _MAX_NESTING:
             self.session.add("unknown", "shell", TOO_DEEP)
             return None
-        statement = _STATEMENTS.get(node.type, _Walker.block)
+        statement = _STATEMENTS.get(node.type)
         self.depth += 1
         try:
+            if statement is None:
+                return self.sequence(node.named_children, stdin)
             return statement(self, node, stdin)
         finally:
             self.depth -= 1
-
-    def block(self, node: _Node, stdin: Input) -> str | None:
-        return self.sequence(node.named_children, stdin)
 
     def sequence(self, nodes: Sequence[_Node], stdin: Input) -> str | None:
         """Run nodes in order; the output is known when all of it is."""
@@ -235,7 +234,7 @@ class _Walker:
                 given = self.file_redirect(redirect, targets, extra) or given
             else:
                 # A heredoc in an unknown context: its parts count, its text is unknown.
-                self.block(redirect, NO_INPUT)
+                self.sequence(redirect.named_children, NO_INPUT)
         return given
 
     def file_redirect(self, node: _Node, targets: list[str], extra: list[str]) -> Input | None:
