@@ -77,9 +77,7 @@ def _find(value: Any, found: dict[str, str], depth: int) -> None:
                 found.setdefault(kind, key)
         if kinds and not isinstance(item, str):
             _find(item, found, depth - 1)
-            if "file" not in found and any(
-                map(_is_local, files_in({key: item}, MOST_FILES))
-            ):
+            if "file" not in found and any(map(_is_local, files_in({key: item}, MOST_FILES))):
                 found["file"] = key
 
 

@@ -245,6 +245,7 @@ class Program:
         return self.by_first.get(operands[0], self.others) if operands else self.others
 
 
+#: What :attr:`CommandTable.usual` has for other programs.
 _NO_ENTRIES: tuple[frozenset[str], tuple[Program, ...]] = (frozenset(), ())
 
 
