@@ -48,7 +48,8 @@ _CLOSING = {">&-", "<&-"}
 _DUPLICATING = {">&", "<&"}
 _DESCRIPTOR = re.compile(r"\d*-?")
 _DUPLICATION = re.compile(r"\d*[<>]&\d+")
-#: Commands, words and strings that are what they show.
+#: Commands, words and strings that are what they show, and the numbers of such a command. Their
+#: nodes are not looked at, which takes longer; the steps are those of the nodes.
 _PLAIN_COMMAND = re.compile(r"[A-Za-z_./][A-Za-z0-9_./-]*+(?: [A-Za-z0-9_./ ~:,=@+%-]*+)?")
 _NUMBER = re.compile(r" -?(?:0x)?[0-9]++(?![^ ])")
 _PLAIN = re.compile(r"[A-Za-z_./][A-Za-z0-9_./-]*+")
@@ -90,15 +91,14 @@ class _Walker:
         if self.depth > _MAX_NESTING:
             self.session.add("unknown", "shell", TOO_DEEP)
             return None
-        statement = _STATEMENTS.get(node.type, _Walker.block)
+        statement = _STATEMENTS.get(node.type)
         self.depth += 1
         try:
+            if statement is None:
+                return self.sequence(node.named_children, stdin)
             return statement(self, node, stdin)
         finally:
             self.depth -= 1
-
-    def block(self, node: _Node, stdin: Input) -> str | None:
-        return self.sequence(node.named_children, stdin)
 
     def sequence(self, nodes: Sequence[_Node], stdin: Input) -> str | None:
         """Run nodes in order; the output is known when all of it is."""
@@ -235,7 +235,7 @@ class _Walker:
                 given = self.file_redirect(redirect, targets, extra) or given
             else:
                 # A heredoc in an unknown context: its parts count, its text is unknown.
-                self.block(redirect, NO_INPUT)
+                self.sequence(redirect.named_children, NO_INPUT)
         return given
 
     def file_redirect(self, node: _Node, targets: list[str], extra: list[str]) -> Input | None:
@@ -272,13 +272,12 @@ class _Walker:
 
     def command(self, node: _Node, stdin: Input, extra: Sequence[str] = ()) -> str | None:
         written = self.source[node.start_byte : node.end_byte]
-        if _PLAIN_COMMAND.fullmatch(written) and not node.has_error:
-            # Its words are known without a look at their nodes, which takes longer.
+        # The grammar takes `==` for an operator, not a word.
+        plain = _PLAIN_COMMAND.fullmatch(written) and " =" not in written
+        if plain and not node.has_error:
             words = written.split()
-            numbers = len(_NUMBER.findall(written))
-            self.session.spend(len(words) + 2 * numbers)
-            words += extra
-            return self.invoke(words, stdin)
+            self.session.spend(len(words) + 2 * len(_NUMBER.findall(written)))
+            return self.invoke([*words, *extra], stdin)
         words = []
         redirects: list[_Node] = []
         children = node.named_children
@@ -286,7 +285,6 @@ class _Walker:
         source = self.source
         for child in children:
             kind, written = child.type, source[child.start_byte : child.end_byte]
-            # Most words need no node of the tree but their own.
             if kind == "word" and "\\" not in written:
                 words.append(written)
             elif kind in _SINGLE:
@@ -356,16 +354,13 @@ class _Walker:
         if kind == "word" and "\\" not in written:
             return written
         self.session.spend()
-        if kind == "raw_string":
-            return written[1:-1]
         if self.depth > _MAX_NESTING:
             return written
+        if kind == "raw_string":
+            return written[1:-1]
         if kind == "string" and _PLAIN_STRING.fullmatch(written):
             self.session.spend()
             return written[1:-1]
-        if kind == "number" and written.isalnum():
-            self.session.spend()
-            return written
         self.depth += 1
         try:
             return _WORDS.get(kind, _Walker.as_it_is)(self, node, written)

@@ -62,7 +62,8 @@ _Done: TypeAlias = tuple[bool, str | None]
 
 def run_program(words: Sequence[str], session: Session, stdin: Input = NO_INPUT) -> str | None:
     """Record the effects of one program; return its output if it is known."""
-    words = words[:_MAX_WORDS]
+    if len(words) > _MAX_WORDS:
+        words = words[:_MAX_WORDS]
     while words and "=" in words[0] and _ASSIGNMENT.match(words[0]):
         words = words[1:]
     if not words or not words[0]:
@@ -72,10 +73,12 @@ def run_program(words: Sequence[str], session: Session, stdin: Input = NO_INPUT)
         return None
     session.spend(_PROGRAM + len(words) // 2)
     path, *rest = words
-    path = path.replace("\\", "/") if "\\" in path else path
-    name = command_table().name_of(path)
-    other = "/" in path and not _stands_for_its_name(path, name)
-    if not other and name in _reading():
+    name, other, reading = path, False, _reading()
+    if path not in reading:
+        path = path.replace("\\", "/") if "\\" in path else path
+        name = command_table().name_of(path)
+        other = "/" in path and not _stands_for_its_name(path, name)
+    if not other and name in reading:
         # Most commands only read.
         if rest:
             _note_outputs(name, rest, session)
@@ -102,8 +105,9 @@ def run_program(words: Sequence[str], session: Session, stdin: Input = NO_INPUT)
 
 @cache
 def _reading() -> frozenset[str]:
-    """Return the programs that only read and of which no more need be known."""
-    return command_table().reading.difference(BUILTINS)
+    """Return the names of programs that only read and of which no more need be known."""
+    table = command_table()
+    return frozenset(n for n in table.reading if n not in BUILTINS and table.name_of(n) == n)
 
 
 def _run_known(path: str, use: Use, flags: set[str]) -> str | None:
@@ -113,11 +117,10 @@ def _run_known(path: str, use: Use, flags: set[str]) -> str | None:
         return None
     table = command_table()
     listed = table.canonical(use.name)
-    entries = table.programs.get(listed, ())
     listed_use = use if listed == use.name else msgspec.structs.replace(use, name=listed)
     before = len(use.session.readings)
     splits: dict[int, Arguments] = {}
-    for program in entries:
+    for program in table.entries(listed, use.words, flags):
         if not program.may_decide(use.words, flags):
             continue
         if program.kind == "program":
@@ -137,9 +140,9 @@ def _run_known(path: str, use: Use, flags: set[str]) -> str | None:
             told = f"{use.name} {_MEANINGS[label]}"
             if label == "file_edit":
                 use.session.edit(use.name, told, named=use.operands())
-            else:
+            elif label != "read_only":
                 use.session.add(label, use.name, told)
-        elif all(entry.kind != "program" for entry in entries):
+        elif all(entry.kind != "program" for entry in table.programs.get(listed, ())):
             _run_unlisted(path, use)
     reads = len(use.session.readings) == before
     if flags and reads and (program is None or program.kind == "program"):

@@ -221,6 +221,11 @@ class Program:
     behind: tuple[list[str], ...]
     table: Mapping[str, Any]  # the table as written, for the keys of one kind
 
+    @property
+    def telling(self) -> frozenset[str] | None:
+        """Words or flags without which it decides nothing, ``None`` if it may without any."""
+        return self.needs_flag if self.needs is None or self.needs_bare is None else self.needs
+
     def split(self, words: Sequence[str], *, stop: bool = False) -> Arguments:
         """Split the words after the program's name."""
         return split_arguments(words, stop=stop, **self.splitting)
@@ -240,12 +245,18 @@ class Program:
         return self.by_first.get(operands[0], self.others) if operands else self.others
 
 
+#: What :attr:`CommandTable.usual` has for other programs.
+_NO_ENTRIES: tuple[frozenset[str], tuple[Program, ...]] = (frozenset(), ())
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandTable:
     """Every program by name."""
 
     #: Programs with rules; a name may have a wrapper and a program.
     programs: Mapping[str, tuple[Program, ...]]
+    #: By program: words and flags without which only the entries that are named here may decide.
+    usual: Mapping[str, tuple[frozenset[str], tuple[Program, ...]]]
     simple: Mapping[str, str]  # label of programs that always do the same
     reading: frozenset[str]  # those that only read
     globs: re.Pattern[str]  # other spellings such as ``python3.*``, each a group
@@ -254,6 +265,15 @@ class CommandTable:
     words: Mapping[str, frozenset[str]]
     #: By program, the flags whose meaning is known although other programs name outputs by them.
     explained: Mapping[str, frozenset[str]]
+
+    def entries(
+        self, name: str, words: Sequence[str], flags: Collection[str]
+    ) -> tuple[Program, ...]:
+        """Return the entries of a program that may decide; most need a word that is not there."""
+        telling, few = self.usual.get(name, _NO_ENTRIES)
+        if telling.isdisjoint(words) and telling.isdisjoint(flags):
+            return few
+        return self.programs[name]
 
     def canonical(self, name: str) -> str:
         """Return the name under which a program is listed."""
@@ -341,6 +361,7 @@ def command_table() -> CommandTable:
                 explained[name].update(rule.flags, rule.also, rule.without)
     return CommandTable(
         programs={name: tuple(listed) for name, listed in programs.items()},
+        usual={name: _usual(listed) for name, listed in programs.items()},
         simple=simple,
         reading=frozenset(n for n, v in simple.items() if v == "read_only" and n not in programs),
         globs=re.compile(
@@ -350,6 +371,11 @@ def command_table() -> CommandTable:
         words=words,
         explained={name: frozenset(flags) for name, flags in explained.items()},
     )
+
+
+def _usual(listed: Sequence[Program]) -> tuple[frozenset[str], tuple[Program, ...]]:
+    few = tuple(program for program in listed if program.telling is None)
+    return frozenset().union(*(program.telling or () for program in listed)), few
 
 
 def _programs(table: Mapping[str, Any]) -> Iterator[tuple[str, Program]]:

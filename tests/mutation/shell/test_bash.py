@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 
 import pytest
 
 from switchyard_core.mutation.paths import PathClasses
-from switchyard_core.mutation.shell import new_session, read_argv, read_command
+from switchyard_core.mutation.readers import read_whole
+from switchyard_core.mutation.shell import bash, new_session, read_argv, read_command
 from switchyard_core.mutation.shell.session import MAX_DEPTH, Decided, Input, Session
 
 CLASSES = PathClasses()
@@ -77,3 +79,26 @@ def test_powershell_inside_bash_is_read(host: str) -> None:
 @pytest.mark.parametrize("host", ["cmd", "cmd.exe"])
 def test_cmd_inside_bash_is_read(host: str) -> None:
     assert read_command(f"{host} /c del a.c", CLASSES, dialect="bash").label == "file_edit"
+
+
+def test_plain_command_is_read_as_its_nodes_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    commands = [
+        *("ls", "head -20", "git log -5 HEAD~1 -- src/a.py", "dd of=src/a.py bs=1", "touch 1 2 a1"),
+        *("rm -f  /tmp/a.log", "cd /tmp", "kill -9 0x10 %1 1.5 5:3 a=5", "npx tsc --noEmit -p x"),
+        *(
+            "black src",
+            "sudo sed -i s/a/b/ src/a.py",
+            "printf a 2>&1",
+            "echo 1 | tee 2",
+            "cp a ./b",
+        ),
+        *("rm == src/a.py", "touch =a =~ b"),
+    ]
+    strings = ['touch "src/a b.py"', "touch 'src/a b.py'", 'rm "7" " " "" "a"', 'echo "a\nb" > 5']
+    taken = [read_whole(command, CLASSES, "bash") for command in commands + strings]
+    assert all(map(bash._PLAIN_COMMAND.fullmatch, commands[:11]))
+
+    for name in ("_PLAIN_COMMAND", "_PLAIN", "_PLAIN_STRING", "_DUPLICATION"):
+        monkeypatch.setattr(bash, name, re.compile("(?!)"))
+
+    assert taken == [read_whole(command, CLASSES, "bash") for command in commands + strings]

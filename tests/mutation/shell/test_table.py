@@ -8,6 +8,7 @@ import tomli
 
 from switchyard_core.mutation.paths import PathClasses
 from switchyard_core.mutation.shell import read_command
+from switchyard_core.mutation.shell.table import command_table
 
 CASES = Path(__file__).parents[2] / "data" / "program-cases.toml"
 #: Flags that name an output in most programs, with an output or without.
@@ -96,3 +97,25 @@ def test_unlisted_program_with_an_output_option_says_so() -> None:
     assert "not in the table" in reading.detail
     assert "-o" in reading.detail
     assert "not in the table" not in read_command("frobnicate -x", PathClasses()).detail
+
+
+def test_entry_that_is_not_asked_decides_nothing() -> None:
+    table = command_table()
+    told = {
+        word
+        for listed in table.programs.values()
+        for program in listed
+        for words in (program.needs, program.needs_bare, program.needs_flag)
+        for word in words or ()
+    }
+    missed = [
+        (name, word)
+        for name, listed in table.programs.items()
+        for word in ({"x"} | table.usual[name][0]) & (told | {"x"})
+        for flags in ({"-x"}, set(), {word})
+        for program in listed
+        if program.may_decide([word], flags) and program not in table.entries(name, [word], flags)
+    ]
+
+    assert missed == []
+    assert table.entries("git", ["status"], set()) != table.programs["git"]
