@@ -29,12 +29,8 @@ __all__ = ["run_program"]
 _ASSIGNMENT = re.compile(r"^[A-Za-z_]\w*=(?!=)")
 _HELP, _VERSION = frozenset({"--help", "-help"}), frozenset({"--version", "-version"})
 _SHORT_HELP = {"-h", "-V", "-v", "-?", "help", "version"}
-_DRY_RUN = frozenset(
-    {
-        *("--dry-run", "--dry_run", "--dryrun", "--simulate"),
-        *("--just-print", "--what-if", "--whatif"),
-    }
-)
+_DRY_RUN = {"--dry-run", "--dry_run", "--dryrun", "--simulate"}
+_DRY_RUN |= {"--just-print", "--what-if", "--whatif"}
 _SCRIPT_NAME = re.compile(
     r"[\\/]|\.(?:sh|bash|zsh|py|js|mjs|cjs|ts|rb|pl|php|ps1|bat|cmd)$", re.IGNORECASE
 )
@@ -84,12 +80,7 @@ def run_program(words: Sequence[str], session: Session, stdin: Input = NO_INPUT)
             _note_outputs(name, rest, session)
         return None
     use = Use(
-        name=name,
-        words=rest,
-        session=session,
-        stdin=stdin,
-        run=run_program,
-        arguments=NO_ARGUMENTS,
+        name=name, words=rest, session=session, stdin=stdin, run=run_program, arguments=NO_ARGUMENTS
     )
     if other:
         _run_unlisted(path, use)
