@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from switchyard_core.jsonio.tree import ObjectText
 
-__all__ = ["mark_of", "objects_in", "printable"]
+__all__ = ["NOTHING", "mark_of", "objects_in", "others_in", "printable"]
+
+#: Values that say nothing.
+NOTHING = (b"null", b'""', b"[]", b"{}")
 
 
 def objects_in(
@@ -24,6 +27,15 @@ def objects_in(
             odd.append(f"{place}{key}[{index}], which is not an object")
         else:
             yield f"{place}{key}[{index}]", item
+
+
+def others_in(holder: ObjectText, known: Collection[str], place: str) -> list[str]:
+    """Return the members of an object that nobody reads, with their place."""
+    return [
+        f"{key} of {place}"
+        for key in dict.fromkeys(holder.keys())
+        if key not in known and holder.raw(key) not in NOTHING
+    ]
 
 
 def mark_of(holder: ObjectText) -> bytes:

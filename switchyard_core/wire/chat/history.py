@@ -8,7 +8,7 @@ from mimetypes import guess_type
 from typing import Literal
 
 from switchyard_core.jsonio.tree import ObjectText
-from switchyard_core.wire.chat.asked import mark_of, objects_in, printable
+from switchyard_core.wire.chat.asked import NOTHING, mark_of, objects_in, others_in, printable
 from switchyard_core.wire.history import INSTRUCTIONS
 from switchyard_core.wire.naming import hashed_id
 from switchyard_core.wire.neutral import (
@@ -34,8 +34,10 @@ _OF_MESSAGE = frozenset(
         *("reasoning_content", "reasoning", "reasoning_details", "cache_control", "audio"),
     )
 )
+_OF_CALL = frozenset({"id", "type", "index", "function", "custom", "cache_control"})
+_PARTS = ("text", "refusal", "image_url", "file")
+_OF_PART = frozenset({"type", "cache_control", *_PARTS})
 _RESULTS = ("tool", "function")
-_NOTHING = (b"null", b'""', b"[]", b"{}")
 
 
 def read_history(fields: ObjectText, told: Told) -> tuple[tuple[Words, ...], tuple[Turn, ...]]:
@@ -67,11 +69,7 @@ class _History:
         role = message.text("role") or ""
         # The name in a result is that of the call.
         known = _OF_MESSAGE | {"name"} if role in _RESULTS else _OF_MESSAGE
-        self._told.left_out += [
-            f"{key} of {place}"
-            for key in dict.fromkeys(message.keys())
-            if key not in known and message.raw(key) not in _NOTHING
-        ]
+        self._told.left_out += others_in(message, known, place)
         if role in INSTRUCTIONS:
             said = self._content(message, place)
             words = [part for part in said if isinstance(part, Words)]
@@ -101,13 +99,13 @@ class _History:
     def _answer(self, message: ObjectText, place: str) -> list[NeutralPart]:
         thought = _thought(message)
         parts: list[NeutralPart] = [Thought(text=thought)] if thought else []
-        if not thought and (message.raw("reasoning_details") or b"null") not in _NOTHING:
+        if _is_sealed(message, readable=bool(thought)):
             self._told.left_out.append(f"reasoning_details of {place}")
         parts += self._content(message, place)
         refusal = message.text("refusal") or ""
         if refusal.strip():
             parts.append(Words(text=refusal, refusal=True))
-        if (message.raw("audio") or b"null") not in _NOTHING:
+        if (message.raw("audio") or b"null") not in NOTHING:
             self._told.lost.append(f"audio of {place}")
         for at, call in objects_in(message, "tool_calls", f"{place}.", self._told.left_out):
             parts.append(self._call(call, at))
@@ -118,6 +116,9 @@ class _History:
             self._old[name] = hashed_id(f"{place} {name}")
             tool = ToolName(name=name)
             parts.append(Call(id=self._old[name], tool=tool, arguments=_arguments(old)))
+        last = parts[-1] if parts else None
+        if isinstance(last, Call) and mark_of(message) and not last.cache:
+            parts[-1] = replace(last, cache=mark_of(message))
         return parts
 
     def _call(self, call: ObjectText, place: str) -> Call:
@@ -131,8 +132,7 @@ class _History:
             custom=custom is not None,
             cache=mark_of(call),
         )
-        if not made.tool.name:
-            self._told.changed.append(f"{place} names no tool")
+        self._told.left_out += others_in(call, _OF_CALL, place)
         if made.custom:
             self._custom.add(made.id)
         return made
@@ -142,19 +142,23 @@ class _History:
         if not call_id:
             call_id = self._old.get(message.text("name") or "", "")
         # The mark of the message is the result's.
-        said = self._content(message, place)
-        whole = message.text("content") is not None
-        parts = tuple([replace(part, cache=b"") for part in said] if whole else said)
+        parts = tuple(self._content(message, place, marked=False))
         custom = bool(call_id) and call_id in self._custom
         return Result(call_id=call_id, parts=parts, custom=custom, cache=mark_of(message))
 
-    def _content(self, message: ObjectText, place: str) -> list[Words | Media]:
+    def _content(
+        self, message: ObjectText, place: str, *, marked: bool = True
+    ) -> list[Words | Media]:
+        mark = mark_of(message) if marked else b""
         text = message.text("content")
         if text is not None:
-            return [Words(text=text, cache=mark_of(message))] if text.strip() else []
+            return [Words(text=text, cache=mark)] if text.strip() else []
         listed = objects_in(message, "content", f"{place}.", self._told.left_out)
-        found = [_part(part, at, self._told) for at, part in listed]
-        return [part for part in found if part is not None]
+        read = [_part(part, at, self._told) for at, part in listed]
+        found = [part for part in read if part is not None]
+        if mark and found and not found[-1].cache:
+            found[-1] = replace(found[-1], cache=mark)
+        return found
 
 
 def _thought(message: ObjectText) -> str:
@@ -169,6 +173,16 @@ def _thought(message: ObjectText) -> str:
     return "\n\n".join([text for text in texts if text.strip()])
 
 
+def _is_sealed(message: ObjectText, *, readable: bool) -> bool:
+    """Return whether reasoning has a form that only its provider can read."""
+    details = message.array("reasoning_details")
+    if details is None:
+        return (message.raw("reasoning_details") or b"null") not in NOTHING
+    listed = [part for _, part in details.objects()]
+    sealed = [part for part in listed if part.text("data") or part.text("signature")]
+    return bool(sealed) or (bool(listed) and not readable)
+
+
 def _arguments(named: ObjectText) -> str:
     """Return the arguments of a call as text; some clients send the object itself."""
     text = named.text("arguments")
@@ -180,6 +194,8 @@ def _arguments(named: ObjectText) -> str:
 
 def _part(part: ObjectText, place: str, told: Told) -> Words | Media | None:
     kind, cache = part.text("type") or "", mark_of(part)
+    if kind in _PARTS:
+        told.left_out += others_in(part, _OF_PART, place)
     if kind in ("text", "refusal"):
         text = part.text(kind) or ""
         words = Words(text=text, refusal=kind == "refusal", cache=cache)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from switchyard_core.jsonio.tree import JsonTextError, ObjectText, loads
+from switchyard_core.wire.chat.asked import NOTHING
 from switchyard_core.wire.chat.history import read_history
 from switchyard_core.wire.chat.offered import read_choice, read_tools
 from switchyard_core.wire.chat.written import write_request
@@ -37,7 +38,6 @@ _READ = frozenset(
         *("reasoning", "thinking"),
     )
 )
-_NOTHING = (b"null", b'""', b"[]", b"{}")
 #: Values that ask for nothing.
 _USUAL = {"n": b"1", "modalities": b'["text"]'}
 
@@ -81,7 +81,7 @@ def _settings(fields: ObjectText, told: Told) -> dict[str, bytes]:
 def _effort(fields: ObjectText, told: Told) -> str:
     """Return the reasoning effort, from the keys of other vendors too."""
     effort = fields.text("reasoning_effort") or ""
-    if not effort and fields.raw("reasoning_effort") not in (None, *_NOTHING):
+    if not effort and fields.raw("reasoning_effort") not in (None, *NOTHING):
         told.left_out.append("reasoning_effort")
     asked = _member(fields, "reasoning", "effort", told)
     if _member(fields, "thinking", "type", told) == "disabled":
@@ -93,7 +93,7 @@ def _member(fields: ObjectText, key: str, wanted: str, told: Told) -> str:
     """Return the text of one member of an object; the others are named."""
     holder = fields.object(key)
     if holder is None:
-        told.left_out += [key] if fields.raw(key) not in (None, *_NOTHING) else []
+        told.left_out += [key] if fields.raw(key) not in (None, *NOTHING) else []
         return ""
     told.left_out += [f"{key}.{each}" for each in dict.fromkeys(holder.keys()) if each != wanted]
     return holder.text(wanted) or ""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 from switchyard_core.jsonio.tree import ObjectText, array_of, object_of
-from switchyard_core.wire.chat.asked import mark_of, objects_in, printable
+from switchyard_core.wire.chat.asked import mark_of, objects_in, others_in, printable
 from switchyard_core.wire.history import fixed_text
 from switchyard_core.wire.naming import ToolNames
 from switchyard_core.wire.neutral import (
@@ -27,6 +27,9 @@ _MODES: dict[str, Literal["none", "auto", "required"]] = {
     "required": "required",
     "any": "required",  # Mistral's word
 }
+_OF_TOOL = frozenset(
+    {"type", "function", "custom", "name", "description", "parameters", "strict", "cache_control"}
+)
 #: Choices that leave room for the tool of a schema.
 _FREE = (None, "auto", "none")
 #: Parameters of a tool that takes free text, and of one that takes nothing.
@@ -42,6 +45,7 @@ def read_tools(fields: ObjectText, told: Told) -> tuple[AskedTool, ...]:
     tools = []
     for place, tool in objects_in(fields, "tools", "", told.left_out):
         asked = _asked(tool)
+        told.left_out += others_in(tool, _OF_TOOL, place) if asked is not None else []
         if asked is None:
             told.lost.append(f"{place} of type {printable(tool.text('type') or '')}")
         elif asked.tool.name:

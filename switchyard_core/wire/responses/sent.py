@@ -79,7 +79,7 @@ class Delta(msgspec.Struct):
     """A piece of text; nothing of it is decoded."""
 
     delta: msgspec.Raw = NULL
-    output_index: int | str | None = 0
+    output_index: int | str | None = None
     content_index: int | str | None = 0
     summary_index: int | str | None = 0
 
@@ -87,7 +87,7 @@ class Delta(msgspec.Struct):
 class Done(msgspec.Struct):
     """A text that is complete."""
 
-    output_index: int | str | None = 0
+    output_index: int | str | None = None
     content_index: int | str | None = 0
     text: msgspec.Raw = NULL
     refusal: msgspec.Raw = NULL
@@ -121,7 +121,12 @@ class ItemEvent(msgspec.Struct):
     """An item that begins, or is complete."""
 
     item: msgspec.Raw = NULL
-    output_index: int | str | None = 0
+    output_index: int | str | None = None
+
+
+class _Named(msgspec.Struct):
+    item_id: Any = None
+    item: Any = None
 
 
 class Typed(msgspec.Struct):
@@ -159,6 +164,7 @@ class Mark(msgspec.Struct):
     call_id: Any = None
 
 
+P = TypeVar("P", Delta, Done, ItemEvent)
 _PLACES = ("output_index", "content_index", "summary_index")
 _delta = msgspec.json.Decoder(Delta).decode
 
@@ -175,24 +181,29 @@ def refuse_failed(status: str, details: Any) -> None:
         raise ShapeError(status_word(status))
 
 
-def placed(data: bytes, struct: type[T]) -> T:
+def placed(data: bytes, struct: type[P]) -> P:
     """Decode an event about a place in the output."""
     try:
-        return msgspec.json.decode(data, type=struct)
+        found = msgspec.json.decode(data, type=struct)
     except (msgspec.MsgspecError, RecursionError):
         found = read_as(data, struct)
     if any(isinstance(getattr(found, key, None), list | dict) for key in _PLACES):
         msg = "an event has no place that can be read"
         raise ShapeError(msg)
+    if found.output_index is None:
+        # A server that does not number its items has an id for each of them.
+        named = read_as(data, _Named)
+        found.output_index = word(named.item_id) or word(table(named.item).get("id"))
     return found
 
 
 def delta_in(data: bytes) -> Delta:
     """Decode an event with a piece of text: :func:`placed`, as fast as it gets."""
     try:
-        return _delta(data)
+        found = _delta(data)
     except (msgspec.MsgspecError, RecursionError):
         return placed(data, Delta)
+    return placed(data, Delta) if found.output_index is None else found
 
 
 def read_as(data: bytes | msgspec.Raw, struct: type[T], what: str = "an event") -> T:

@@ -122,7 +122,7 @@ class ResponsesReader(AnswerReader):
         # A call that was not announced is told when it is complete.
         if key in self._live and raw[:1] == b'"' and raw != EMPTY:
             self._said.add(key)
-            self._known.add((key[0], "call"))
+            self._known |= {key[0], (key[0], "call")}
             self.teller.more(key, raw)
 
     def _summary_piece(self, data: bytes) -> None:
@@ -152,7 +152,7 @@ class ResponsesReader(AnswerReader):
         self._begin()
         self._live[key] = ""
         self._said.add(key)
-        self._known.add((key[0], "reasoning" if kind == "reasoning" else "message"))
+        self._known |= {key[0], (key[0], "reasoning" if kind == "reasoning" else "message")}
         self._refused = self._refused or kind == "refusal"
         self.teller.open(key, AnswerPart(kind=kind))
         return True

@@ -137,8 +137,16 @@ TURNS: dict[str, tuple[list[Any], list[Turn]]] = {
         [turn("user", words("go"))],
     ),
     "marks": (
-        [user([text("a", **MARK)]), user("b", **MARK)],
-        [turn("user", words("a", MARKED), words("b", MARKED))],
+        [
+            user([text("a", **MARK)]),
+            user("b", **MARK),
+            user([text("c"), text("d")], **MARK),
+            calling(call(call_id="a"), call(call_id="b"), **MARK),
+        ],
+        [
+            turn("user", words("a", MARKED), words("b", MARKED), words("c"), words("d", MARKED)),
+            turn("assistant", made(call_id="a"), made(call_id="b", cache=MARKED)),
+        ],
     ),
     "images": (
         [
@@ -469,6 +477,10 @@ UNSAYABLE: list[tuple[dict[str, Any], list[str]]] = [
     ({"tools": 5}, ["left out tools, which is not an array"]),
     ({"tools": [5, named("")]}, ["left out tools[0], which is not an object"]),
     ({"web_search_options": {}}, ["left out web_search_options"]),
+    (
+        {"tools": [{**named(), "defer_loading": True}]},
+        ["left out defer_loading of tools[0]"],
+    ),
     ({"tools": [{"type": "web_search"}]}, ["left out tools[0] of type `web_search`"]),
 ]
 
@@ -485,12 +497,21 @@ def test_what_has_no_counterpart_is_named() -> None:
 #: Messages of which something is lost: what is said, with its place.
 LOST: list[tuple[Any, str]] = [
     (
-        user([{"type": "input_audio", "input_audio": {}}]),
+        user([{"type": "input_audio", "input_audio": {"data": "x"}}]),
         "messages[0].content[0] of type `input_audio`",
     ),
     (user([{"type": "file", "file": {"file_id": "x"}}]), "messages[0].content[0] of type `file`"),
     (assistant("a", audio={"id": "x"}), "audio of messages[0]"),
     (assistant("a", reasoning_details=[{"data": "x"}]), "reasoning_details of messages[0]"),
+    (
+        assistant("a", reasoning="Hm.", reasoning_details=[{"text": "Hm.", "signature": "x"}]),
+        "reasoning_details of messages[0]",
+    ),
+    (
+        calling(call(extra_content={"google": {"thought_signature": "x"}})),
+        "extra_content of messages[0].tool_calls[0]",
+    ),
+    (user([text("a", citations=[1])]), "citations of messages[0].content[0]"),
     (assistant("a", prefix=True), "prefix of messages[0]"),
     (user("a", name="Ann"), "name of messages[0]"),
     (user({"text": "a"}), "messages[0].content, which is not an array"),

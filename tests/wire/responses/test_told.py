@@ -394,6 +394,23 @@ STREAMS: dict[str, tuple[list[Event], list[tuple[str, str, str]], str]] = {
         [("text", "", "a")],
         "stop",
     ),
+    "items without a number": (
+        [
+            {"type": "response.output_text.delta", "item_id": "msg_1", "delta": "a"},
+            {"type": "response.output_item.done", "item": message("a")},
+            {"type": "response.output_text.delta", "item_id": "msg_2", "delta": "b"},
+            {"type": "response.output_item.added", "item": call()},
+            {
+                "type": "response.function_call_arguments.delta",
+                "item_id": "fc_1",
+                "delta": '{"p":1}',
+            },
+            {"type": "response.output_item.done", "item": call('{"p":1}')},
+            completed(message("a"), message("b", item_id="msg_2"), call('{"p":1}')),
+        ],
+        [("text", "", "a"), ("text", "", "b"), READ],
+        "calls",
+    ),
     "nothing": ([completed()], [], "stop"),
 }
 
