@@ -12,9 +12,6 @@ _BLANK_LINE = re.compile(rb"\r\n\r\n|\n\r\n|\n\n|\r\r")
 # A blank line that the border of two chunks cuts may begin so many bytes before it.
 _BORDER = 3
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-#: The name of an event by what stands in front of its data, and how many are known at most.
-_NAMES = {b"": ""}
-_MOST_NAMES = 128
 
 
 class SentEvent(msgspec.Struct, frozen=True, gc=False):
@@ -37,11 +34,13 @@ class EventCutter:
         #: What waits, and the last bytes of it, where a blank line may begin.
         self._pieces: list[bytes] = []
         self._edge = b""
+        #: What stood before the data of the last plain event, and its name.
+        self._head, self._name = b"data: ", ""
 
     def feed(self, chunk: bytes) -> list[SentEvent]:
         """Return the events that a chunk completes."""
         if not self._edge:
-            event = _plain(chunk)
+            event = self._plain(chunk)
             if event is not None:
                 return [event]
         # Only the new bytes are searched, and what waits is joined once: one event may be large.
@@ -53,7 +52,7 @@ class EventCutter:
             if self._pieces:
                 raw = b"".join([*self._pieces, raw])
                 self._pieces.clear()
-            events.append(_plain(raw) or _read(raw))
+            events.append(self._plain(raw) or self._read(raw))
             done = blank.end()
         keep = max(done, len(window) - _BORDER)
         if keep > done:
@@ -71,28 +70,31 @@ class EventCutter:
     def end(self) -> list[SentEvent]:
         """Return the event that the end of the stream leaves without its blank line."""
         rest = self.left()
-        return [_read(rest)] if rest.strip() else []
+        return [self._read(rest)] if rest.strip() else []
 
-
-def _plain(raw: bytes) -> SentEvent | None:
-    """Return an event as nearly all are written, ``None`` for any other."""
-    head, _, data = raw.partition(b"data: ")
-    name = _NAMES.get(head)
-    # One line of data, and the blank one.
-    if name is None or data.find(10) != len(data) - 2 or data[-1] != 10 or 13 in data:
+    def _plain(self, raw: bytes) -> SentEvent | None:
+        """Return an event that is written like the last one, ``None`` for any other."""
+        head = self._head
+        # One line of data, and the blank one.
+        if (
+            raw.startswith(head)
+            and raw.find(10, len(head)) == len(raw) - 2
+            and raw[-1] == 10
+            and 13 not in raw
+        ):
+            return SentEvent(raw, self._name, raw[len(head) : -2])
         return None
-    return SentEvent(raw, name, data[:-2])
 
-
-def _read(raw: bytes) -> SentEvent:
-    name, data = "", []
-    lines = raw.removeprefix(_BYTE_ORDER_MARK).splitlines()
-    for line in lines:
-        field, _, value = line.partition(b":")
-        if field == b"data":
-            data.append(value.removeprefix(b" "))
-        elif field == b"event":
-            name = value.strip().decode("utf-8", "replace")
-    if len(_NAMES) < _MOST_NAMES and raw.startswith(lines[0] + b"\ndata: ") and name:
-        _NAMES[lines[0] + b"\n"] = name
-    return SentEvent(raw, name, b"\n".join(data))
+    def _read(self, raw: bytes) -> SentEvent:
+        name, data = "", []
+        lines = raw.removeprefix(_BYTE_ORDER_MARK).splitlines()
+        for line in lines:
+            field, _, value = line.partition(b":")
+            if field == b"data":
+                data.append(value.removeprefix(b" "))
+            elif field == b"event":
+                name = value.strip().decode("utf-8", "replace")
+        head = lines[0] + b"\ndata: " if name else b"data: "
+        if raw.startswith(head) and len(lines) == 2 + bool(name):
+            self._head, self._name = head, name
+        return SentEvent(raw, name, b"\n".join(data))

@@ -293,7 +293,7 @@ class Teller(AnswerTeller):
     def _call(self, part: AnswerPart, writer: PartWriter) -> AnswerPart:
         """Return a call with the caller's names and ids, and see to its arguments."""
         found = self._names.asked(part.name, part.namespace)
-        custom = (part.custom if found is None else found.custom) and writer.has_custom_calls
+        custom = part.custom and writer.has_custom_calls if found is None else found.custom
         if custom != part.custom:
             self._retelling = Unwrapped() if custom else Wrapped()
         elif writer.object_key:

@@ -93,7 +93,8 @@ class AnswerTranslation:
                     teller.ping()
         except _UNREADABLE as error:
             self._fail(error)
-        return teller.out.pop() if len(teller.out) == 1 else teller.taken()
+        out = teller.out
+        return out.pop() if len(out) == 1 else teller.taken()
 
     def end(self) -> bytes:
         """Return the last bytes of a stream; all of them where the caller asked for none.

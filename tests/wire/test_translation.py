@@ -14,12 +14,14 @@ from hypothesis import strategies as st
 from switchyard_core import UpstreamError
 from switchyard_core.answering import ModelUsage
 from switchyard_core.jsonio.tree import ObjectText, encode
+from switchyard_core.scripted.player import Player
 from switchyard_core.wire import FORMATS
 from switchyard_core.wire.answers import AnswerPart, Frame, stream_bytes
 from switchyard_core.wire.naming import ToolNames
 from switchyard_core.wire.neutral import ToolName
 from switchyard_core.wire.translation import AnswerTranslation
 from tests.support.streams import accumulated, check_stream, parsed, told
+from tests.upstream.loopback import script_of
 
 CHAT, RESPONSES, MESSAGES = FORMATS
 PAIRS = list(itertools.product(FORMATS, FORMATS))
@@ -216,19 +218,215 @@ def test_every_stream_says_what_the_whole_answer_says(source, caller):
     assert missed == []
 
 
+@given(st.sampled_from(PAIRS), st.sampled_from(list(ANSWERS.values())), st.data())
+def test_borders_of_chunks_make_no_difference(pair, said, data):
+    stream = b"".join(source_of(pair[0], said, caller=pair[1])[0])
+    if data.draw(st.booleans()):
+        stream = stream.replace(b"\n", b"\r\n")
+    cuts = sorted(data.draw(st.sets(st.integers(1, len(stream) - 1), max_size=20)))
+    chunks = [stream[a:b] for a, b in zip([0, *cuts], [*cuts, len(stream)], strict=True)]
+
+    assert streamed(*pair, *chunks) == streamed(*pair, stream)
+
+
+# --- streams as servers really send them ---------------------------------------------------------
+
+
+def sent(*datas: Any) -> bytes:
+    """Return events without names, as compatible servers send them."""
+    lines = (data if isinstance(data, str) else json.dumps(data) for data in datas)
+    return "".join(f"data: {line}\n\n" for line in lines).encode()
+
+
+def chunk(finish: str | None = None, **delta: Any) -> dict[str, Any]:
+    return {"id": "1", "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
+
+
+def piece(arguments: str, **more: Any) -> dict[str, Any]:
+    return {"function": {"arguments": arguments}, **more}
+
+
+#: By what they are: format, bytes, text, names and arguments of the calls.
+SEEN: dict[str, tuple[str, bytes, str, list[tuple[str, Any]]]] = {
+    "a call in one chunk": (
+        CHAT,
+        sent(
+            chunk(role="assistant", content=""),
+            chunk(
+                tool_calls=[
+                    {"id": "functions.read:0", "index": 0, "type": "function",
+                     "function": {"name": "read", "arguments": '{"path":"a"}'}}
+                ]
+            ),
+            chunk("tool_calls"),
+            "[DONE]",
+        ),
+        "",
+        [("read", {"path": "a"})],
+    ),
+    "no mark at the end, usage beside the last choice": (
+        CHAT,
+        sent(
+            chunk(content="Hi"),
+            {**chunk("stop"), "usage": {"prompt_tokens": 1, "completion_tokens": 1}},
+        ),
+        "Hi",
+        [],
+    ),
+    "stop where calls are": (
+        CHAT,
+        sent(
+            chunk(tool_calls=[{"index": 0, "id": "", "function": {"name": "noop"}}]),
+            chunk("stop"),
+            "[DONE]",
+        ),
+        "",
+        [("noop", {})],
+    ),
+    "calls in turns": (
+        CHAT,
+        sent(
+            chunk(content="Hm"),
+            chunk(
+                tool_calls=[
+                    {"index": 0, "id": "a", "function": {"name": "read", "arguments": ""}},
+                    {"index": 1, "id": "b", "function": {"name": "noop", "arguments": ""}},
+                ]
+            ),
+            chunk(tool_calls=[piece('{"b"', index=1), piece('{"a":', index=0)]),
+            chunk(tool_calls=[piece(":2}", index=1), piece("1}", index=0)]),
+            chunk("tool_calls"),
+            "[DONE]",
+        ),
+        "Hm",
+        [("read", {"a": 1}), ("noop", {"b": 2})],
+    ),
+    "comments, and lines that end as on another system": (
+        CHAT,
+        (b": OPENROUTER PROCESSING\n\n" + sent(chunk(content="Hi"), chunk("stop"), "[DONE]"))
+        .replace(b"\n", b"\r\n"),
+        "Hi",
+        [],
+    ),
+    "no blank behind the colon": (
+        CHAT,
+        sent(chunk(content="Hi"), chunk("stop"), "[DONE]").replace(b"data: ", b"data:"),
+        "Hi",
+        [],
+    ),
+    "no names, no beginning": (
+        RESPONSES,
+        sent(
+            {"type": "response.output_text.delta", "output_index": 0, "content_index": 0,
+             "delta": "Hi"},
+            {"type": "response.output_item.done", "output_index": 1, "item": {
+                "type": "function_call", "call_id": "c", "name": "read", "arguments": '{"a":1}'}},
+            {"type": "response.completed", "response": {"id": "r", "status": "completed"}},
+        ),
+        "Hi",
+        [("read", {"a": 1})],
+    ),
+    "all at the end": (
+        RESPONSES,
+        sent(
+            {"type": "response.completed", "response": {"id": "r", "status": "completed",
+             "output": [
+                {"type": "message", "content": [{"type": "output_text", "text": "Hi"}]},
+                {"type": "function_call", "call_id": "c", "name": "noop", "arguments": ""}]}},
+            "[DONE]",
+        ),
+        "Hi",
+        [("noop", {})],
+    ),
+    "a whole input at the beginning": (
+        MESSAGES,
+        sent(
+            {"type": "message_start", "message": {"id": "m", "model": "x"}},
+            {"type": "content_block_start", "index": 0, "content_block": {
+                "type": "tool_use", "id": "t", "name": "read", "input": {"a": 1}}},
+            {"type": "content_block_stop", "index": 0},
+            {"type": "message_delta", "delta": {"stop_reason": "tool_use"}},
+            {"type": "message_stop"},
+        ),
+        "",
+        [("read", {"a": 1})],
+    ),
+    "blocks that nobody else has": (
+        MESSAGES,
+        sent(
+            {"type": "message_start", "message": {"id": "m", "model": "x"}},
+            {"type": "content_block_start", "index": 0, "content_block": {
+                "type": "redacted_thinking", "data": "x"}},
+            {"type": "content_block_stop", "index": 0},
+            {"type": "content_block_start", "index": 1, "content_block": {
+                "type": "server_tool_use", "id": "s", "name": "web_search", "input": {}}},
+            {"type": "content_block_delta", "index": 1, "delta": {
+                "type": "input_json_delta", "partial_json": "{}"}},
+            {"type": "content_block_stop", "index": 1},
+            {"type": "content_block_start", "index": 2, "content_block": {
+                "type": "text", "text": ""}},
+            {"type": "content_block_delta", "index": 2, "delta": {
+                "type": "text_delta", "text": "Hi"}},
+            {"type": "content_block_stop", "index": 2},
+            {"type": "message_delta", "delta": {"stop_reason": "end_turn"}},
+            {"type": "message_stop"},
+        ),
+        "Hi",
+        [],
+    ),
+}  # fmt: skip
+
+
+def said_by(name: str, answer: dict[str, Any]) -> tuple[str, list[tuple[str, Any]]]:
+    """Return text and calls of an answer."""
+    if name == CHAT:
+        message = answer["choices"][0]["message"]
+        calls = [each["function"] for each in message.get("tool_calls") or ()]
+        found = [(each["name"], json.loads(each["arguments"])) for each in calls]
+        return message["content"] or "", found
+    if name == RESPONSES:
+        items = answer["output"]
+        words = [part["text"] for item in items for part in item.get("content") or ()]
+        calls = [item for item in items if item["type"] == "function_call"]
+        return "".join(words), [(each["name"], json.loads(each["arguments"])) for each in calls]
+    blocks = answer["content"]
+    return (
+        "".join(block["text"] for block in blocks if block["type"] == "text"),
+        [(each["name"], each["input"]) for each in blocks if each["type"] == "tool_use"],
+    )
+
+
+@pytest.mark.parametrize("caller", FORMATS)
+def test_what_servers_really_send(caller):
+    missed = []
+    for kind, (source, stream, words, calls) in SEEN.items():
+        out = streamed(source, caller, stream)
+        check_stream(caller, out)
+        found = accumulated(caller, out)
+        stop = found["choices"][0]["finish_reason"] if caller == CHAT else found.get("stop_reason")
+        expected = {CHAT: "tool_calls", MESSAGES: "tool_use"}.get(caller)
+        if said_by(caller, found) != (words, calls) or (calls and stop != expected):
+            missed.append((kind, said_by(caller, found), stop))
+
+    assert missed == []
+
+
 @pytest.mark.parametrize(("source", "caller"), PAIRS)
-def test_borders_of_chunks_make_no_difference(source, caller):
-    @given(st.sampled_from(list(ANSWERS.values())), st.data())
-    def check(said, data):
-        stream = b"".join(source_of(source, said, caller=caller)[0])
-        if data.draw(st.booleans()):
-            stream = stream.replace(b"\n", b"\r\n")
-        cuts = sorted(data.draw(st.sets(st.integers(1, len(stream) - 1), max_size=20)))
-        chunks = [stream[a:b] for a, b in zip([0, *cuts], [*cuts, len(stream)], strict=True)]
+def test_the_faults_of_the_scripted_provider(source, caller):
+    for fault, kind in (("cut", "cut"), ("error_event", "failed"), ("garbage", "protocol")):
+        script = script_of({"text": "Hello there, you."}, faults=[{"kind": fault}])
+        body = {key: value for key, value in REQUESTS[source].items() if key != "tools"}
+        path = f"/v1{FORMATS[source].paths['create']}"
+        reply = Player(script).play("POST", path, (), encode(body))
+        made = translation(source, caller)
 
-        assert streamed(source, caller, *chunks) == streamed(source, caller, stream)
-
-    check()
+        with pytest.raises(UpstreamError) as caught:  # noqa: PT012
+            if fault == "garbage":
+                made.whole(b"".join(reply.chunks))
+            out = b"".join(map(made.feed, reply.chunks))
+            check_stream(caller, out, complete=False)
+            made.end()
+        assert caught.value.kind == kind
 
 
 # --- what each format says -----------------------------------------------------------------------
@@ -375,6 +573,19 @@ def test_free_text_is_told_as_the_caller_declared_the_tool():
         assert (item["type"], item["name"], item["input"]) == (
             "custom_tool_call", "apply_patch", PATCH,
         )  # fmt: skip
+    tools = [{"type": "custom", "custom": {"name": "apply_patch"}}]
+    request = {**REQUESTS[CHAT], "tools": tools}
+    for source in (RESPONSES, MESSAGES):
+        events, whole = source_of(source, ANSWERS["free text"], caller=CHAT)
+        answer = json.loads(translation(source, CHAT, request).whole(whole))
+        sent = streamed(source, CHAT, *events, request=request)
+        deltas = [data["choices"][0]["delta"] for _, data in told(sent)[:-1] if data["choices"]]
+        pieces = [each for delta in deltas for each in delta.get("tool_calls", ())]
+
+        assert answer["choices"][0]["message"]["tool_calls"] == [
+            {"id": "call_1", "type": "custom", "custom": {"name": "apply_patch", "input": PATCH}}
+        ]
+        assert "".join(each["custom"]["input"] for each in pieces) == PATCH
     for caller in (CHAT, MESSAGES):
         _, whole = source_of(RESPONSES, ANSWERS["free text"], caller=caller)
         found = json.loads(translation(RESPONSES, caller).whole(whole))

@@ -115,7 +115,8 @@ class ChatWriter(PartWriter):
 
     def _more(self, index: int, part: AnswerPart, text: str) -> Iterable[Event]:
         if part.kind == "call":
-            piece = {"index": self._number(index), "function": {"arguments": text}}
+            said = {"custom": {"input": text}} if part.custom else {"function": {"arguments": text}}
+            piece = {"index": self._number(index), **said}
             return [self._chunk({"tool_calls": [piece]})]
         return [self._chunk({_KEYS[part.kind]: text})]
 
@@ -293,6 +294,8 @@ def openai_provider_error(status: int, message: str) -> dict[str, Any]:
 
 
 def _call(part: AnswerPart, text: str) -> dict[str, Any]:
+    if part.custom:
+        return {"id": part.id, "type": "custom", "custom": {"name": part.name, "input": text}}
     function = {"name": part.name, "arguments": text}
     signed = {"extra_content": {"google": {"thought_signature": part.opaque}}}
     return {"id": part.id, "type": "function", "function": function} | (

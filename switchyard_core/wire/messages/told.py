@@ -194,12 +194,6 @@ class MessagesReader(AnswerReader):
         block = self._blocks.get(index)
         if block is None:
             block = self._unannounced(index, delta)
-        elif block.opened:  # nearly all
-            raw = bytes(getattr(delta, block.key))
-            if raw[:1] == b'"' and raw != _EMPTY:
-                block.given = _EMPTY
-                self.teller.more(index, raw)
-            return
         raw = getattr(delta, block.key) if block.part is not None else _NONE
         self._tell(index, block, bytes(raw))
 

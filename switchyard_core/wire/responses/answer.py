@@ -84,6 +84,8 @@ class ResponsesWriter(PartWriter):
         self._sent = 0
         #: Pieces of the open part: the end of a stream repeats its texts.
         self._pieces: list[bytes] = []
+        #: An event with one of them, for its number and its text.
+        self._form = b""
 
     @classmethod
     def id_of(cls, key: str) -> str:
@@ -154,24 +156,26 @@ class ResponsesWriter(PartWriter):
         start, key, rest = before.partition(b'"sequence_number":')
         parts = (start + key, rest.lstrip(b"0123456789"), behind)
         first, middle, last = (part.replace(b"%", b"%%") for part in parts)
-        self._around = (first + b"%d" + middle + b"%b" + last,)
+        self._form = first + b"%d" + middle + b"%b" + last
         return begun
 
     def piece(self, raw: bytes) -> bytes:
         """Add text to the part that is open; it is kept."""
-        if not self._around:
+        if not self._form:
             return self._prepared() + self.piece(raw)
         if not raw.isascii():
             raw = one_line(raw)
-        self._pieces.append(raw[1:-1])
-        self._sent += 1
-        return self._around[0] % (self._sent - 1, raw)
+        self._pieces.append(raw)
+        number = self._sent
+        self._sent = number + 1
+        return self._form % (number, raw)
 
     def close(self) -> Iterable[Event]:
         """End the part that is open; a text that came in pieces stays encoded."""
         if self._pieces:
-            self.texts[-1] = msgspec.Raw(b'"' + b"".join(self._pieces) + b'"')
-            self._pieces = []
+            said = b"".join([piece[1:-1] for piece in self._pieces])
+            self.texts[-1] = msgspec.Raw(b'"' + said + b'"')
+            self._pieces, self._form = [], b""
         return super().close()
 
     def _closed(self, index: int, part: AnswerPart, text: Any) -> Iterator[Event]:
