@@ -201,6 +201,8 @@ class _Rows:
 
     def _block(self, part: Words | Media | Call | Result) -> Block:
         if isinstance(part, Words):
+            if part.refusal:
+                self._told.changed.append("wrote the refusals of earlier turns as text")
             return text_block(part.text, part.cache)
         if isinstance(part, Media):
             return self._media(part)
