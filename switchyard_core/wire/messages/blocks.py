@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
 from collections.abc import Iterator
 
 from switchyard_core.jsonio.tree import ArrayText, ObjectText
@@ -143,9 +142,11 @@ class BlockReader:
             yield from _titled(title, block.text("context") or "")
             yield from (part for part in parts if isinstance(part, Words | Media))
             return
-        if source is not None and kind == "text" and (source.text("data") or "").strip():
+        if source is not None and kind == "text":
             yield from _titled(title, block.text("context") or "")
-            yield Words(text=source.text("data") or "", cache=self.cache(block))
+            text = source.text("data") or ""
+            if text.strip():
+                yield Words(text=text, cache=self.cache(block))
             return
         url = _url(source)
         if not url:
@@ -176,9 +177,6 @@ def _url(source: ObjectText | None) -> str:
     media = source.text("media_type") or ""
     if kind == "base64" and media and data:
         return f"data:{media};base64,{data}"
-    if kind == "text" and data:
-        coded = b64encode(data.encode("utf-8", "replace")).decode()
-        return f"data:{media or 'text/plain'};base64,{coded}"
     return (source.text("url") or "") if kind == "url" else ""
 
 
