@@ -204,12 +204,12 @@ def _part(part: ObjectText, place: str, told: Told) -> Words | Media | None:
         image = part.object("image_url")
         url = (image.text("url") if image is not None else part.text("image_url")) or ""
         detail = (image.text("detail") if image is not None else "") or ""
-        if url:
+        if url.strip():
             return Media(kind="image", url=url, detail=detail, cache=cache)
     elif kind == "file":
         file = part.object("file")
         data = (file.text("file_data") if file is not None else "") or ""
-        if file is not None and data:
+        if file is not None and data.strip():
             name = file.text("filename") or ""
             return Media(kind="file", url=_address(data, name), name=name, cache=cache)
     told.lost.append(f"{place} of type {printable(kind)}")
