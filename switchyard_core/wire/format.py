@@ -15,7 +15,7 @@ from switchyard_core.answering import ModelCall, ModelReply, ModelUsage, ToolOut
 from switchyard_core.conversation import Conversation, Image, Role, UserMessage
 from switchyard_core.declarations import Endpoint, WireFormat
 from switchyard_core.errors import BodyError, RequestError
-from switchyard_core.jsonio.tree import JsonTextError, ObjectText, encode, loads
+from switchyard_core.jsonio.tree import JsonTextError, ObjectText, encode, loads, object_of
 from switchyard_core.wire.answers import Event, Frame, PartWriter
 from switchyard_core.wire.callers import instruction_text, said_by_user
 from switchyard_core.wire.history import (
@@ -23,7 +23,7 @@ from switchyard_core.wire.history import (
     fixed_text,
     lacks_history,
 )
-from switchyard_core.wire.neutral import Facts, NeutralRequest
+from switchyard_core.wire.neutral import AskedTool, Facts, NeutralRequest
 from switchyard_core.wire.replies import ShapeError, ToldError, an_array, refuse_error
 from switchyard_core.wire.retelling import AnswerReader
 
@@ -231,6 +231,11 @@ class Format(ABC):
     @abstractmethod
     def neutral(self, fields: ObjectText) -> NeutralRequest:
         """Return what a request says, whatever its format; the caller's ids and names stay."""
+
+    def asked_tools(self, fields: ObjectText) -> tuple[AskedTool, ...]:
+        """Return the tools that a request offers and its caller runs; the history is not read."""
+        offers = {key: raw for key in self.tool_keys if (raw := fields.raw(key)) is not None}
+        return self.neutral(ObjectText(object_of({**offers, self.history_key: b"[]"}))).tools
 
     @abstractmethod
     def write(self, request: NeutralRequest, facts: Facts) -> bytes:

@@ -52,11 +52,14 @@ class _Settings(Mapping[str, Any]):
 
     def __init__(self, body: ObjectText) -> None:
         self._body = body
+        self._values: dict[str, Any] = {}
 
     def __getitem__(self, key: str) -> Any:
         if key not in self._body:
             raise KeyError(key)
-        return self._body.value(key)
+        if key not in self._values:
+            self._values[key] = self._body.value(key)
+        return self._values[key]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._body.keys())
@@ -149,6 +152,8 @@ class Teller(AnswerTeller):
 
     def end(self, stop: str, usage: ModelUsage) -> None:
         """Write all that waits, and the end."""
+        if self.over:
+            return
         for waiting in self._waiting.values():
             waiting.closed = True
             self._called = self._called or waiting.part.kind == "call"
@@ -288,7 +293,7 @@ class Teller(AnswerTeller):
     @cached_property
     def _names(self) -> ToolNames:
         asked = self._asked
-        return ToolNames(asked.caller.neutral(asked.request).tools, asked.source)
+        return ToolNames(asked.caller.asked_tools(asked.request), asked.source)
 
     def _call(self, part: AnswerPart, writer: PartWriter) -> AnswerPart:
         """Return a call with the caller's names and ids, and see to its arguments."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import tracemalloc
 from dataclasses import dataclass
 from typing import Any
 
@@ -232,9 +233,9 @@ def test_borders_of_chunks_make_no_difference(pair, said, data):
 # --- streams as servers really send them ---------------------------------------------------------
 
 
-def sent(*datas: Any) -> bytes:
+def sent(*objects: Any) -> bytes:
     """Return events without names, as compatible servers send them."""
-    lines = (data if isinstance(data, str) else json.dumps(data) for data in datas)
+    lines = (data if isinstance(data, str) else json.dumps(data) for data in objects)
     return "".join(f"data: {line}\n\n" for line in lines).encode()
 
 
@@ -486,7 +487,7 @@ def test_responses_says_it_all(source):
 def test_messages_says_it_all(source):
     events, whole = source_of(source, ANSWERS["thoughts, text, calls"], caller=MESSAGES)
     answer = json.loads(translation(source, MESSAGES).whole(whole))
-    datas = [data for _, data in told(streamed(source, MESSAGES, *events))]
+    objects = [data for _, data in told(streamed(source, MESSAGES, *events))]
 
     assert answer["id"].startswith("msg_")
     assert answer["stop_reason"] == "tool_use"
@@ -501,7 +502,7 @@ def test_messages_says_it_all(source):
     told_usage = (usage["input_tokens"], usage["cache_read_input_tokens"], usage["output_tokens"])
     written = usage["cache_creation_input_tokens"]
     assert told_usage == (40 - written, 60, 20)
-    assert datas[-2]["usage"] == usage
+    assert objects[-2]["usage"] == usage
 
 
 def test_every_count_of_tokens_is_kept_where_the_formats_have_it():
@@ -925,7 +926,7 @@ def test_errors_of_odd_shapes():
     to_messages = json.loads(
         translation(CHAT, MESSAGES).error(
             400,
-            b'{"error":{"message":"Too long","type":"t","code":"context_length_exceeded"}}',
+            b'{"error":{"message":"Too long","type":"t","code":"odd_code"}}',
             "r",
         )
     )
@@ -933,7 +934,7 @@ def test_errors_of_odd_shapes():
     assert missed == []
     assert to_messages["error"] == {
         "type": "invalid_request_error",
-        "message": "Too long (context_length_exceeded)",
+        "message": "Too long (odd_code)",
     }
 
 
@@ -948,3 +949,44 @@ def test_counts_of_tokens():
             translation(source, caller).tokens(b"<html>")
         with pytest.raises(UpstreamError):
             translation(source, caller).tokens(b"{}")
+
+
+# --- what it takes -------------------------------------------------------------------------------
+
+
+def test_the_tools_of_a_request_are_read_without_its_history():
+    later = {
+        "type": "additional_tools",
+        "role": "developer",
+        "tools": [{"type": "function", "name": "late", "parameters": {}}],
+    }
+    requests = [
+        *REQUESTS.items(),
+        (RESPONSES, {**REQUESTS[RESPONSES], "input": [{"role": "user", "content": "x"}, later]}),
+        (CHAT, {"model": "m", "messages": []}),
+        (MESSAGES, {"model": "m", "messages": [], "tools": None}),
+    ]
+    for name, request in requests:
+        body = ObjectText(encode(request))
+
+        assert FORMATS[name].asked_tools(body) == FORMATS[name].neutral(body).tools
+
+
+@pytest.mark.parametrize(("source", "caller"), ACROSS)
+def test_a_stream_is_not_kept(source, caller):
+    events, _ = source_of(source, Said((text("x" * 3000),)), caller=caller)
+    at = next(index for index, event in enumerate(events) if b"xxx" in event)
+    more = events[at].replace(b"xxx", b"x" * 10_000)
+    made = translation(source, caller)
+    for event in events[: at + 1]:
+        made.feed(event)
+
+    tracemalloc.start()
+    for _ in range(300):
+        made.feed(more)
+    kept = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+
+    # Responses repeats the text at the end: it is kept, once.
+    text_size = 3_000_000
+    assert kept < (1.1 * text_size if caller == RESPONSES else 100_000)

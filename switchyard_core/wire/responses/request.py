@@ -24,6 +24,7 @@ from switchyard_core.declarations import Endpoint, WireFormat
 from switchyard_core.jsonio.tree import ObjectText
 from switchyard_core.wire.format import Format
 from switchyard_core.wire.history import NULL, Turns, decode_items, word
+from switchyard_core.wire.neutral import AskedTool
 from switchyard_core.wire.responses.origin import hidden_history
 from switchyard_core.wire.responses.view import (
     CALL_TYPES,
@@ -166,6 +167,11 @@ class ResponsesRequests(Format):
         later = [item.tools for item in _items(fields.raw("input") or b"") if _offers(item)]
         raws = (fields.raw("tools"), *map(bytes, later))
         return tuple(name for raw in raws for name in _tool_names(raw, spaced=True))
+
+    def asked_tools(self, fields: ObjectText) -> tuple[AskedTool, ...]:
+        """Return the tools that the caller runs; its history may offer some, too."""
+        later = any(map(_offers, _items(fields.raw("input") or b"")))
+        return self.neutral(fields).tools if later else super().asked_tools(fields)
 
     def own_fields(self, call: ModelCall) -> dict[str, Any]:
         """Return that nothing is to be stored, and what is needed to send reasoning back."""
