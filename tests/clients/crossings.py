@@ -33,6 +33,7 @@ aliases = ["plan-execute", "gpt-5.5"]
 type = "plan_execute"
 capable_target = "planner"
 efficient_target = "executor"
+mutation_rules = ["text_edits", "coding_agents"]
 """
 _TARGET = """
 [llm_clients.{role}]

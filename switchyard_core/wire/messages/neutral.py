@@ -163,7 +163,8 @@ class _Reader:
         return AskedTool(
             tool=ToolName(name=name),
             description=tool.text("description") or "",
-            parameters=b"" if schema == b"null" else schema,
+            # One of another type says nothing of the arguments.
+            parameters=schema if schema[:1] == b"{" else b"",
             strict={b"true": True, b"false": False}.get(tool.raw("strict") or b""),
             cache=self._blocks.cache(tool),
         )

@@ -81,6 +81,9 @@ def _reasoning(request: NeutralRequest, facts: Facts) -> dict[str, Any]:
         made["thinking"] = {"type": "disabled"}
     elif effort:
         config["effort"] = effort
+        if effort != request.effort:
+            change = f"made the effort `{request.effort}` `{effort}`"
+            request.told.changed.append(change)
         if facts.thinks:
             made["thinking"] = {"type": "adaptive"}
     elif request.effort:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
+import msgspec
+
 from switchyard_core.wire.answers import AnswerPart
 from switchyard_core.wire.chat.answer import openai_usage
 from switchyard_core.wire.history import word
@@ -171,11 +173,11 @@ class ResponsesReader(AnswerReader):
 
     def _text_done(self, data: bytes) -> None:
         done = placed(data, Done)
-        self._complete((done.output_index, done.content_index), "text", bytes(done.text))
+        self._complete((done.output_index, done.content_index), "text", done.text)
 
     def _refusal_done(self, data: bytes) -> None:
         done = placed(data, Done)
-        self._complete((done.output_index, done.content_index), "refusal", bytes(done.refusal))
+        self._complete((done.output_index, done.content_index), "refusal", done.refusal)
 
     def _call_done(self, data: bytes) -> None:
         done = placed(data, Done)
@@ -186,10 +188,12 @@ class ResponsesReader(AnswerReader):
             self._arguments(key, as_text(bytes(raw)))
             self._close(key)
 
-    def _complete(self, key: _Key, kind: str, raw: bytes) -> None:
-        """End a part; its text is told if no piece of it was."""
-        if self._opens(key, kind, raw):
-            self.teller.more(key, raw)
+    def _complete(self, key: _Key, kind: str, raw: bytes | msgspec.Raw) -> None:
+        """End a part; its text is told if no piece of it was, and else not even copied."""
+        if key not in self._live and key not in self._closed:
+            text = bytes(raw)
+            if self._opens(key, kind, text):
+                self.teller.more(key, text)
         self._close(key)
 
     def _arguments(self, key: _Key, raw: bytes) -> None:
@@ -241,10 +245,11 @@ class ResponsesReader(AnswerReader):
         elif kind == "message":
             for number, piece in enumerate(pieces_of(item.content)):
                 refused = word(piece.type) == "refusal"
-                raw = bytes(piece.refusal if refused else piece.text)
+                raw = piece.refusal if refused else piece.text
                 self._complete((index, number), "refusal" if refused else "text", raw)
         elif kind == "reasoning":
-            self._complete((index, _REASONING), "reasoning", thoughts(item))
+            key = (index, _REASONING)
+            self._complete(key, kind, b"" if key in self._live else thoughts(item))
 
     # --- the response --------------------------------------------------------------------
 
