@@ -188,6 +188,11 @@ class Decision:
     identity: Identity | None = None
     trace: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def frees(self) -> bool:
+        """Whether it frees something after a success."""
+        return any(isinstance(effect, ReleaseAfterSuccess) for effect in self.effects)
+
     def with_(self, **changes: Any) -> Decision:
         """Return a copy with some fields replaced."""
         return replace(self, **changes)

@@ -28,12 +28,7 @@ from switchyard_core.engine.opening import Opening
 from switchyard_core.engine.replies import FAILURE_BYTES, failure_of
 from switchyard_core.engine.response import Outcome, Response, succeeded
 from switchyard_core.engine.routes import RequestFacts, Routed, RouteRuntime
-from switchyard_core.engine.translating import (
-    Retelling,
-    counts_here,
-    endpoint_at,
-    estimated_count,
-)
+from switchyard_core.engine.translating import Retelling, counts_here, endpoint_at, estimated_count
 from switchyard_core.errors import PolicyError, RefusedError, ReplayError, UpstreamError
 from switchyard_core.explain.explanation import Explanation, explain
 from switchyard_core.identity import Identity
@@ -311,8 +306,11 @@ class Switchyard:
             try:
                 answer, opening = await self._answer_to(routed, decision, outgoing)
                 again = await self._next(routed, decision, answer, opening) if tries else None
-                if again is None and outgoing.wire_format != request.wire_format:
-                    answer, trace = await self._retold(routed, decision, answer, opening)
+                across = outgoing.wire_format != request.wire_format
+                if across and again is None and isinstance(answer, UpstreamResponse):
+                    retelling = Retelling(routed, self.policy.targets[outgoing.target], self.world)
+                    answer = await retelling.of(answer, opening, certain=decision.frees)
+                    trace = retelling.trace
             except BaseException as error:
                 # The client left, or the router failed: nobody will read this answer.
                 if isinstance(answer, UpstreamResponse):
@@ -332,7 +330,7 @@ class Switchyard:
         assert answer is not None  # noqa: S101  # the last try has one
         if trace is None:
             kind, spoken = answer.header("content-type") or "", FORMATS[outgoing.wire_format]
-            trace = AnswerTrace(spoken, kind, certain=bool(decision.effects) and frees(decision))
+            trace = AnswerTrace(spoken, kind, certain=bool(decision.effects) and decision.frees)
         return self._response(routed, decision, answer, outgoing.reports, opening, trace)
 
     def _response(
@@ -354,20 +352,6 @@ class Switchyard:
             trace=trace,
             spent=routed.spent,
         )
-
-    async def _retold(
-        self,
-        routed: Routed,
-        decision: Decision,
-        answer: UpstreamResponse | UpstreamError,
-        opening: Opening | None,
-    ) -> tuple[UpstreamResponse | UpstreamError, AnswerTrace | None]:
-        """Return an answer in the caller's wire format, and what the provider's own shows."""
-        if isinstance(answer, UpstreamError):
-            return answer, None
-        retelling = Retelling(routed, self.policy.targets[decision.target], self.world)
-        told = await retelling.of(answer, opening, certain=frees(decision))
-        return told, retelling.trace
 
     def answer(self, request: Request) -> AsyncGenerator[AnswerEvent]:
         """Yield an answering router's answer as events.
@@ -443,10 +427,9 @@ class Switchyard:
         opening: Opening | None,
     ) -> Decision | None:
         """Ask the router for another try after a failure."""
-        if not isinstance(routed.runtime.router, RetryingRouter):
-            return None
-        if isinstance(answer, ReplayError):
-            # Another target would only hide what is to be recorded.
+        retries = isinstance(routed.runtime.router, RetryingRouter)
+        # Another target would only hide what is to be recorded.
+        if not retries or isinstance(answer, ReplayError):
             return None
         if isinstance(answer, UpstreamError):
             failure = Failure(kind="transport", status=0, code=answer.kind, body=b"")
@@ -515,8 +498,3 @@ class Switchyard:
         """Wait for tools that must finish, and close every connection to a provider."""
         await asyncio.gather(*(runtime.tools.settle() for runtime in self.runtimes.values()))
         await self.upstreams.aclose()
-
-
-def frees(decision: Decision) -> bool:
-    """Return whether a decision frees something after a success."""
-    return any(isinstance(effect, ReleaseAfterSuccess) for effect in decision.effects)

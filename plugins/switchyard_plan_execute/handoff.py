@@ -199,8 +199,11 @@ class Handoff:
     def only_planner_knows(self, request: Request, context: RouteContext) -> bool:
         """Return whether only the planner may know what of its history a request names."""
         planner, executor = self.planner(context), self.executor(context)
-        spoken = request.wire_format
-        return planner.wire_format == spoken != executor.wire_format and request.misses_history
+        spoken, missing = request.wire_format, request.missing_history
+        if self._options.on_origin_bound == "drop":
+            # The policy gives up what is sealed in an item, but not the whole history.
+            missing = tuple(set(missing).intersection(request.continuation))
+        return planner.wire_format == spoken != executor.wire_format and bool(missing)
 
     def lost_at_executor(
         self, request: Request, context: RouteContext, shares: Shares

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from typing import Any
 
@@ -267,6 +268,41 @@ async def test_client_of_a_cut_stream_gets_its_own_error_event(caller, target):
     assert FORMATS[caller].error_mark.search(b"\n" + answer.content)
     assert b"upstream_cut" in answer.content
     assert not FORMATS[caller].end_mark.search(answer.content)
+
+
+@each_pair
+async def test_compressed_answer_is_decoded_and_told_plain(caller, target):
+    for stream in (False, True):
+        asked = conversation(target).user("hi").request("main", stream=stream)
+        sent = gzip.compress((await harness(target).run(asked)).answer)
+        kind = STREAM[0] if stream else ("content-type", "application/json")
+        reply = FakeReply(
+            chunks=(sent[:9], sent[9:]),
+            headers=(kind, ("content-encoding", "gzip"), ("content-length", str(len(sent)))),
+        )
+        response = await harness(target, reply).engine.handle(ask(caller, stream=stream))
+        answer, found = await response.read(), dict(response.headers)
+        read = streamed_text if stream else whole_text
+
+        assert read(caller, answer) == "ok"
+        assert "content-encoding" not in found
+        assert found.get("content-length", str(len(answer))) == str(len(answer))
+        # The recorded stream of Chat was not asked for its tokens.
+        assert stream or response.outcome.usage.output_tokens > 0
+
+
+@each_pair
+async def test_answer_that_nobody_can_read_is_an_error_of_ours(caller, target):
+    replies = {
+        "garbage": FakeReply(body=b"<html>busy</html>", headers=(("content-type", "text/html"),)),
+        "an error with 200": FakeReply(body={"error": {"message": "down", "type": "server_error"}}),
+        "unknown encoding": FakeReply(body=b"x", headers=(("content-encoding", "snappy"),)),
+    }
+    for name, reply in replies.items():
+        with pytest.raises(UpstreamError) as caught:
+            await harness(target, reply).engine.handle(ask(caller))
+
+        assert caught.value.kind in ("protocol", "failed"), name
 
 
 # --- endpoints of one format ----------------------------------------------------------------------

@@ -4,9 +4,11 @@ import json
 
 import pytest
 
+import switchyard_demo_routers
 from switchyard_core import Request, Switchyard
 from switchyard_core.explain import explain
 from switchyard_core.jsonio.printing import pretty
+from switchyard_core.testing import Harness, conversation
 from switchyard_core.wire import FORMATS, WIRE_FORMATS
 from switchyard_core.world import World
 from tests.server.servers import body, policy
@@ -174,3 +176,43 @@ async def test_explanation_ends_with_the_url_that_the_request_goes_to(wire_forma
     yard = Switchyard.from_policy_text(policy(wire_format, "https://host.test/a/b", client=""))
     found = await yard.explain(Request(wire_format=wire_format, body=body(wire_format)))
     assert found.url == f"https://host.test/a/b{version}{call}"
+
+
+TRANSLATED = """
+schema_version = 1
+[llm_clients.c]
+format = "openai_chat"
+base_url = "https://chat.test/v1"
+[targets.t]
+id = "real"
+llm_client = "c"
+[routes.r]
+id = "r"
+type = "passthrough"
+targets = ["t"]
+"""
+
+
+async def test_explanation_shows_the_translated_body_and_what_was_left_out() -> None:
+    harness = Harness(TRANSLATED, plugins=[switchyard_demo_routers])
+    asked = conversation("anthropic_messages").system("Be brief.").user("hi").request("r", top_k=5)
+    found = await harness.explain(asked)
+    told = found.as_text()
+    (report,) = (each for each in found.as_json()["rewrites"] if each["name"] == "translate")
+
+    assert "rewrite   translate" in told
+    assert "translated from anthropic_messages to openai_chat" in report["changes"]
+    assert any("top_k" in line for line in report["changes"])
+    assert any(line.startswith("-") and '"system"' in line for line in told.splitlines())
+    assert any(line.startswith("+") and '"system"' in line for line in told.splitlines())
+    assert "sent to   POST https://chat.test/v1/chat/completions" in told
+
+
+async def test_explanation_of_an_estimated_count_says_that_nothing_is_sent() -> None:
+    harness = Harness(TRANSLATED, plugins=[switchyard_demo_routers])
+    asked = conversation("anthropic_messages").user("hi").request("r")
+    asked.endpoint = "count_tokens"
+    found = await harness.explain(asked)
+
+    assert (found.url, found.path) == ("", "")
+    assert "sent to   nobody: the number of tokens is estimated" in found.as_text()

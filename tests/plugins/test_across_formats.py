@@ -11,7 +11,8 @@ from switchyard_core import Request, WireFormat
 from switchyard_core.testing import FakeReply, Harness, conversation
 from switchyard_core.testing.answers import streamed_text, whole_text
 from switchyard_core.testing.validity import validity_problems
-from switchyard_core.wire import WIRE_FORMATS
+from switchyard_core.wire import FORMATS, WIRE_FORMATS
+from switchyard_core.wire.answers import stream_bytes
 from tests.support.policies import (
     PLANNING_PROMPT,
     ROUTE,
@@ -80,6 +81,20 @@ async def test_fallback_comes_back_from_a_target_of_another_format(caller, targe
 
     assert spoken(yard) == [("large", target), ("small", caller)]
     assert whole_text(caller, told.answer) == "Hi."
+
+
+@each_pair
+async def test_failure_inside_an_answer_is_read_in_the_targets_format(caller, target):
+    event = FORMATS[target].provider_error_event(500, "down", 0)
+    failed = FakeReply(
+        chunks=(stream_bytes([event]),), headers=(("content-type", "text/event-stream"),)
+    )
+    replies = [failed, FakeReply(text="Hi.")]
+    yard = one_route_harness(target, route=FALLBACK, far=caller, replies=replies)
+    told = await yard.run(conversation(caller).user("a").request("main", stream=True))
+
+    assert spoken(yard) == [("large", target), ("small", caller)]
+    assert streamed_text(caller, told.answer) == "Hi."
 
 
 async def test_named_history_goes_to_a_target_that_may_know_it_and_to_no_other():

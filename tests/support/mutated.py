@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from random import Random
 from typing import Any
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from switchyard_core.declarations import WireFormat
 from tests.support.strategies import VALUES
 
-__all__ = ["BODIES", "broken_bodies", "nodes", "put"]
+__all__ = ["BODIES", "broken_bodies", "broken_body", "nodes", "put"]
 
 Place = tuple[str | int, ...]
 
@@ -294,3 +294,12 @@ def broken_bodies(draw: st.DrawFn, most: int = 1) -> tuple[WireFormat, bytes, by
     for mark, value in values.items():
         data = data.replace(f'"{mark}"', value)
     return wire_format, text.encode(), data.encode("utf-8", "surrogatepass")
+
+
+def broken_body(bodies: Sequence[bytes], number: int) -> bytes:
+    """Return one of some bodies with one node that became anything plain."""
+    chance = Random(number)  # no secrets
+    body = json.loads(chance.choice(bodies))
+    place = chance.choice(list(nodes(body)))
+    put(body, place, json.loads(chance.choice(_PLAIN_VALUES)))
+    return json.dumps(body).encode("utf-8", "surrogatepass")

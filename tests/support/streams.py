@@ -43,13 +43,13 @@ def check_stream(name: str, stream: bytes, *, complete: bool = True) -> None:
 
 def _check_chat(events: Told, complete: bool) -> None:
     assert not any(name for name, _ in events)
-    datas = [data for _, data in events]
-    assert ("[DONE]" in datas) == complete
+    objects = [data for _, data in events]
+    assert ("[DONE]" in objects) == complete
     if complete:
-        assert datas.pop() == "[DONE]"
-    assert len({(data["id"], data["created"], data["model"]) for data in datas}) <= 1
-    choices = [data["choices"][0] for data in datas if data["choices"]]
-    assert all(data["choices"] for data in datas[:-1])
+        assert objects.pop() == "[DONE]"
+    assert len({(data["id"], data["created"], data["model"]) for data in objects}) <= 1
+    choices = [data["choices"][0] for data in objects if data["choices"]]
+    assert all(data["choices"] for data in objects[:-1])
     if choices:
         assert choices[0]["delta"]["role"] == "assistant"
         assert not any("role" in choice["delta"] for choice in choices[1:])
@@ -65,18 +65,18 @@ def _check_chat(events: Told, complete: bool) -> None:
 
 
 def _check_responses(events: Told, complete: bool) -> None:
-    datas = [data for _, data in events]
-    assert [name for name, _ in events] == [data["type"] for data in datas]
-    assert [data["sequence_number"] for data in datas] == list(range(len(datas)))
-    kinds = [data["type"] for data in datas]
+    objects = [data for _, data in events]
+    assert [name for name, _ in events] == [data["type"] for data in objects]
+    assert [data["sequence_number"] for data in objects] == list(range(len(objects)))
+    kinds = [data["type"] for data in objects]
     assert kinds[:2] == ["response.created", "response.in_progress"][: len(kinds)]
     ended = bool(kinds) and kinds[-1] in ("response.completed", "response.incomplete")
     assert ended == complete
     items: list[Any] = []
-    for data in datas[2 : len(datas) - complete]:
+    for data in objects[2 : len(objects) - complete]:
         items = _item_event(data, items)
     if complete:
-        assert datas[-1]["response"]["output"] == items
+        assert objects[-1]["response"]["output"] == items
         assert not items or "open" not in items[-1]
 
 
@@ -125,13 +125,13 @@ _DELTAS = {
 
 
 def _check_messages(events: Told, complete: bool) -> None:
-    datas = [data for name, data in events if name != "ping"]
-    assert [name for name, _ in events if name != "ping"] == [data["type"] for data in datas]
-    kinds = [data["type"] for data in datas]
+    objects = [data for name, data in events if name != "ping"]
+    assert [name for name, _ in events if name != "ping"] == [data["type"] for data in objects]
+    kinds = [data["type"] for data in objects]
     assert kinds[:1] == ["message_start"][: len(kinds)]
     assert (kinds[-2:] == ["message_delta", "message_stop"]) == complete
     blocks, now = 0, None
-    for data in datas[1 : -2 if complete else None]:
+    for data in objects[1 : -2 if complete else None]:
         assert data["index"] == (blocks if data["type"] == "content_block_start" else blocks - 1)
         if data["type"] == "content_block_start":
             assert now is None

@@ -19,16 +19,21 @@ from switchyard_core import (
 from switchyard_core.answering import (
     Finished,
     ModelCall,
+    ModelUsage,
     SectionFinished,
     SectionStarted,
     TextDelta,
 )
 from switchyard_core.decision import Outgoing, Rewrite
-from switchyard_core.jsonio.tree import ObjectText
+from switchyard_core.jsonio.tree import ObjectText, encode
 from switchyard_core.plugins import PluginRegistry
 from switchyard_core.scripted import ScriptedUpstream
-from switchyard_core.wire import FORMATS, endpoint_of
+from switchyard_core.testing import validity_problems
+from switchyard_core.wire import FORMATS, WIRE_FORMATS, endpoint_of
+from switchyard_core.wire.answers import AnswerPart, Frame, stream_bytes
+from switchyard_core.wire.neutral import Facts
 from switchyard_core.wire.rewrites import CORE_REWRITES, apply_rewrites
+from switchyard_core.wire.translation import AnswerTranslation
 from tests.upstream.loopback import script_of
 from tests.wire.toy_format import Toy
 
@@ -79,7 +84,9 @@ def test_every_core_rewrite_patches_it() -> None:
         "set_model": {"id": "real"},
     }
     types = {kind.name: kind for kind in CORE_REWRITES}
-    rewrites = [Rewrite(name=name, parameters=given.get(name, {})) for name in types]
+    # What translates it is tested below.
+    names = [name for name in types if name != "translate"]
+    rewrites = [Rewrite(name=name, parameters=given.get(name, {})) for name in names]
 
     body, reports = apply_rewrites(ObjectText(BODY), rewrites, types, "toy")
     again, _ = apply_rewrites(ObjectText(body), rewrites, types, "toy")
@@ -170,3 +177,74 @@ async def test_the_scripted_provider_plays_it() -> None:
 
     assert Toy().read_reply(await played.read()).text == "two"
     assert Toy().read_reply(await first.read()).text == "no"
+
+
+CALLED = (
+    b'{"model": "m", "setup": "Be brief.", "tools": ["look", "edit"], "talk": ['
+    b'{"by": "me", "say": "fix it"},'
+    b'{"by": "bot", "say": "I look."},'
+    b'{"by": "bot", "say": "", "does": "look", "no": "n1", "with": "{\\"path\\": 1.10}"},'
+    b'{"by": "tool", "no": "n1", "say": "print(1)"},'
+    b'{"by": "me", "say": "and?"}]}'
+)
+
+
+@pytest.mark.parametrize("other", WIRE_FORMATS)
+def test_its_requests_are_translated_and_back(other: str) -> None:
+    translation = Rewrite(name="translate", parameters={"wire_format": other})
+    types = {kind.name: kind for kind in CORE_REWRITES}
+    there, _ = apply_rewrites(ObjectText(CALLED), [translation], types, "toy")
+    back = Toy().write(FORMATS[other].neutral(ObjectText(there)), Facts())
+
+    assert validity_problems(other, there) == []
+    assert json.loads(back) == json.loads(CALLED)
+
+
+@pytest.mark.parametrize("other", WIRE_FORMATS)
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+def test_its_answers_are_translated_and_back(other: str, stream: bool) -> None:
+    reply = [
+        (AnswerPart(kind="text"), "I look."),
+        (AnswerPart(kind="call", id="n1", name="look"), '{"path": 1}'),
+    ]
+    asked = FORMATS[other].write(Toy().neutral(ObjectText(CALLED)), Facts())
+    there = retold(answer_of("toy", reply, stream), "toy", other, asked, stream)
+    back = retold(there, other, "toy", CALLED, stream)
+
+    if stream:
+        events = [json.loads(line[6:]) for line in back.decode().split("\n\n") if line]
+        assert "".join(event.get("text", "") for event in events) == "I look."
+        assert "".join(event.get("call", "") for event in events) == '{"path": 1}'
+        assert [event["does"] for event in events if "does" in event] == ["look"]
+        assert events[-1]["end"] == "doing"
+    else:
+        said = json.loads(back)
+        assert said["says"][0]["text"] == "I look."
+        assert json.loads(said["says"][1]["call"]) == {"path": 1}
+        assert (said["says"][1]["does"], said["end"]) == ("look", "doing")
+
+
+def answer_of(name: str, parts: list[tuple[AnswerPart, str]], stream: bool) -> bytes:
+    frame = Frame(id="a", model="m", created_s=1, request=ObjectText(CALLED), stop="calls")
+    writer, usage = FORMATS[name].writer(frame), ModelUsage(input_tokens=3, output_tokens=2)
+    sent = list(writer.begin(usage))
+    for part, text in parts:
+        sent += [*writer.open(part), *writer.more(text), *writer.close()]
+    if not stream:
+        return encode(writer.whole(usage, {}))
+    return stream_bytes([*sent, *writer.end(usage, {})])
+
+
+def retold(answer: bytes, source: str, caller: str, asked: bytes, stream: bool) -> bytes:
+    translation = AnswerTranslation(
+        source=FORMATS[source],
+        caller=FORMATS[caller],
+        request=ObjectText(asked),
+        model="m",
+        answer_model="requested",
+        new_id=lambda prefix: f"{prefix}_1",
+        created_s=1,
+    )
+    if stream:
+        return translation.feed(answer) + translation.end()
+    return translation.whole(answer)

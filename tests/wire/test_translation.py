@@ -233,9 +233,9 @@ def test_borders_of_chunks_make_no_difference(pair, said, data):
 # --- streams as servers really send them ---------------------------------------------------------
 
 
-def sent(*datas: Any) -> bytes:
+def sent(*objects: Any) -> bytes:
     """Return events without names, as compatible servers send them."""
-    lines = (data if isinstance(data, str) else json.dumps(data) for data in datas)
+    lines = (data if isinstance(data, str) else json.dumps(data) for data in objects)
     return "".join(f"data: {line}\n\n" for line in lines).encode()
 
 
@@ -487,7 +487,7 @@ def test_responses_says_it_all(source):
 def test_messages_says_it_all(source):
     events, whole = source_of(source, ANSWERS["thoughts, text, calls"], caller=MESSAGES)
     answer = json.loads(translation(source, MESSAGES).whole(whole))
-    datas = [data for _, data in told(streamed(source, MESSAGES, *events))]
+    objects = [data for _, data in told(streamed(source, MESSAGES, *events))]
 
     assert answer["id"].startswith("msg_")
     assert answer["stop_reason"] == "tool_use"
@@ -502,7 +502,7 @@ def test_messages_says_it_all(source):
     told_usage = (usage["input_tokens"], usage["cache_read_input_tokens"], usage["output_tokens"])
     written = usage["cache_creation_input_tokens"]
     assert told_usage == (40 - written, 60, 20)
-    assert datas[-2]["usage"] == usage
+    assert objects[-2]["usage"] == usage
 
 
 def test_every_count_of_tokens_is_kept_where_the_formats_have_it():

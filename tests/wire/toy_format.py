@@ -10,7 +10,7 @@ from typing import ClassVar
 from switchyard_core.answering import ModelReply, ModelUsage
 from switchyard_core.conversation import Conversation, Text, ToolCall, ToolResult
 from switchyard_core.jsonio.tree import ObjectText, encode
-from switchyard_core.wire.answers import Event, PartWriter
+from switchyard_core.wire.answers import AnswerPart, Event, PartWriter
 from switchyard_core.wire.format import Format
 from switchyard_core.wire.history import (
     PLANNER,
@@ -22,10 +22,26 @@ from switchyard_core.wire.history import (
     Turns,
     blank,
 )
-from switchyard_core.wire.replies import count
+from switchyard_core.wire.naming import ToolNames
+from switchyard_core.wire.neutral import (
+    AskedTool,
+    Call,
+    NeutralPart,
+    NeutralRequest,
+    Result,
+    Thought,
+    Told,
+    ToolName,
+    Turn,
+    Words,
+)
+from switchyard_core.wire.pairing import paired
+from switchyard_core.wire.replies import ShapeError, count
+from switchyard_core.wire.retelling import AnswerReader
 
 #: ``{"setup": "…", "talk": [{"by": "me" | "bot" | "tool", "say", "think", "no", "does"}]}``: a
-#: bot's ``does`` is the tool that it calls, ``no`` the call's id, which a tool repeats.
+#: bot's ``does`` is the tool that it calls ``with`` arguments, ``no`` the call's id, which a tool
+#: repeats. ``tools`` are names.
 _ROLES = {"me": "user", "bot": "assistant", "tool": "tool"}
 
 
@@ -113,7 +129,7 @@ class ToyWriter(PartWriter):
 
     def whole(self, usage, extension):
         texts = zip(self.parts, self.texts, strict=True)
-        says = [{part.kind: text, "no": part.id} for part, text in texts]
+        says = [{part.kind: text, "no": part.id, "does": part.name} for part, text in texts]
         head = {"id": self.frame.id, "says": says, "end": self.stop_word}
         return {**head, "cost": self._cost(usage), **extension}
 
@@ -121,7 +137,7 @@ class ToyWriter(PartWriter):
         return {"in": usage.input_tokens, "out": usage.output_tokens}
 
     def _opened(self, index, part):
-        return []
+        return [Event({"does": part.name, "no": part.id})] if part.kind == "call" else []
 
     def _more(self, index, part, text):
         return [Event({part.kind: text})]
@@ -130,11 +146,66 @@ class ToyWriter(PartWriter):
         return []
 
 
+class ToyReader(AnswerReader):
+    """Reads ``{"begin"}``, ``{"text" | "reasoning" | "call"}``, ``{"does", "no"}``, ``{"end"}``."""
+
+    number, open, over = 0, "", False
+
+    def event(self, name, data):
+        said = json.loads(data)
+        if "wrong" in said:
+            raise ShapeError(said["wrong"])
+        if "begin" in said:
+            self._head(said["begin"])
+        elif "end" in said:
+            self._end(said)
+        elif "does" in said:
+            self._begin(AnswerPart(kind="call", id=said["no"], name=said["does"]))
+        else:
+            for kind, text in said.items():
+                if kind != self.open:
+                    self._begin(AnswerPart(kind=kind))
+                self.teller.more(self.number, encode(text))
+
+    def finish(self):
+        if not self.over:
+            raise ShapeError("it has no end")
+
+    def whole(self, body):
+        said = json.loads(body)
+        self._head(said["id"])
+        for part in said["says"]:
+            kind = next(iter(part))
+            self._begin(AnswerPart(kind=kind, id=part["no"], name=part["does"]))
+            self.teller.more(self.number, encode(part[kind]))
+        self._end(said)
+
+    def _head(self, answer_id):
+        self.teller.head(answer_id=answer_id, model="", created_s=0, usage=ModelUsage())
+
+    def _begin(self, part):
+        self._close()
+        self.open = part.kind
+        self.teller.open(self.number, part)
+
+    def _close(self):
+        if self.open:
+            self.teller.close(self.number)
+            self.number, self.open = self.number + 1, ""
+
+    def _end(self, said):
+        self._close()
+        self.over = True
+        stop = next((word for word, toy in ToyWriter.stop_words.items() if toy == said["end"]), "")
+        self.teller.end(stop, Toy().usage(said["cost"]))
+
+
 class Toy(Format):
     name = "toy"
     paths: ClassVar = {"create": "/talk"}
     view = ToyView
     writer = ToyWriter
+    reader = ToyReader
     history_key = "talk"
     instructions_key = "setup"
     roles: ClassVar = {"me": "user", "bot": "assistant"}
@@ -163,6 +234,36 @@ class Toy(Format):
         said = json.loads(self.history(fields))
         role = {"me": "user"}
         return [(role.get(turn["by"], turn["by"]), encode(turn.get("say"))) for turn in said]
+
+    def neutral(self, fields):
+        turns: list[Turn] = []
+        for said in json.loads(self.history(fields)):
+            role, parts = _ROLES[said["by"]], tuple(_told(said))
+            if turns and turns[-1].role == role:
+                turns[-1] = Turn(role=role, parts=(*turns[-1].parts, *parts))
+            elif parts:
+                turns.append(Turn(role=role, parts=parts))
+        setup = fields.text("setup")
+        return NeutralRequest(
+            model=fields.text("model") or "",
+            instructions=(Words(text=setup),) if setup else (),
+            turns=tuple(turns),
+            tools=tuple(AskedTool(tool=ToolName(name=n)) for n in self.offered_tools(fields)),
+            told=Told(),
+        )
+
+    def write(self, request, facts):
+        names = ToolNames(request.tools, self)
+        talk: list[dict[str, str]] = []
+        for turn in paired(request.turns, self, request.told):
+            for part in turn.parts:
+                if isinstance(part, Words | Thought | Call | Result):
+                    talk.append(_written(part, turn.role, names))
+                else:
+                    request.told.lost.append(f"the {part.kind} of the {turn.role}")
+        body = {"model": request.model, "setup": "\n".join(w.text for w in request.instructions)}
+        body |= {"talk": talk, "tools": [names.at_target(each.tool).name for each in request.tools]}
+        return encode({**body, **({} if request.stream is None else {"stream": request.stream})})
 
     def offered_tools(self, fields):
         return tuple(fields.value("tools") or ())
@@ -203,3 +304,27 @@ class Toy(Format):
 
     def provider_error_event(self, status, message, number):
         return Event({"wrong": message})
+
+
+def _told(said: dict[str, str]) -> Iterator[NeutralPart]:
+    if said.get("think", "").strip():
+        yield Thought(text=said["think"])
+    words = (Words(text=said["say"]),) if said.get("say", "").strip() else ()
+    if said["by"] == "tool":
+        yield Result(call_id=said["no"], parts=words)
+    else:
+        yield from words
+    if "does" in said:
+        yield Call(id=said["no"], tool=ToolName(name=said["does"]), arguments=said.get("with", ""))
+
+
+def _written(part: NeutralPart, role: str, names: ToolNames) -> dict[str, str]:
+    by = {"user": "me", "system": "me", "assistant": "bot", "tool": "tool"}[role]
+    if isinstance(part, Call):
+        does = names.at_target(part.tool).name
+        return {"by": by, "say": "", "does": does, "no": part.id, "with": part.arguments}
+    if isinstance(part, Result):
+        texts = [each.text for each in part.parts if isinstance(each, Words)]
+        return {"by": by, "no": part.call_id, "say": "\n".join(texts)}
+    key = "think" if isinstance(part, Thought) else "say"
+    return {"by": by, key: part.text}

@@ -44,6 +44,31 @@ def _empty_messages(sent: Sent, _reading: Reading) -> Facts:
             yield {"place": ("messages", index)}
 
 
+def _misplaced_system(sent: Sent, _reading: Reading) -> Facts:
+    messages = sent.listed("messages")
+    roles = [message.get("role") for message in messages]
+    for index, message in enumerate(messages):
+        if roles[index] != "system" or (not message.get("content") and "output_config" in message):
+            continue
+        behind, before = roles[index - 1], [*roles[index + 1 :], "assistant"][0]
+        if not index:
+            problem = "use the top-level 'system' parameter for the initial system prompt"
+        elif behind != "user" and not _runs_there(messages[index - 1]):
+            problem = "role 'system' must follow a 'user' message"
+        elif before != "assistant":
+            problem = "role 'system' must precede an 'assistant' message or end the array"
+        else:
+            continue
+        yield {"place": ("messages", index), "problem": problem}
+
+
+def _runs_there(message: Mapping[str, Any]) -> bool:
+    content = message.get("content")
+    last = content[-1] if isinstance(content, list) and content else {}
+    kind = str(last.get("type")) if isinstance(last, dict) else ""
+    return kind == "server_tool_use" or kind.endswith("_tool_result")
+
+
 def _unanswered_calls(sent: Sent, _reading: Reading) -> Facts:
     for index, message in _turns(sent):
         called = _ids(message, "tool_use", "id")
@@ -128,6 +153,7 @@ CHECKS = {
     "messages.empty_texts": _empty_texts,
     "messages.foreign_thinking": _foreign_thinking,
     "messages.loose_schemas": _loose_schemas,
+    "messages.misplaced_system": _misplaced_system,
     "messages.mixed_efforts": _mixed_efforts,
     "messages.modified_thinking": _modified_thinking,
     "messages.moved_thinking": _moved_thinking,

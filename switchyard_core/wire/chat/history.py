@@ -8,7 +8,14 @@ from mimetypes import guess_type
 from typing import Literal
 
 from switchyard_core.jsonio.tree import ObjectText
-from switchyard_core.wire.chat.asked import NOTHING, mark_of, objects_in, others_in, printable
+from switchyard_core.wire.chat.asked import (
+    NOTHING,
+    Holder,
+    mark_of,
+    objects_in,
+    others_in,
+    printable,
+)
 from switchyard_core.wire.history import INSTRUCTIONS
 from switchyard_core.wire.naming import hashed_id
 from switchyard_core.wire.neutral import (
@@ -64,7 +71,7 @@ class _History:
         turns = [Turn(role=role, parts=tuple(parts)) for role, parts in self._turns]
         return tuple(self._instructions), tuple(turns)
 
-    def add(self, message: ObjectText, place: str) -> None:
+    def add(self, message: Holder, place: str) -> None:
         """Read one message."""
         role = message.text("role") or ""
         # The name in a result is that of the call.
@@ -96,7 +103,7 @@ class _History:
         else:
             self._turns.append((role, [*parts]))
 
-    def _answer(self, message: ObjectText, place: str) -> list[NeutralPart]:
+    def _answer(self, message: Holder, place: str) -> list[NeutralPart]:
         thought = _thought(message)
         parts: list[NeutralPart] = [Thought(text=thought)] if thought else []
         if _is_sealed(message, readable=bool(thought)):
@@ -121,7 +128,7 @@ class _History:
             parts[-1] = replace(last, cache=mark_of(message))
         return parts
 
-    def _call(self, call: ObjectText, place: str) -> Call:
+    def _call(self, call: Holder, place: str) -> Call:
         function = call.object("function")
         custom = call.object("custom") if function is None else None
         named = next((each for each in (function, custom) if each is not None), call)
@@ -137,7 +144,7 @@ class _History:
             self._custom.add(made.id)
         return made
 
-    def _result(self, message: ObjectText, place: str) -> Result:
+    def _result(self, message: Holder, place: str) -> Result:
         call_id = message.text("tool_call_id") or ""
         if not call_id:
             call_id = self._old.get(message.text("name") or "", "")
@@ -146,9 +153,7 @@ class _History:
         custom = bool(call_id) and call_id in self._custom
         return Result(call_id=call_id, parts=parts, custom=custom, cache=mark_of(message))
 
-    def _content(
-        self, message: ObjectText, place: str, *, marked: bool = True
-    ) -> list[Words | Media]:
+    def _content(self, message: Holder, place: str, *, marked: bool = True) -> list[Words | Media]:
         mark = mark_of(message) if marked else b""
         text = message.text("content")
         if text is not None:
@@ -161,29 +166,25 @@ class _History:
         return found
 
 
-def _thought(message: ObjectText) -> str:
+def _thought(message: Holder) -> str:
     for key in ("reasoning_content", "reasoning"):
         text = message.text(key) or ""
         if text.strip():
             return text
-    details = message.array("reasoning_details")
-    if details is None:
-        return ""
-    texts = [part.text("text") or part.text("summary") or "" for _, part in details.objects()]
+    details = objects_in(message, "reasoning_details", "", [])
+    texts = [part.text("text") or part.text("summary") or "" for _, part in details]
     return "\n\n".join([text for text in texts if text.strip()])
 
 
-def _is_sealed(message: ObjectText, *, readable: bool) -> bool:
+def _is_sealed(message: Holder, *, readable: bool) -> bool:
     """Return whether reasoning has a form that only its provider can read."""
-    details = message.array("reasoning_details")
-    if details is None:
-        return (message.raw("reasoning_details") or b"null") not in NOTHING
-    listed = [part for _, part in details.objects()]
-    sealed = [part for part in listed if part.text("data") or part.text("signature")]
-    return bool(sealed) or (bool(listed) and not readable)
+    if (message.raw("reasoning_details") or b"null") in NOTHING:
+        return False
+    details = objects_in(message, "reasoning_details", "", [])
+    return not readable or any(part.text("data") or part.text("signature") for _, part in details)
 
 
-def _arguments(named: ObjectText) -> str:
+def _arguments(named: Holder) -> str:
     """Return the arguments of a call as text; some clients send the object itself."""
     text = named.text("arguments")
     if text is not None:
@@ -192,7 +193,7 @@ def _arguments(named: ObjectText) -> str:
     return "" if raw == b"null" else raw.decode("utf-8", "replace")
 
 
-def _part(part: ObjectText, place: str, told: Told) -> Words | Media | None:
+def _part(part: Holder, place: str, told: Told) -> Words | Media | None:
     kind, cache = part.text("type") or "", mark_of(part)
     if kind in _PARTS:
         told.left_out += others_in(part, _OF_PART, place)

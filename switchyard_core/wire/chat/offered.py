@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 from switchyard_core.jsonio.tree import ObjectText, array_of, object_of
-from switchyard_core.wire.chat.asked import mark_of, objects_in, others_in, printable
+from switchyard_core.wire.chat.asked import Holder, mark_of, objects_in, others_in, printable
 from switchyard_core.wire.history import fixed_text
 from switchyard_core.wire.naming import ToolNames
 from switchyard_core.wire.neutral import (
@@ -59,7 +59,7 @@ def read_tools(fields: ObjectText, told: Told) -> tuple[AskedTool, ...]:
     return tuple(tools)
 
 
-def _asked(tool: ObjectText) -> AskedTool | None:
+def _asked(tool: Holder) -> AskedTool | None:
     function, custom = tool.object("function"), tool.object("custom")
     if function is not None:
         return _function(function, mark_of(tool))
@@ -70,7 +70,7 @@ def _asked(tool: ObjectText) -> AskedTool | None:
     return _function(tool, b"") if flat else None
 
 
-def _function(function: ObjectText, cache: bytes) -> AskedTool:
+def _function(function: Holder, cache: bytes) -> AskedTool:
     parameters = function.raw("parameters") or b""
     return AskedTool(
         tool=ToolName(name=function.text("name") or ""),
@@ -81,7 +81,7 @@ def _function(function: ObjectText, cache: bytes) -> AskedTool:
     )
 
 
-def _custom(custom: ObjectText, cache: bytes) -> AskedTool:
+def _custom(custom: Holder, cache: bytes) -> AskedTool:
     form = custom.object("format")
     grammar = form.object("grammar") if form is not None else None
     return AskedTool(
@@ -93,7 +93,7 @@ def _custom(custom: ObjectText, cache: bytes) -> AskedTool:
     )
 
 
-def _grammar(grammar: ObjectText) -> bytes:
+def _grammar(grammar: Holder) -> bytes:
     # Without the level that no other format has.
     members = {key: grammar.raw(key) for key in dict.fromkeys(grammar.keys())}
     return object_of({"type": "grammar", **members})
@@ -112,7 +112,7 @@ def read_choice(fields: ObjectText, told: Told) -> Choice | None:
         told.left_out.append(f"{key}, which is not of a known form")
         return None
     allowed = chosen.object("allowed_tools")
-    listed = [chosen]
+    listed: list[Holder] = [chosen]
     if allowed is not None:
         mode = _MODES.get(allowed.text("mode") or "", "auto")
         listed = [tool for _, tool in objects_in(allowed, "tools", f"{key}.", told.left_out)]
@@ -123,7 +123,7 @@ def read_choice(fields: ObjectText, told: Told) -> Choice | None:
     return Choice(mode=(mode or "required") if named else "none", allowed=named)
 
 
-def _name(tool: ObjectText) -> Iterator[ToolName]:
+def _name(tool: Holder) -> Iterator[ToolName]:
     inner = tool.object("function") or tool.object("custom") or tool
     name = inner.text("name") or ""
     if name:

@@ -66,8 +66,10 @@ def write_request(request: NeutralRequest, facts: Facts, target: Format) -> byte
         body["reasoning_effort"] = request.effort
     elif request.effort:
         request.told.left_out.append(f"the reasoning effort `{request.effort}`")
-    if request.limit is not None:
+    if request.limit is not None and request.limit > 0:
         body[target.limit_key] = request.limit
+    elif request.limit is not None:
+        request.told.left_out.append(f"the limit of {request.limit} tokens")
     body |= _stop(request)
     if request.stream is not None:
         body["stream"] = request.stream

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
 from collections.abc import Iterator
 
 from switchyard_core.jsonio.tree import ArrayText, ObjectText
@@ -21,8 +20,10 @@ from switchyard_core.wire.shapes import type_of
 
 __all__ = ["BlockReader"]
 
-#: Keys of a result, and of a call, that say the same everywhere, or nothing.
+#: The caller of a tool that the model itself calls.
 _DIRECT = b'"direct"'
+#: Blocks that hold nothing that anybody said.
+_DIRECTIVES = ("tool_addition", "tool_removal", "fallback")
 
 
 class BlockReader:
@@ -91,7 +92,7 @@ class BlockReader:
             yield from self._search_result(block, place)
         elif kind == COMPACTION and (block.text("content") or "").strip():
             yield from self._words(block, "content", place)
-        elif kind in ("tool_addition", "tool_removal"):
+        elif kind in _DIRECTIVES:
             self._told.left_out.append(f"the {kind} {place}")
         else:
             self._told.lost.append(f"{kind or 'a block without type'} {place}")
@@ -141,9 +142,11 @@ class BlockReader:
             yield from _titled(title, block.text("context") or "")
             yield from (part for part in parts if isinstance(part, Words | Media))
             return
-        if source is not None and kind == "text" and (source.text("data") or "").strip():
+        if source is not None and kind == "text":
             yield from _titled(title, block.text("context") or "")
-            yield Words(text=source.text("data") or "", cache=self.cache(block))
+            text = source.text("data") or ""
+            if text.strip():
+                yield Words(text=text, cache=self.cache(block))
             return
         url = _url(source)
         if not url:
@@ -174,9 +177,6 @@ def _url(source: ObjectText | None) -> str:
     media = source.text("media_type") or ""
     if kind == "base64" and media and data:
         return f"data:{media};base64,{data}"
-    if kind == "text" and data:
-        coded = b64encode(data.encode("utf-8", "replace")).decode()
-        return f"data:{media or 'text/plain'};base64,{coded}"
     return (source.text("url") or "") if kind == "url" else ""
 
 

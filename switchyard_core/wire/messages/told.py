@@ -81,9 +81,10 @@ class MessagesReader(AnswerReader):
             self._odd(name, data)
             return
         delta = event.delta
-        if event.type != "content_block_delta":
+        kind = event.type or name
+        if kind != "content_block_delta":
             if not self._ended:
-                self._other(event.type or name, data)
+                self._other(kind, data)
         elif delta is not None and not self._ended:
             # Nearly every event comes here: what is usual is done at once.
             block = self._blocks.get(event.index)

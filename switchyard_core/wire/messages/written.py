@@ -18,7 +18,6 @@ from switchyard_core.wire.neutral import (
     Call,
     Facts,
     Media,
-    NeutralPart,
     NeutralRequest,
     Result,
     Thought,
@@ -43,6 +42,8 @@ _PDF = "application/pdf"
 _TEXTS = re.compile(r"text/.*|application/(?:.*\+)?(?:json|xml|yaml|x-yaml|toml|javascript|x-sh)")
 _DATA = re.compile(r"data:(?P<type>[^;,]*)(?P<more>[^,]*),(?P<data>.*)", re.DOTALL)
 _LONGEST_TITLE = 500
+#: Source: platform.claude.com/docs/en/build-with-claude/prompt-caching.
+_MOST_MARKS = 4
 
 
 @dataclass(slots=True)
@@ -198,7 +199,7 @@ class _Rows:
             else:
                 yield self._block(part)
 
-    def _block(self, part: NeutralPart) -> Block:
+    def _block(self, part: Words | Media | Call | Result) -> Block:
         if isinstance(part, Words):
             if part.refusal:
                 self._told.changed.append("wrote the refusals of earlier turns as text")
@@ -209,7 +210,6 @@ class _Rows:
             name = self._names.at_target(part.tool).name
             made = {"type": "tool_use", "id": part.id, "name": name, "input": self._input(part)}
             return Block(made, part.cache)
-        assert isinstance(part, Result)  # noqa: S101  # thoughts never come here
         return self._result(part)
 
     def _input(self, call: Call) -> bytes:
@@ -294,7 +294,3 @@ def mark(
     for block in extra:
         block.cache = b""
     return len(extra)
-
-
-#: Source: platform.claude.com/docs/en/build-with-claude/prompt-caching.
-_MOST_MARKS = 4

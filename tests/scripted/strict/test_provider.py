@@ -313,3 +313,27 @@ def test_documented_phrases_are_words_of_the_strict_providers() -> None:
         ("parameter", "is unsupported|body."),
     }
     assert {kind for kind, _ in unsaid} >= set(_NOT_SAID)
+
+
+def test_messages_of_the_system_have_their_places() -> None:
+    user, system = {"role": "user", "content": "hi"}, {"role": "system", "content": "be brief"}
+    said = {"role": "assistant", "content": "hello"}
+    searched = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}}
+    effort = {"role": "system", "content": [], "output_config": {"effort": "low"}}
+    table: list[tuple[list[Any], str]] = [
+        ([user, system], ""),
+        ([user, system, said, user], ""),
+        ([user, {"role": "assistant", "content": [searched]}, system], ""),
+        ([effort, user], ""),
+        ([system, user], "messages.0: use the top-level 'system' parameter"),
+        ([user, said, system], "messages.2: role 'system' must follow a 'user' message"),
+        ([user, system, user], "messages.1: role 'system' must precede an 'assistant' message"),
+        ([user, system, system], "messages.1: role 'system' must precede an 'assistant' message"),
+    ]
+    wrong = []
+    for messages, words in table:
+        body = bare("anthropic_messages", "claude-opus-4-8", messages=messages)
+        status, told = ask(player("anthropic"), "anthropic_messages", body)
+        if status != (400 if words else 200) or words not in json.dumps(told):
+            wrong.append((messages, status, told))
+    assert wrong == []

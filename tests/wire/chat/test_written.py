@@ -381,6 +381,7 @@ def test_choice_without_tools_is_not_written() -> None:
 SETTINGS: list[tuple[dict[str, Any], dict[str, Any], list[str]]] = [
     ({"limit": 9, "stop": ("a",)}, {"max_completion_tokens": 9, "stop": ["a"]}, []),
     ({"stop": tuple("abcde")}, {"stop": ["a", "b", "c", "d"]}, ["left out all stop texts but 4"]),
+    ({"limit": -1}, {}, ["left out the limit of -1 tokens"]),
     ({"stream": True}, {"stream": True, "stream_options": {"include_usage": True}}, []),
     ({"stream": False}, {"stream": False}, []),
     ({"effort": "max"}, {"reasoning_effort": "max"}, []),

@@ -146,6 +146,15 @@ def test_stream_is_told_part_by_part(named: bool) -> None:
     assert told.pings == 1
 
 
+def test_events_may_have_their_type_in_the_name_alone() -> None:
+    teller = Heard()
+    reader = MessagesReader(teller)
+    for event in FULL:
+        bare = {key: value for key, value in event.items() if key != "type"}
+        reader.event(event["type"], json.dumps(bare).encode())
+    assert (teller.told, teller.ends) == (heard(*FULL).told, heard(*FULL).ends)
+
+
 def test_whole_answer_tells_what_the_sdks_accumulated_stream_says() -> None:
     snapshot: Any = None
     pieces: dict[int, bytes] = {}
