@@ -82,8 +82,7 @@ def _reasoning(request: NeutralRequest, facts: Facts) -> dict[str, Any]:
     elif effort:
         config["effort"] = effort
         if effort != request.effort:
-            change = f"made the effort `{request.effort}` `{effort}`"
-            request.told.changed.append(change)
+            request.told.changed.append(f"said the effort `{request.effort}` as `{effort}`")
         if facts.thinks:
             made["thinking"] = {"type": "adaptive"}
     elif request.effort:

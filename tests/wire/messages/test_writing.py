@@ -51,7 +51,11 @@ TABLE: list[tuple[dict[str, Any], dict[str, Any], list[str]]] = [
     ),
     ({"stop": ("END", " \n", "")}, {"stop_sequences": ["END"]},
      ["left out blank texts at which the answer ends"]),
-    ({"effort": "minimal"}, {"output_config": {"effort": "low"}}, []),
+    (
+        {"effort": "minimal"},
+        {"output_config": {"effort": "low"}},
+        ["said the effort `minimal` as `low`"],
+    ),
     ({"effort": "xhigh"}, {"output_config": {"effort": "xhigh"}}, []),
     ({"effort": "none"}, {"thinking": {"type": "disabled"}}, []),
     ({"effort": "huge"}, {}, ["left out the effort `huge`"]),
