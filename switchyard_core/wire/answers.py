@@ -177,8 +177,11 @@ class PartWriter(ABC):
     def more(self, text: str) -> Iterable[Event]:
         """Add text to the part that is open."""
         index, part = len(self.parts) - 1, self.parts[-1]
-        first = [] if self.texts[-1] else self._first(index, part)
-        self.texts[-1] += text
+        said = self.texts.pop()
+        first = [] if said else self._first(index, part)
+        # A string that nothing else holds grows in place.
+        said += text
+        self.texts.append(said)
         return [*first, *self._more(index, part, text)]
 
     def piece(self, raw: bytes) -> bytes:

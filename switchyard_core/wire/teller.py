@@ -277,9 +277,11 @@ class Teller(AnswerTeller):
         self._send(writer.close())
 
     def _send(self, events: Iterable[Event]) -> None:
-        sent = stream_bytes(events)
         if self.streams:
-            self.out.append(sent)
+            self.out.append(stream_bytes(events))
+        else:
+            for _ in events:
+                pass
 
     def _count(self, usage: ModelUsage) -> None:
         """Take what is told of the tokens; what is told no more stays."""
