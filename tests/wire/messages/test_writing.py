@@ -13,7 +13,20 @@ from switchyard_core.jsonio.tree import ObjectText
 from switchyard_core.models import core_profiles, profile_of, read_profiles
 from switchyard_core.testing import validity_problems
 from switchyard_core.wire import FORMATS
-from switchyard_core.wire.neutral import Facts, NeutralRequest, Schema, Told, Turn, Words
+from switchyard_core.wire.neutral import (
+    AskedTool,
+    Call,
+    Choice,
+    Facts,
+    Media,
+    NeutralRequest,
+    Result,
+    Schema,
+    Told,
+    ToolName,
+    Turn,
+    Words,
+)
 from switchyard_core.wire.rewrites import CORE_REWRITES, apply_rewrites
 from switchyard_core.wire.rewrites.fit import Rules
 from tests.scripted.strict.broken import player
@@ -25,6 +38,8 @@ ENTRIES = [entry for declared in core_profiles() for entry in read_profiles(decl
 PROVIDER = player("anthropic")
 USER = Turn(role="user", parts=(Words(text="go"),))
 OPEN = b'{"type":"object","properties":{}}'
+#: What reading a body gives, besides reports.
+SAID = [field.name for field in fields(NeutralRequest) if field.name != "told"]
 ANY_JSON = "left out JSON mode, which Messages has with a schema only"
 
 
@@ -121,12 +136,61 @@ def test_models_that_think_are_asked_to_and_sampling_that_thinking_refuses_goes(
     assert written(Facts(thinks=True), effort="low", settings=kept)[0]["temperature"] == 1
 
 
+MARK = b'{"type":"ephemeral"}'
+CALL = Call(id="toolu_1", tool=ToolName(name="read"), arguments='{"n":1.10}', cache=MARK)
+RESULT = Result(
+    call_id="toolu_1",
+    parts=(Words(text="no"), Media(kind="image", url="data:image/png;base64,iVBO", cache=MARK)),
+    failed=True,
+)
+FILE = Media(kind="file", url="data:application/pdf;base64,JVBE", name="paper.pdf")
+WHOLE = NeutralRequest(
+    model="m",
+    instructions=(Words(text="a"), Words(text="b", cache=MARK)),
+    turns=(
+        Turn(
+            role="user", parts=(Words(text="go"), FILE, Media(kind="image", url="https://x/a.png"))
+        ),
+        Turn(role="assistant", parts=(Words(text="I look."), CALL, Words(text="So."))),
+        Turn(role="tool", parts=(RESULT,)),
+        Turn(role="user", parts=(Words(text="and?"),)),
+        Turn(role="system", parts=(Words(text="Be brief."),)),
+    ),
+    tools=(
+        AskedTool(
+            tool=ToolName(name="read"),
+            description="Reads.",
+            parameters=OPEN[:-1] + b',"additionalProperties":false}',
+            strict=True,
+            cache=MARK,
+        ),
+        AskedTool(tool=ToolName(name="edit"), parameters=OPEN),
+    ),
+    choice=Choice(mode="required", allowed=(ToolName(name="read"),)),
+    parallel=False,
+    schema=Schema(schema=OPEN[:-1] + b',"additionalProperties":false}'),
+    effort="high",
+    limit=99,
+    stop=("END",),
+    stream=True,
+    settings={"temperature": b"0.50", "top_k": b"7", "user": b'"u"', "service_tier": b'"auto"'},
+)
+
+
+def test_all_that_messages_can_say_is_read_back() -> None:
+    body = MESSAGES.write(WHOLE, Facts(system_rows=True))
+    assert WHOLE.told.lines == []
+    assert validity_problems("anthropic_messages", body, sdk=True) == []
+    read = MESSAGES.neutral(ObjectText(body))
+    assert read.told.lines == []
+    for name in SAID:
+        assert getattr(read, name) == getattr(WHOLE, name)
+
+
 # --- what holds for every request ------------------------------------------------------------
 
 MODELS = ("claude-opus-4-8", "claude-sonnet-4-6", "claude-haiku-4-5", "claude-opus-5-5",
           "claude-sonnet-5", "claude-sonnet-5-5")  # fmt: skip
-#: What reading a body gives, besides reports.
-SAID = [field.name for field in fields(NeutralRequest) if field.name != "told"]
 
 
 def fitted(request: NeutralRequest, facts: Facts, model: str) -> bytes:
