@@ -59,6 +59,7 @@ REPAIRS: tuple[str, ...] = (
     "bridge_assistant",
     "budget_to_adaptive",
     "developer_to_system",
+    "drop_unsigned_thinking",
     "effort_to_native",
     "fit_budget",
     "image_to_text",

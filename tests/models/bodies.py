@@ -44,6 +44,28 @@ REPAIRED: Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {
         {"thinking": {"type": "enabled", "budget_tokens": 9000}},
         {"thinking": {"type": "enabled", "budget_tokens": 4096}},
     ),
+    "drop_unsigned_thinking": (
+        {
+            "messages": [
+                {"role": "user", "content": "a"},
+                {
+                    "role": "assistant",
+                    "content": [
+                        {"type": "thinking", "thinking": "b", "signature": ""},
+                        {"type": "text", "text": "c"},
+                    ],
+                },
+                {"role": "user", "content": "d"},
+            ]
+        },
+        {
+            "messages": [
+                {"role": "user", "content": "a"},
+                {"role": "assistant", "content": [{"type": "text", "text": "c"}]},
+                {"role": "user", "content": "d"},
+            ]
+        },
+    ),
     "system_row_to_user": (
         {
             "messages": [

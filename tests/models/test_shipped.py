@@ -133,6 +133,7 @@ def test_ids_are_unique() -> None:
 REACH = {
     ("claude-haiku-4-5", "anthropic_messages"): [
         "claude",
+        "claude-unsigned-thinking",
         "claude-forced-tool",
         "claude-one-sampler",
         "claude-system-first",
@@ -140,6 +141,7 @@ REACH = {
     ],
     ("claude-opus-4-8", "anthropic_messages"): [
         "claude",
+        "claude-unsigned-thinking",
         "claude-forced-tool",
         "claude-one-sampler",
         "claude-system-rows",
@@ -149,6 +151,7 @@ REACH = {
     ],
     ("claude-opus-5-5", "anthropic_messages"): [
         "claude",
+        "claude-unsigned-thinking",
         "claude-forced-tool",
         "claude-one-sampler",
         "claude-system-rows",
@@ -160,6 +163,7 @@ REACH = {
     ],
     ("claude-sonnet-5", "anthropic_messages"): [
         "claude",
+        "claude-unsigned-thinking",
         "claude-forced-tool",
         "claude-one-sampler",
         "claude-system-rows",

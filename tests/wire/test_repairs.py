@@ -176,6 +176,24 @@ def test_first_call_of_each_message_gets_a_signature() -> None:
     assert found[3:] == messages[3:]
 
 
+def test_thinking_without_a_signature_goes_and_a_budget_with_it_in_an_open_loop() -> None:
+    first, made, result = loop()
+    signed = {"type": "thinking", "thinking": "a", "signature": "c2ln"}
+    unsigned = {**signed, "signature": ""}
+    alone = {"role": "assistant", "content": [unsigned]}
+    kept = {"role": "assistant", "content": [signed, *made["content"]]}
+    thinking = {"thinking": {"type": "enabled", "budget_tokens": 2000}}
+    open_loop = {**made, "content": [unsigned, *made["content"]]}
+
+    def left(*messages: dict[str, Any]) -> dict[str, Any]:
+        body = {"messages": list(messages), **thinking}
+        return repaired("drop_unsigned_thinking", body, None, MESSAGES)
+
+    assert left(first, kept, result, alone) == {"messages": [first, kept, result], **thinking}
+    assert left(first, open_loop, result) == {"messages": [first, made, result]}
+    assert left(first, kept, result) == {"messages": [first, kept, result], **thinking}
+
+
 # --- roles and order ------------------------------------------------------------------------------
 
 

@@ -187,6 +187,35 @@ def _signature_placeholder(body: ObjectText, value: Any, scope: RewriteScope) ->
     return [f"added a placeholder signature to calls: {count}"] if count else ()
 
 
+def _drop_unsigned_thinking(body: ObjectText, value: Any, scope: RewriteScope) -> Sequence[str]:
+    """Remove thinking with an empty signature: a model made it that signs nothing."""
+    del value, scope
+    messages = body.array("messages")
+    count = 0
+    for index in reversed(range(len(messages) if messages is not None else 0)):
+        message = messages.object(index) if messages is not None else None
+        blocks = message.array("content") if message is not None else None
+        if messages is None or blocks is None:
+            continue
+        unsigned = [
+            number
+            for number, block in blocks.objects()
+            if block.text("type") == "thinking" and block.text("signature") == ""
+        ]
+        for number in reversed(unsigned):
+            blocks.delete(number)
+        count += len(unsigned)
+        if unsigned and not len(blocks):
+            messages.delete(index)
+    if messages is None or not count:
+        return ()
+    thinking = body.object("thinking")
+    budget = thinking is not None and thinking.text("type") == "enabled"
+    lacks = budget and open_loop_lacks_thinking(messages)
+    more = without_thinking(body) if lacks else []
+    return [f"removed thinking without a signature: {count}", *more]
+
+
 # --- roles and order -------------------------------------------------------------------------
 
 
@@ -372,6 +401,9 @@ REPAIRS: Mapping[str, Repair] = {
     "bridge_assistant": Repair(_bridge_assistant, (b'"tool"',)),
     "budget_to_adaptive": Repair(_budget_to_adaptive),
     "developer_to_system": Repair(_developer_to_system, (b'"developer"',)),
+    "drop_unsigned_thinking": Repair(
+        _drop_unsigned_thinking, (b'"signature":""', b'"signature": ""')
+    ),
     "effort_to_native": Repair(_effort_to_native),
     "fit_budget": Repair(_fit_budget),
     "image_to_text": Repair(_image_to_text, (b"image",)),
