@@ -48,7 +48,7 @@ NAMED = {
     *("cache_marks", "reasoning", "image_detail", "stop", "media_in_results", "refusals", "effort"),
     *("files_by_address", "text_files", "file_names", "odd_arguments", "system_rows", "top_k"),
     *("schema", "json_object", "sampling_of_chat", "openai_settings", "metadata", "temperature"),
-    *("top_p", "top_logprobs", "service_tier"),
+    *("top_p", "top_logprobs", "service_tier", "order_of_text"),
 }
 
 
