@@ -41,6 +41,7 @@ __all__ = [
     "answer_id",
     "answer_writer",
     "comment",
+    "legal",
     "one_line",
     "sse",
     "stream_bytes",
@@ -82,6 +83,11 @@ def comment(data: Mapping[str, Any] | None) -> bytes:
 
 def _line(data: Mapping[str, Any]) -> bytes:
     return one_line(encode(dict(data)))
+
+
+def legal(raw: bytes) -> bytes:
+    """Return JSON of a provider as UTF-8, which some cut in the middle of a character."""
+    return raw if raw.isascii() else raw.decode("utf-8", "replace").encode()
 
 
 def one_line(line: bytes) -> bytes:
@@ -193,7 +199,7 @@ class PartWriter(ABC):
         if not self._around:
             return self._prepared() + self.piece(raw)
         if not raw.isascii():
-            raw = one_line(raw)
+            raw = one_line(legal(raw))
         return self._around[0] + raw + self._around[1]
 
     def close(self) -> Iterable[Event]:

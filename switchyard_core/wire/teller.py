@@ -17,6 +17,7 @@ from switchyard_core.wire.answers import (
     PartWriter,
     answer_id,
     comment,
+    legal,
     stream_bytes,
 )
 from switchyard_core.wire.free_text import ObjectOnly, Retelling, Unwrapped, Wrapped
@@ -81,6 +82,7 @@ class _Waiting:
 
     def add(self, raw: bytes) -> None:
         """Add a piece of its text."""
+        raw = legal(raw)
         self.pieces.append(raw)
         self.says = self.says or bool(loads(raw).strip())
 
@@ -133,7 +135,7 @@ class Teller(AnswerTeller):
         """Write a piece, or let it wait."""
         if key == self._current:
             if self._direct is None:
-                self._write(raw)
+                self._write(legal(raw))
             elif len(raw) > _QUOTES:
                 self.out.append(self._direct(raw))
             return

@@ -309,6 +309,26 @@ SEEN: dict[str, tuple[str, bytes, str, list[tuple[str, Any]]]] = {
         "Hi",
         [],
     ),
+    "half a character": (
+        CHAT,
+        sent(chunk(role="assistant"), chunk(content="H!"), chunk(content="i!"), chunk("stop"))
+        .replace(b"!", b"\xc3"),
+        "H\ufffdi\ufffd",
+        [],
+    ),
+    "half a character of Messages": (
+        MESSAGES,
+        sent(
+            {"type": "message_start", "message": {"id": "m", "model": "x"}},
+            {"type": "content_block_start", "index": 0, "content_block": {"type": "text"}},
+            {"type": "content_block_delta", "index": 0, "delta": {"text": "H!"}},
+            {"type": "content_block_delta", "index": 0, "delta": {"text": "i!"}},
+            {"type": "message_delta", "delta": {"stop_reason": "end_turn"}},
+            {"type": "message_stop"},
+        ).replace(b"!", b"\xc3"),
+        "H\ufffdi\ufffd",
+        [],
+    ),
     "no blank behind the colon": (
         CHAT,
         sent(chunk(content="Hi"), chunk("stop"), "[DONE]").replace(b"data: ", b"data:"),

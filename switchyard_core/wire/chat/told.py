@@ -24,6 +24,8 @@ _Said = Literal["text", "reasoning", "refusal"]
 
 _EMPTY = b'""'
 _DONE = b"[DONE]"
+#: What some servers write for the null of an answer that goes on.
+_NO_REASON = "null"
 #: Where other servers say how much of the input was cached.
 _CACHED = frozenset({"prompt_cache_hit_tokens", "cached_tokens"})
 _LAST_TIME = 2**40
@@ -159,7 +161,7 @@ class ChatReader(AnswerReader):
             raise ShapeError(msg)
         if delta is not None:
             self._said(delta)
-        if choice.finish_reason:
+        if choice.finish_reason and choice.finish_reason != _NO_REASON:
             self._stop = _stop(choice.finish_reason)
         if choice.usage != NULL:
             self._count(bytes(choice.usage))

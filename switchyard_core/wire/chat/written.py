@@ -110,8 +110,8 @@ class _Messages:
         parts = [*turn.parts]
         if turn.role == "user":
             parts, self._moved = [*self._moved, *parts], []
+        self._say_moved()
         if turn.role == "assistant":
-            self._say_moved()
             self._answer(parts)
         elif turn.role == "user":
             self._user(parts)
@@ -169,6 +169,9 @@ class _Messages:
         if any(isinstance(part, Words) and part.refusal for part in parts):
             # The key for it is OpenAI's alone.
             self._told.changed.append("wrote the refusals of earlier turns as text")
+        kinds = [type(part) for part in parts if isinstance(part, Words | Call)]
+        if Call in kinds and Words in kinds[kinds.index(Call) :]:
+            self._told.changed.append("moved text in front of the calls of its turn")
         text, calls = _text(parts), [part for part in parts if isinstance(part, Call)]
         thought = _BETWEEN.join([part.text for part in parts if isinstance(part, Thought)])
         if not text and not calls:

@@ -15,7 +15,7 @@ import msgspec
 from switchyard_core.answering import ModelReply, ModelUsage
 from switchyard_core.errors import RequestError
 from switchyard_core.jsonio.tree import ObjectText, encode
-from switchyard_core.wire.answers import AnswerPart, Event, Frame, PartWriter, one_line
+from switchyard_core.wire.answers import AnswerPart, Event, Frame, PartWriter, legal, one_line
 from switchyard_core.wire.chat.answer import openai_error, openai_provider_error, openai_usage
 from switchyard_core.wire.format import EventKind, Verbatim
 from switchyard_core.wire.history import word
@@ -164,7 +164,7 @@ class ResponsesWriter(PartWriter):
         if not self._form:
             return self._prepared() + self.piece(raw)
         if not raw.isascii():
-            raw = one_line(raw)
+            raw = one_line(legal(raw))
         self._pieces.append(raw)
         number = self._sent
         self._sent = number + 1

@@ -461,6 +461,8 @@ def test_failures_inside_of_a_stream() -> None:
 def test_stream_without_an_end_is_refused() -> None:
     with pytest.raises(ShapeError, match="ends before its answer does"):
         listened(chunk({"content": "half"}))
+    with pytest.raises(ShapeError, match="ends before its answer does"):
+        listened(chunk({"content": "half"}, "null"), chunk({}, ""))
 
 
 def test_call_without_a_name_is_refused() -> None:

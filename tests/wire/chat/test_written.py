@@ -127,7 +127,7 @@ MESSAGES: dict[str, tuple[list[Turn], list[Any], list[str]]] = {
     "text beside calls": (
         [GO, turn("assistant", words("a"), call(), words("b")), DONE],
         [said("user", "go"), calls("call_1", content="a\n\nb"), answer("done")],
-        [],
+        ["moved text in front of the calls of its turn"],
     ),
     "parallel results in call order": (
         [
@@ -194,6 +194,24 @@ MESSAGES: dict[str, tuple[list[Turn], list[Any], list[str]]] = {
             answer("see", "a"),
             answer(MOVED, "b"),
             said("user", [text(LEAD), image(), text(LEAD), image(), text("and?")]),
+        ],
+        ["moved what `f` returned to a message of the user"],
+    ),
+    "images in results before instructions": (
+        [
+            GO,
+            CALLED,
+            turn("tool", result(Media(kind="image", url=PNG))),
+            turn("system", words("s")),
+            turn("user", words("and?")),
+        ],
+        [
+            said("user", "go"),
+            calls("call_1"),
+            answer(MOVED),
+            said("user", [text(LEAD), image()]),
+            said("system", "s"),
+            said("user", "and?"),
         ],
         ["moved what `f` returned to a message of the user"],
     ),
