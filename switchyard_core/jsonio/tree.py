@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from math import isfinite
 from typing import Any, Self
 
 import msgspec
@@ -53,14 +54,21 @@ def encode(value: Any) -> bytes:
         return msgspec.json.encode(value)
     except (UnicodeEncodeError, msgspec.MsgspecError, OverflowError, TypeError):
         # Lone surrogates and integers beyond 64 bits: the standard library writes both.
-        return json.dumps(value, separators=(",", ":"), default=_unraw).encode("ascii")
+        return _dumped(value)
 
 
-def _unraw(value: Any) -> Any:
+def _dumped(value: Any) -> bytes:
+    """Return compact ASCII; raw JSON stays as it is, and numbers that are too large are null."""
     if isinstance(value, msgspec.Raw):
-        return json.loads(bytes(value))
-    msg = f"{type(value).__name__} is not JSON"
-    raise TypeError(msg)
+        return bytes(value)
+    if isinstance(value, Mapping):
+        members = [json.dumps(key).encode() + b":" + _dumped(each) for key, each in value.items()]
+        return b"{" + b",".join(members) + b"}"
+    if isinstance(value, list | tuple):
+        return b"[" + b",".join(map(_dumped, value)) + b"]"
+    if isinstance(value, float) and not isfinite(value):
+        return b"null"
+    return json.dumps(value).encode("ascii")
 
 
 def object_of(members: Mapping[str, Any]) -> bytes:

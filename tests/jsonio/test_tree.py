@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -222,6 +223,14 @@ def test_tags_move_with_their_items():
 @pytest.mark.parametrize("value", ["é", "\ud83d", 10**40, {"b": 1, "a": [None, True]}])
 def test_encode_writes_what_json_reads(value):
     assert json.loads(encode(value)) == value
+
+
+def test_encode_of_half_a_character_keeps_raw_numbers_and_writes_no_infinity():
+    raw = msgspec.Raw(b'{"n": 1.10, "big": 1e400}')
+
+    assert encode({"cut": "\ud83d", "raw": raw, "list": [float("inf"), 2**70]}) == (
+        b'{"cut":"\\ud83d","raw":{"n": 1.10, "big": 1e400},"list":[null,1180591620717411303424]}'
+    )
 
 
 def test_encode_keeps_key_order():
