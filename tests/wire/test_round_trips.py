@@ -385,7 +385,9 @@ def test_nothing_is_lost_there_and_back_but_what_the_table_says(
     lost = differences(there, back, caller)
     assert lost - known(target, caller) == set()
     again = FORMATS[target].write(read(FORMATS[caller].write(back, ABLE), caller), ABLE)
-    assert told(again) == told(body) or lost & {"tool_names", "system_rows"}
+    # Where a turn of reasoning alone is gone, its neighbours are one, and so are their texts.
+    joined = "reasoning" in found
+    assert told(again) == told(body) or joined or lost & {"tool_names", "system_rows"}
 
     # Whatever a model takes, what was written for it is written the same again.
     fitted = FORMATS[target].write(read(FORMATS[caller].write(request, ABLE), caller), facts)
