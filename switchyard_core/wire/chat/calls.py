@@ -7,8 +7,9 @@ from typing import Any
 
 import msgspec
 
-from switchyard_core.jsonio.tree import JsonTextError, encode, loads
+from switchyard_core.jsonio.tree import encode
 from switchyard_core.wire.answers import AnswerPart
+from switchyard_core.wire.chat.arguments import Arguments
 from switchyard_core.wire.history import NULL, decode_items, decode_one, word
 from switchyard_core.wire.replies import ShapeError
 from switchyard_core.wire.retelling import AnswerTeller
@@ -53,7 +54,7 @@ class _OddPiece(msgspec.Struct):
 
 @dataclass(slots=True, eq=False)
 class _Call:
-    """A call that is not complete yet; its arguments are kept to see when it is."""
+    """A call that is not complete yet."""
 
     key: int
     id: str = ""
@@ -61,28 +62,32 @@ class _Call:
     custom: bool = False
     opened: bool = False
     closed: bool = False
-    pieces: list[bytes] = field(default_factory=list)
+    arguments: Arguments = field(default_factory=Arguments)
     told: int = 0  # number of the pieces that were told
     #: Arguments `{}` that came first: some servers send them in front of the real ones.
     held: bool = False
 
     @property
-    def text(self) -> str:
-        """The arguments so far."""
-        return "".join([loads(piece) for piece in self.pieces])
+    def is_bare(self) -> bool:
+        """Whether nothing but its id and its name came so far."""
+        return not (self.opened or self.held or self.arguments.pieces)
 
 
 class ToldCalls:
     """Takes pieces of calls and tells them.
 
     Servers disagree about all but the arguments: an index may be missing or 0 for every call, id
-    and name may come late, never or with every piece, and the whole arguments after their pieces.
+    and name may come late, never or with every piece, and arguments more than once. Each piece
+    costs what it is long, however many there are.
     """
 
     def __init__(self, teller: AnswerTeller) -> None:
         self._teller = teller
         self._calls: list[_Call] = []
         self._by_index: dict[int | None, _Call] = {}
+        self._by_id: dict[str, _Call] = {}
+        #: Calls that got a piece since they were looked at.
+        self._fresh: dict[int, _Call] = {}
 
     def __len__(self) -> int:
         return len(self._calls)
@@ -90,104 +95,114 @@ class ToldCalls:
     def add(self, piece: Piece) -> None:
         """Take a piece of a call."""
         named = piece.function or piece.custom or Named()
+        custom = piece.custom is not None and piece.function is None
         call = None
         if piece.id is None and named.name is None:
             call = self._by_index.get(piece.index)
+        raw = bytes(named.input if custom or (call and call.custom) else named.arguments)
+        raw = raw if raw[:1] == b'"' else _string(raw)
         if call is None:
-            call = self._call(piece.index, piece.id or "", named.name or "")
-            call.custom = call.custom or (piece.custom is not None and piece.function is None)
-        raw = bytes(named.input if call.custom else named.arguments)
-        self._take(call, raw if raw[:1] == b'"' else _string(raw))
+            call = self._call(piece.index, piece.id or "", named.name or "", raw)
+            call.custom = call.custom or custom
+        self._fresh[call.key] = call
+        self._take(call, raw)
 
     def settle(self) -> None:
         """End the calls whose arguments are complete: something else begins."""
-        for call in self._calls:
+        fresh, self._fresh = self._fresh, {}
+        for key in sorted(fresh):
             # Pieces of several calls may take turns.
+            call = fresh[key]
             self._tell(call)
-            if not call.closed and _is_object(call.text):
+            if not call.closed and not call.custom and call.arguments.is_object:
                 self._close(call)
 
     def end(self) -> None:
         """End all calls; one that nobody could make is a ``ShapeError``."""
         for call in self._calls:
-            if call.pieces and not call.name:
+            if call.arguments.pieces and not call.name:
                 msg = "a tool call has no name"
                 raise ShapeError(msg)
             self._close(call)
 
-    def _call(self, index: int | None, call_id: str, name: str) -> _Call:
+    def _call(self, index: int | None, call_id: str, name: str, raw: bytes) -> _Call:
         """Return the call that a piece belongs to, maybe a new one."""
         if index is not None:
             found = self._by_index.get(index)
         elif call_id:
-            found = next((call for call in self._calls if call.id == call_id), None)
+            found = self._by_id.get(call_id)
         else:
-            last = self._calls[-1] if self._calls else None
-            goes_on = last and (not name or (name == last.name and not _is_object(last.text)))
-            found = last if goes_on else None
-        if found is None or _begins_another(found, call_id, name):
+            found = self._calls[-1] if self._calls else None
+            if found and name and found.arguments.is_object:
+                found = None
+        if found is None or _begins_another(found, call_id, name, raw):
             self.settle()
             found = _Call(len(self._calls))
             self._calls.append(found)
             if index is not None:
                 self._by_index[index] = found
-        found.id, found.name = found.id or call_id, found.name or name
+        if not found.id and call_id:
+            found.id = call_id
+            self._by_id[call_id] = found
+        if name != found.name and (not found.name or found.is_bare):
+            found.name += name
         return found
 
     def _take(self, call: _Call, raw: bytes) -> None:
         if raw == _EMPTY or call.closed:
-            self._tell(call, wait=True)
-        elif raw == _NO_ARGUMENTS and not call.pieces and not call.custom:
+            return
+        if raw == _NO_ARGUMENTS and not call.arguments.pieces and not call.custom:
             call.held = True
-            self._tell(call, wait=True)
-        elif raw[-2:] != b'}"' or not self._repeats(call, raw):
-            call.pieces.append(raw)
+            if call.id:
+                self._tell(call)
+        elif call.custom:
+            call.arguments.pieces.append(raw)
+            self._tell(call)
+        else:
+            call.arguments.add(raw)
             self._tell(call)
 
-    def _repeats(self, call: _Call, raw: bytes) -> bool:
-        """Return whether a piece says the whole arguments once more."""
-        if call.custom or not call.pieces or raw[:2] != b'"{':
-            return False
-        return _is_object(call.text)
-
-    def _tell(self, call: _Call, *, wait: bool = False) -> None:
-        """Tell a call whose name is known; ``wait`` for its id."""
+    def _tell(self, call: _Call) -> None:
+        """Tell a call whose name is known."""
         if call.closed or not call.name:
             return
         if not call.opened:
-            if wait and not call.id:
-                return
             call.opened = True
             part = AnswerPart(kind="call", id=call.id, name=call.name, custom=call.custom)
             self._teller.open(call.key, part)
-        while call.told < len(call.pieces):
-            self._teller.more(call.key, call.pieces[call.told])
+        pieces = call.arguments.pieces
+        while call.told < len(pieces):
+            self._teller.more(call.key, pieces[call.told])
             call.told += 1
 
     def _close(self, call: _Call) -> None:
         if call.closed:
             return
+        call.arguments.end()
         self._tell(call)
-        call.closed, call.pieces = True, []
+        call.closed = True
+        call.arguments.forget()
         if call.opened:
             self._teller.close(call.key)
 
 
-def _begins_another(call: _Call, call_id: str, name: str) -> bool:
-    """Return whether a piece with the index of a call is of another one."""
-    if not call_id or not name or not call.id or call_id == call.id:
+def _begins_another(call: _Call, call_id: str, name: str, raw: bytes) -> bool:
+    """Return whether a piece that has the index or the id of a call is of another one."""
+    if not name or not call.name:
         return False
-    # Some servers give each piece an id of its own.
-    return name != call.name or call.closed or call.held or _is_object(call.text)
-
-
-def _is_object(text: str) -> bool:
-    if not text.rstrip().endswith("}"):
+    if call_id and call.id and call_id != call.id:
+        # Some servers give each piece an id of its own.
+        return name != call.name or call.closed or call.held or call.arguments.is_object
+    if name != call.name:
+        # A name may come in pieces, in front of everything else.
+        return not (call.id and call.is_bare)
+    if raw[:2] != b'"{' or call.custom:
         return False
-    try:
-        return isinstance(loads(text.encode("utf-8", "surrogatepass")), dict)
-    except (JsonTextError, ValueError):
+    if call.held and not call.arguments.pieces:
+        return raw != _NO_ARGUMENTS and not call.id
+    if not call.arguments.is_object or call.arguments.are(raw):
         return False
+    return not call_id or raw[-2:] == b'}"'
 
 
 def odd_pieces(raw: bytes) -> list[Piece]:

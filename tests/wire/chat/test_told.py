@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -15,6 +17,7 @@ from switchyard_core.answering import ModelUsage
 from switchyard_core.jsonio.tree import JsonTextError, encode, loads
 from switchyard_core.wire import FORMATS
 from switchyard_core.wire.answers import AnswerPart, Frame
+from switchyard_core.wire.chat import arguments
 from switchyard_core.wire.chat.told import ChatReader
 from switchyard_core.wire.replies import ShapeError
 from switchyard_core.wire.retelling import AnswerTeller
@@ -208,6 +211,79 @@ CALLS: dict[str, tuple[list[list[dict[str, Any]]], list[tuple[str, str, str]]]] 
         [("a", "f", "{}")],
     ),
     "nothing": ([[]], []),
+    "index 0 for each, no id": (
+        [
+            [piece('{"x":1}', index=0, id="", name="f")],
+            [piece('{"y":1}', index=0, id="", name="g")],
+            [piece('{"y":2}', index=0, name="g")],
+            [piece("{}", index=0, name="h")],
+            [piece('{"x"', index=0, name="f")],
+            [piece(":3}", index=0, name="f")],
+        ],
+        [
+            ("", "f", '{"x":1}'),
+            ("", "g", '{"y":1}'),
+            ("", "g", '{"y":2}'),
+            ("", "h", ""),
+            ("", "f", '{"x":3}'),
+        ],
+    ),
+    "one id for each": (
+        [
+            [piece('{"x":1}', index=0, id="a", name="f")],
+            [piece('{"x":2}', index=0, id="a", name="f")],
+            [piece('{"x":3}', index=0, id="a", name="g")],
+        ],
+        [("a", "f", '{"x":1}'), ("a", "f", '{"x":2}'), ("a", "g", '{"x":3}')],
+    ),
+    "another name before the arguments are complete": (
+        [[piece('{"x"', index=0, name="f")], [piece('{"y":1}', index=0, name="g")]],
+        [("", "f", '{"x"'), ("", "g", '{"y":1}')],
+    ),
+    "name in pieces": (
+        [
+            [piece("", index=0, id="a", name="re")],
+            [piece("", index=0, name="ad")],
+            [piece('{"x":1}', index=0)],
+            [piece("", index=1, id="b", name="ed")],
+            [piece('{"y":1}', index=1, id="b", name="it")],
+        ],
+        [("a", "read", '{"x":1}'), ("b", "edit", '{"y":1}')],
+    ),
+    "arguments twice, in pieces": (
+        [
+            [piece('{"x"', index=0, id="a", name="f")],
+            *[[piece(words, index=0)] for words in (":1}", '{"x"', ":", " 1}")],
+        ],
+        [("a", "f", '{"x":1}')],
+    ),
+    "arguments twice, in one piece": (
+        [[piece('{"x":"\\n"}{"x":"\\n"}', index=0, id="a", name="f")]],
+        [("a", "f", '{"x":"\\n"}')],
+    ),
+    "other arguments behind the first": (
+        [[piece('{"x":1}', index=0, id="a", name="f")], [piece('{"x":2}', index=0)]],
+        [("a", "f", '{"x":1}{"x":2}')],
+    ),
+    "all so far in each piece": (
+        [
+            [piece(words, index=0, id="a", name="f")]
+            for words in ('{"x"', '{"x":', '{"x":{"y"', '{"x":{"y":"é"}}', '{"x":{"y":"é"}}')
+        ],
+        [("a", "f", '{"x":{"y":"é"}}')],
+    ),
+    "an object in itself is no repetition": (
+        [[piece(words, index=0, id="a", name="f")] for words in ('{"x":', '{"x":1}', "}")],
+        [("a", "f", '{"x":{"x":1}}')],
+    ),
+    "a text with its own beginning is no repetition": (
+        [[piece(words, index=0, id="a", name="f")] for words in ('{"x":"', '{"x":"', '"}')],
+        [("a", "f", '{"x":"{"x":""}')],
+    ),
+    "a brace in a text ends nothing": (
+        [[piece(words, index=0, name="f")] for words in ('{"x":"\\', '"}', "{}", '\\\\"', "}")],
+        [("", "f", '{"x":"\\"}{}\\\\"}')],
+    ),
     "an empty piece more": (
         [[piece("{}", index=0, id="a", name="f")], [piece("", index=1)]],
         [("a", "f", "")],
@@ -222,6 +298,74 @@ def test_calls_are_told_once_whatever_their_pieces_look_like() -> None:
         told = [(p["id"], p["name"], p["text"]) for p in found.parts.values()]
         if told != [(*each[:2], each[2]) for each in wanted]:
             misses[case] = told
+    assert misses == {}
+
+
+#: Ways in which servers cut the arguments of a call, each in so many pieces.
+MANY: dict[str, Callable[[int], list[str]]] = {
+    "name in every piece": lambda n: [
+        calls(piece(words, name="f")) for words in ('{"a":"', *["x}"] * n, '"}')
+    ],
+    "an id for each piece": lambda n: [
+        calls(piece(words, index=0, id=f"c{at}", name="f"))
+        for at, words in enumerate(('{"a":"', *["x}"] * n, '"}'))
+    ],
+    "braces": lambda n: [
+        calls(piece(words, index=0, id="a", name="f")) for words in ('{"a":"', *["{}"] * n, '"}')
+    ],
+    "opening braces": lambda n: [
+        calls(piece(words, index=0, id="a", name="f")) for words in ("{", *["{"] * n)
+    ],
+    "text between": lambda n: [
+        chunk({"content": "t", "tool_calls": [piece(words, index=0, id="a", name="f")]})
+        for words in ('{"a":"', *["x}"] * n, '"}')
+    ],
+    "whole again and again": lambda n: [
+        calls(piece('{"a":1}', index=0, id="a", name="f")) for _ in range(n)
+    ],
+    "behind the end": lambda n: [
+        calls(piece(words, index=0, id="a", name="f")) for words in ("{}{}", *['{"a"'] * n)
+    ],
+    "many calls": lambda n: [
+        calls(piece('{"a"', index=at, id=f"c{at}", name="f")) for at in range(n)
+    ],
+    "many ids": lambda n: [calls(piece('{"a":1}', id=f"c{at}", name="f")) for at in range(n)],
+}
+
+
+def test_work_grows_as_the_stream_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    done = [0]
+
+    def counted(text: Any) -> Any:
+        done[0] += len(text)
+        return loads(text)
+
+    class Extent(arguments._Extent):
+        def add(self, text: str) -> None:
+            done[0] += len(text)
+            super().add(text)
+
+    monkeypatch.setattr(arguments, "loads", counted)
+    monkeypatch.setattr(arguments, "_Extent", Extent)
+
+    def work(events: list[str]) -> float:
+        """Return what an event costs: lines of code, and letters that are looked at."""
+        done[0] = 0
+
+        def step(frame: Any, event: str, arg: Any) -> Any:
+            done[0] += event == "line"
+            return step
+
+        previous = sys.gettrace()
+        sys.settrace(step)
+        try:
+            listened(*events, end=False)
+        finally:
+            sys.settrace(previous)
+        return done[0] / len(events)
+
+    costs = {case: (work(made(60)), work(made(240))) for case, made in MANY.items()}
+    misses = {case: each for case, each in costs.items() if each[1] > 1.3 * each[0]}
     assert misses == {}
 
 
