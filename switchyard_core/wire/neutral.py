@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from base64 import b64decode
 from binascii import Error
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 from urllib.parse import unquote_to_bytes
@@ -30,6 +30,9 @@ __all__ = [
     "ToolName",
     "Turn",
     "Words",
+    "is_empty_data",
+    "one_of_each",
+    "tell_lost_choice",
 ]
 
 
@@ -274,3 +277,24 @@ class NeutralRequest:
     stream: bool | None = None
     settings: Mapping[str, bytes] = field(default_factory=dict)
     told: Told = field(default_factory=Told)
+
+
+def is_empty_data(url: str) -> bool:
+    """Return whether an address holds data, and none of it."""
+    return url[:5].lower() == "data:" and url.find(",") in (-1, len(url.rstrip()) - 1)
+
+
+def one_of_each(tools: Iterable[AskedTool], told: Told) -> tuple[AskedTool, ...]:
+    """Return the tools with the last one of each name; another one of the name is named."""
+    found: dict[ToolName, AskedTool] = {}
+    for tool in tools:
+        if found.get(tool.tool, tool) != tool:
+            told.left_out.append(f"an earlier tool `{tool.tool.name}` of the same name")
+        found[tool.tool] = tool
+    return tuple(found.values())
+
+
+def tell_lost_choice(request: NeutralRequest) -> None:
+    """Name the choice of a tool where the request has none that its caller runs."""
+    if not request.tools and request.choice is not None and request.choice.mode == "required":
+        request.told.left_out.append("the choice of a tool, for there are none")

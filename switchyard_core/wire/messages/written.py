@@ -248,7 +248,7 @@ class _Rows:
         kind = "image" if part.kind == "image" else "document"
         if found is not None:
             kind, source = _inline(found)
-        elif part.url.startswith(("https://", "http://")):
+        elif part.url[:8].lower().startswith(("https://", "http://")):
             source = {"type": "url", "url": part.url}
         if source is None:
             about = found["type"] if found is not None else part.url.partition(":")[0]
