@@ -127,3 +127,11 @@ def test_image_without_data_is_lost_and_an_address_in_capitals_is_not() -> None:
     body, request = translated(CHAT, MESSAGES, messages=[image("HTTPS://example.org/a.png")])
     assert body["messages"][0]["content"][1]["source"]["type"] == "url"
     assert request.told.lines == []
+
+
+def test_half_an_emoji_does_not_write_the_schemas_anew() -> None:
+    schema = b'{"type":"object","properties":{"n":{"maximum":1.10,"default":1e400}}}'
+    tool = b'{"type":"function","name":"f","description":"\\ud83d","parameters":' + schema + b"}"
+    raw = b'{"model":"m","input":"go","tools":[' + tool + b"]}"
+    request = FORMATS[RESPONSES].neutral(ObjectText(raw))
+    assert schema in FORMATS[CHAT].write(request, Facts())
