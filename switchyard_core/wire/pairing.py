@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from switchyard_core.jsonio.tree import JsonTextError, ObjectText, encode
 from switchyard_core.wire.history import fixed_text
 from switchyard_core.wire.naming import hashed_id, id_at_target
 from switchyard_core.wire.neutral import Call, Media, NeutralPart, Result, Told, Turn, Words
@@ -14,7 +15,7 @@ from switchyard_core.wire.neutral import Call, Media, NeutralPart, Result, Told,
 if TYPE_CHECKING:
     from switchyard_core.wire.format import Format
 
-__all__ = ["odd_result", "paired", "result_parts"]
+__all__ = ["arguments_object", "odd_result", "paired", "result_parts"]
 
 _Waiting = dict[str, deque[tuple[int, Result]]]
 
@@ -52,6 +53,24 @@ def paired(turns: Sequence[Turn], target: Format, told: Told) -> tuple[Turn, ...
         for _, result in queue
     ]
     return tuple(_joined(made))
+
+
+def arguments_object(call: Call, told: Told) -> str:
+    """Return the arguments of a call as the JSON object that a function is given.
+
+    Anthropic demands one, and so do the templates of models that others serve.
+    """
+    if call.custom:
+        return encode({"input": call.arguments}).decode()
+    if not call.arguments.strip():
+        return "{}"
+    try:
+        ObjectText(call.arguments.strip().encode("utf-8", "backslashreplace"))
+    except JsonTextError:
+        line = f"kept arguments of `{call.tool.name}` that are not a JSON object as `_raw`"
+        told.changed.append(line)
+        return encode({"_raw": call.arguments}).decode()
+    return call.arguments
 
 
 def odd_result(raw: bytes) -> tuple[Words, ...]:

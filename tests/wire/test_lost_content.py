@@ -135,3 +135,12 @@ def test_half_an_emoji_does_not_write_the_schemas_anew() -> None:
     raw = b'{"model":"m","input":"go","tools":[' + tool + b"]}"
     request = FORMATS[RESPONSES].neutral(ObjectText(raw))
     assert schema in FORMATS[CHAT].write(request, Facts())
+
+
+def test_arguments_that_are_no_object_are_wrapped_where_a_function_is_called() -> None:
+    call = {"type": "function_call", "call_id": "call_1", "name": "f", "arguments": "{bad"}
+    output = {"type": "function_call_output", "call_id": "call_1", "output": "x"}
+    body, request = translated(RESPONSES, CHAT, input=[call, output])
+    function = body["messages"][0]["tool_calls"][0]["function"]
+    assert function["arguments"] == '{"_raw":"{bad"}'
+    assert request.told.changed == ["kept arguments of `f` that are not a JSON object as `_raw`"]
