@@ -7,6 +7,7 @@ so that a number or a schema is the caller's own to the byte.
 
 from __future__ import annotations
 
+import re
 from base64 import b64decode
 from binascii import Error
 from collections.abc import Iterable, Mapping
@@ -38,6 +39,9 @@ __all__ = [
 
 #: Name of the tool that a model must call where ``Facts.forced_schema`` asks for its answer so.
 SCHEMA_TOOL = "structured_answer"
+_PLACE = re.compile(r"\[\d+\]")
+#: Lines of one kind that a report has at most.
+_MOST_ALIKE = 8
 
 
 @dataclass(slots=True)
@@ -58,9 +62,17 @@ class Told:
 
     @property
     def lines(self) -> list[str]:
-        """All lines, each once."""
+        """All lines, each once; of many that differ in their place alone, the first few."""
         gone = [f"left out {line}" for line in (*self.lost, *self.left_out)]
-        return list(dict.fromkeys((*self.changed, *gone)))
+        kinds: dict[str, list[str]] = {}
+        for line in dict.fromkeys((*self.changed, *gone)):
+            kinds.setdefault(_PLACE.sub("[]", line), []).append(line)
+        made: list[str] = []
+        for alike in kinds.values():
+            made += alike[:_MOST_ALIKE]
+            if len(alike) > _MOST_ALIKE:
+                made.append(f"{alike[0]}, and {len(alike) - _MOST_ALIKE} more like it")
+        return made
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -144,3 +144,10 @@ def test_arguments_that_are_no_object_are_wrapped_where_a_function_is_called() -
     function = body["messages"][0]["tool_calls"][0]["function"]
     assert function["arguments"] == '{"_raw":"{bad"}'
     assert request.told.changed == ["kept arguments of `f` that are not a JSON object as `_raw`"]
+
+
+def test_a_thousand_losses_of_a_kind_are_a_few_lines() -> None:
+    messages = [USER, *({"role": "user", "content": [n]} for n in range(1000))]
+    _, request = translated(CHAT, RESPONSES, messages=messages)
+    assert len(request.told.lines) == 9
+    assert request.told.lines[-1].endswith("and 992 more like it")
