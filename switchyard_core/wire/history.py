@@ -97,12 +97,10 @@ def decode_items(raw: bytes, struct: type[T]) -> list[T | None]:
     except (msgspec.MsgspecError, RecursionError):
         # Odd items, numbers out of range, lone surrogates: the lenient way gives the same view.
         try:
-            tree = loads(raw)
+            listed = ArrayText(raw)
+            return [_from_node(listed.object(at), struct) for at in range(len(listed))]
         except JsonTextError:
             return []
-        if not isinstance(tree, list):
-            return []
-        return [_from_tree(item, struct) for item in tree]
     return items
 
 
@@ -112,14 +110,15 @@ def decode_one(raw: bytes | msgspec.Raw, struct: type[T]) -> T | None:
     return found[0] if len(found) == 1 else None
 
 
-def _from_tree(item: Any, struct: type[T]) -> T | None:
-    if not isinstance(item, dict):
+def _from_node(item: ObjectText | None, struct: type[T]) -> T | None:
+    """Return an item in the bytes that it has."""
+    if item is None:
         return None
     values = {}
     for field in msgspec.structs.fields(struct):
-        if field.encode_name in item:
-            value = item[field.encode_name]
-            values[field.name] = msgspec.Raw(encode(value)) if field.type is msgspec.Raw else value
+        raw = item.raw(field.encode_name)
+        if raw is not None:
+            values[field.name] = msgspec.Raw(raw) if field.type is msgspec.Raw else loads(raw)
     return struct(**values)
 
 

@@ -7,9 +7,10 @@ so that a number or a schema is the caller's own to the byte.
 
 from __future__ import annotations
 
+import re
 from base64 import b64decode
 from binascii import Error
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 from urllib.parse import unquote_to_bytes
@@ -30,11 +31,17 @@ __all__ = [
     "ToolName",
     "Turn",
     "Words",
+    "is_empty_data",
+    "one_of_each",
+    "tell_lost_choice",
 ]
 
 
 #: Name of the tool that a model must call where ``Facts.forced_schema`` asks for its answer so.
 SCHEMA_TOOL = "structured_answer"
+_PLACE = re.compile(r"\[\d+\]")
+#: Lines of one kind that a report has at most.
+_MOST_ALIKE = 8
 
 
 @dataclass(slots=True)
@@ -55,9 +62,17 @@ class Told:
 
     @property
     def lines(self) -> list[str]:
-        """All lines, each once."""
+        """All lines, each once; of many that differ in their place alone, the first few."""
         gone = [f"left out {line}" for line in (*self.lost, *self.left_out)]
-        return list(dict.fromkeys((*self.changed, *gone)))
+        kinds: dict[str, list[str]] = {}
+        for line in dict.fromkeys((*self.changed, *gone)):
+            kinds.setdefault(_PLACE.sub("[]", line), []).append(line)
+        made: list[str] = []
+        for alike in kinds.values():
+            made += alike[:_MOST_ALIKE]
+            if len(alike) > _MOST_ALIKE:
+                made.append(f"{alike[0]}, and {len(alike) - _MOST_ALIKE} more like it")
+        return made
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -274,3 +289,24 @@ class NeutralRequest:
     stream: bool | None = None
     settings: Mapping[str, bytes] = field(default_factory=dict)
     told: Told = field(default_factory=Told)
+
+
+def is_empty_data(url: str) -> bool:
+    """Return whether an address holds data, and none of it."""
+    return url[:5].lower() == "data:" and url.find(",") in (-1, len(url.rstrip()) - 1)
+
+
+def one_of_each(tools: Iterable[AskedTool], told: Told) -> tuple[AskedTool, ...]:
+    """Return the tools with the last one of each name; another one of the name is named."""
+    found: dict[ToolName, AskedTool] = {}
+    for tool in tools:
+        if found.get(tool.tool, tool) != tool:
+            told.left_out.append(f"an earlier tool `{tool.tool.name}` of the same name")
+        found[tool.tool] = tool
+    return tuple(found.values())
+
+
+def tell_lost_choice(request: NeutralRequest) -> None:
+    """Name the choice of a tool where the request has none that its caller runs."""
+    if not request.tools and request.choice is not None and request.choice.mode == "required":
+        request.told.left_out.append("the choice of a tool, for there are none")

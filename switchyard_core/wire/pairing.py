@@ -7,14 +7,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from switchyard_core.jsonio.tree import JsonTextError, ObjectText, encode
 from switchyard_core.wire.history import fixed_text
 from switchyard_core.wire.naming import hashed_id, id_at_target
-from switchyard_core.wire.neutral import Call, NeutralPart, Result, Told, Turn, Words
+from switchyard_core.wire.neutral import Call, Media, NeutralPart, Result, Told, Turn, Words
 
 if TYPE_CHECKING:
     from switchyard_core.wire.format import Format
 
-__all__ = ["paired"]
+__all__ = ["arguments_object", "odd_result", "paired", "result_parts"]
 
 _Waiting = dict[str, deque[tuple[int, Result]]]
 
@@ -52,6 +53,37 @@ def paired(turns: Sequence[Turn], target: Format, told: Told) -> tuple[Turn, ...
         for _, result in queue
     ]
     return tuple(_joined(made))
+
+
+def arguments_object(call: Call, told: Told) -> str:
+    """Return the arguments of a call as the JSON object that a function is given.
+
+    Anthropic demands one, and so do the templates of models that others serve.
+    """
+    if call.custom:
+        return encode({"input": call.arguments}).decode()
+    if not call.arguments.strip():
+        return "{}"
+    try:
+        ObjectText(call.arguments.strip().encode("utf-8", "backslashreplace"))
+    except JsonTextError:
+        line = f"kept arguments of `{call.tool.name}` that are not a JSON object as `_raw`"
+        told.changed.append(line)
+        return encode({"_raw": call.arguments}).decode()
+    return call.arguments
+
+
+def odd_result(raw: bytes) -> tuple[Words, ...]:
+    """Return the JSON of a result that is neither a text nor a list as what the tool returned."""
+    if raw[:1] in b'"[' or raw in (b"null", b"{}", b""):
+        return ()
+    return (Words(text=raw.decode("utf-8", "replace")),)
+
+
+def result_parts(parts: Iterable[NeutralPart], *, lost: bool) -> tuple[Words | Media, ...]:
+    """Return the parts of a result; one of which all was lost says so, not that it was empty."""
+    read = tuple([part for part in parts if isinstance(part, Words | Media)])
+    return read if read or not lost else (Words(text=fixed_text("lost_output")),)
 
 
 def _results(turns: Iterable[Turn]) -> Iterator[tuple[int, Result]]:

@@ -28,7 +28,9 @@ from switchyard_core.wire.neutral import (
     ToolName,
     Turn,
     Words,
+    is_empty_data,
 )
+from switchyard_core.wire.pairing import odd_result, result_parts
 
 __all__ = ["read_history"]
 
@@ -50,7 +52,7 @@ _RESULTS = ("tool", "function")
 def read_history(fields: ObjectText, told: Told) -> tuple[tuple[Words, ...], tuple[Turn, ...]]:
     """Return the instructions that a history begins with, and its turns."""
     history = _History(told)
-    for place, message in objects_in(fields, "messages", "", told.left_out):
+    for place, message in objects_in(fields, "messages", "", told.lost):
         history.add(message, place)
     return history.read()
 
@@ -114,7 +116,7 @@ class _History:
             parts.append(Words(text=refusal, refusal=True))
         if (message.raw("audio") or b"null") not in NOTHING:
             self._told.lost.append(f"audio of {place}")
-        for at, call in objects_in(message, "tool_calls", f"{place}.", self._told.left_out):
+        for at, call in objects_in(message, "tool_calls", f"{place}.", self._told.lost):
             parts.append(self._call(call, at))
         old = message.object("function_call")
         name = (old.text("name") or "") if old is not None else ""
@@ -149,7 +151,10 @@ class _History:
         if not call_id:
             call_id = self._old.get(message.text("name") or "", "")
         # The mark of the message is the result's.
-        parts = tuple(self._content(message, place, marked=False))
+        lost = len(self._told.lost)
+        odd = odd_result(message.raw("content") or b"null")
+        read = odd or self._content(message, place, marked=False)
+        parts = result_parts(read, lost=len(self._told.lost) > lost)
         custom = bool(call_id) and call_id in self._custom
         return Result(call_id=call_id, parts=parts, custom=custom, cache=mark_of(message))
 
@@ -158,7 +163,7 @@ class _History:
         text = message.text("content")
         if text is not None:
             return [Words(text=text, cache=mark)] if text.strip() else []
-        listed = objects_in(message, "content", f"{place}.", self._told.left_out)
+        listed = objects_in(message, "content", f"{place}.", self._told.lost)
         read = [_part(part, at, self._told) for at, part in listed]
         found = [part for part in read if part is not None]
         if mark and found and not found[-1].cache:
@@ -205,12 +210,12 @@ def _part(part: Holder, place: str, told: Told) -> Words | Media | None:
         image = part.object("image_url")
         url = (image.text("url") if image is not None else part.text("image_url")) or ""
         detail = (image.text("detail") if image is not None else "") or ""
-        if url.strip():
+        if url.strip() and not is_empty_data(url):
             return Media(kind="image", url=url, detail=detail, cache=cache)
     elif kind == "file":
         file = part.object("file")
         data = (file.text("file_data") if file is not None else "") or ""
-        if file is not None and data.strip():
+        if file is not None and data.strip() and not is_empty_data(data):
             name = file.text("filename") or ""
             return Media(kind="file", url=_address(data, name), name=name, cache=cache)
     told.lost.append(f"{place} of type {printable(kind)}")
@@ -219,6 +224,6 @@ def _part(part: Holder, place: str, told: Told) -> Words | Media | None:
 
 def _address(data: str, name: str) -> str:
     """Return the address of a file; some clients send its data bare."""
-    if data.startswith(("data:", "https://", "http://")):
+    if data[:8].lower().startswith(("data:", "https://", "http://")):
         return data
     return f"data:{guess_type(name)[0] or 'application/pdf'};base64,{data}"

@@ -17,7 +17,10 @@ from switchyard_core.wire.neutral import (
     NeutralRequest,
     Told,
     ToolName,
+    one_of_each,
+    tell_lost_choice,
 )
+from switchyard_core.wire.schemas import FREE_TEXT, arguments_schema
 
 __all__ = ["read_choice", "read_tools", "write_tools"]
 
@@ -32,18 +35,12 @@ _OF_TOOL = frozenset(
 )
 #: Choices that leave room for the tool of a schema.
 _FREE = (None, "auto", "none")
-#: Parameters of a tool that takes free text, and of one that takes nothing.
-_FREE_TEXT = (
-    b'{"type":"object","properties":{"input":{"type":"string"}},"required":["input"],'
-    b'"additionalProperties":false}'
-)
-_NO_PARAMETERS = b'{"type":"object","properties":{}}'
 
 
 def read_tools(fields: ObjectText, told: Told) -> tuple[AskedTool, ...]:
     """Return the tools that the caller itself runs; name those that only its provider can."""
     tools = []
-    for place, tool in objects_in(fields, "tools", "", told.left_out):
+    for place, tool in objects_in(fields, "tools", "", told.lost):
         asked = _asked(tool)
         told.left_out += others_in(tool, _OF_TOOL, place) if asked is not None else []
         if asked is None:
@@ -52,11 +49,14 @@ def read_tools(fields: ObjectText, told: Told) -> tuple[AskedTool, ...]:
             tools.append(asked)
         else:
             told.left_out.append(f"{place}, which has no name")
-    for _, function in objects_in(fields, "functions", "", told.left_out):
-        tools.append(_function(function, b""))
+    for place, function in objects_in(fields, "functions", "", told.lost):
+        if function.text("name"):
+            tools.append(_function(function, b""))
+        else:
+            told.left_out.append(f"{place}, which has no name")
     if fields.raw("web_search_options") not in (None, b"null"):
         told.lost.append("web_search_options")
-    return tuple(tools)
+    return one_of_each(tools, told)
 
 
 def _asked(tool: Holder) -> AskedTool | None:
@@ -137,7 +137,7 @@ def write_tools(request: NeutralRequest, names: ToolNames, facts: Facts) -> dict
     """Return the tools, and which of them must be called; nothing is widened."""
     tools, choice = _chosen(request, names)
     spaces = set[str]()
-    made = [_written(tool, names, spaces) for tool in tools]
+    made = [_written(tool, names, spaces, request.told) for tool in tools]
     schema = request.schema
     forced = facts.forced_schema and schema is not None and bool(schema.schema)
     if forced and choice not in _FREE:
@@ -160,7 +160,9 @@ def write_tools(request: NeutralRequest, names: ToolNames, facts: Facts) -> dict
 
 def _chosen(request: NeutralRequest, names: ToolNames) -> tuple[list[AskedTool], Any]:
     """Return the tools that the model may call; most servers know no allowed ones among others."""
-    tools, choice = {tool.tool: tool for tool in request.tools}, request.choice
+    offered, choice = one_of_each(request.tools, request.told), request.choice
+    tools = {tool.tool: tool for tool in offered}
+    tell_lost_choice(request)
     if choice is None or not tools:
         return list(tools.values()), None
     allowed = [tools[each] for each in dict.fromkeys(choice.allowed) if each in tools]
@@ -180,7 +182,7 @@ def _by_name(name: str) -> dict[str, Any]:
     return {"type": "function", "function": {"name": name}}
 
 
-def _written(tool: AskedTool, names: ToolNames, spaces: set[str]) -> bytes:
+def _written(tool: AskedTool, names: ToolNames, spaces: set[str], told: Told) -> bytes:
     """Return a tool as a function; ``spaces`` are the namespaces that were explained."""
     space = tool.tool.namespace
     about = tool.about_namespace if space not in spaces else ""
@@ -190,8 +192,8 @@ def _written(tool: AskedTool, names: ToolNames, spaces: set[str]) -> bytes:
     if description := "\n\n".join([text for text in described if text.strip()]):
         function["description"] = description
     # Some providers demand the parameters.
-    parameters = tool.parameters if tool.parameters[:1] == b"{" else _NO_PARAMETERS
-    function["parameters"] = _FREE_TEXT if tool.custom else parameters
+    schema = FREE_TEXT if tool.custom else arguments_schema(tool.parameters, tool.tool.name, told)
+    function["parameters"] = schema
     if tool.strict is not None and not tool.custom:
         function["strict"] = tool.strict
     return object_of({"type": "function", "function": object_of(function)})

@@ -24,7 +24,7 @@ from switchyard_core.wire.neutral import (
     Turn,
     Words,
 )
-from switchyard_core.wire.pairing import paired
+from switchyard_core.wire.pairing import arguments_object, paired
 
 __all__ = ["write_request"]
 
@@ -186,9 +186,7 @@ class _Messages:
     def _call(self, call: Call) -> dict[str, Any]:
         name = self._names.at_target(call.tool).name
         self._tools[call.id] = name
-        arguments = call.arguments if call.arguments.strip() else "{}"
-        if call.custom:
-            arguments = encode({"input": call.arguments}).decode()
+        arguments = arguments_object(call, self._told)
         function = {"name": name, "arguments": arguments}
         return {"id": call.id, "type": "function", "function": function}
 

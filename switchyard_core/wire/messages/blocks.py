@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from switchyard_core.jsonio.tree import ArrayText, ObjectText
+from switchyard_core.wire.history import fixed_text
 from switchyard_core.wire.messages.origin import COMPACTION
 from switchyard_core.wire.neutral import (
     Call,
@@ -16,6 +17,7 @@ from switchyard_core.wire.neutral import (
     ToolName,
     Words,
 )
+from switchyard_core.wire.pairing import odd_result, result_parts
 from switchyard_core.wire.shapes import type_of
 
 __all__ = ["BlockReader"]
@@ -90,6 +92,10 @@ class BlockReader:
             yield from self._document(block, place)
         elif kind == "search_result" and role in ("user", "tool"):
             yield from self._search_result(block, place)
+        elif kind == "tool_reference" and role == "tool" and block.text("tool_name"):
+            self._told.changed.append("wrote the tools that a search has found as text")
+            found = fixed_text("found_tool").format(tool=block.text("tool_name"))
+            yield Words(text=found, cache=self.cache(block))
         elif kind == COMPACTION and (block.text("content") or "").strip():
             yield from self._words(block, "content", place)
         elif kind in _DIRECTIVES:
@@ -117,10 +123,13 @@ class BlockReader:
         )
 
     def _result(self, block: ObjectText, place: str) -> Result:
-        parts = self.content(block, "tool", place)
+        raw, lost = block.raw("content") or b"null", len(self._told.lost)
+        parts: Iterable[NeutralPart] = odd_result(raw)
+        if not parts:
+            parts = self.content(block, "tool", place)
         return Result(
             call_id=block.text("tool_use_id") or "",
-            parts=tuple(part for part in parts if isinstance(part, Words | Media)),
+            parts=result_parts(parts, lost=len(self._told.lost) > lost),
             failed=block.raw("is_error") == b"true",
             cache=self.cache(block),
         )

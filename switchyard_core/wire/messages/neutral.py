@@ -19,6 +19,7 @@ from switchyard_core.wire.neutral import (
     ToolName,
     Turn,
     Words,
+    one_of_each,
 )
 from switchyard_core.wire.shapes import type_of
 
@@ -64,7 +65,7 @@ class _Reader:
 
     def read(self) -> NeutralRequest:
         fields, told = self._fields, self._told
-        tools = tuple(self._tools())
+        tools = one_of_each(self._tools(), told)
         choice, parallel = self._choice(tools)
         request = NeutralRequest(
             model=fields.text("model") or "",

@@ -7,19 +7,24 @@ from typing import Any
 
 from switchyard_core.jsonio.tree import JsonTextError, loads
 from switchyard_core.wire.history import fixed_text
-from switchyard_core.wire.messages.schemas import EMPTY, closed, fits_strict, input_schema
+from switchyard_core.wire.messages.schemas import closed, fits_strict
 from switchyard_core.wire.messages.written import Block
 from switchyard_core.wire.naming import ToolNames
-from switchyard_core.wire.neutral import SCHEMA_TOOL, AskedTool, Call, Facts, NeutralRequest
+from switchyard_core.wire.neutral import (
+    SCHEMA_TOOL,
+    AskedTool,
+    Call,
+    Facts,
+    NeutralRequest,
+    Told,
+    one_of_each,
+    tell_lost_choice,
+)
 from switchyard_core.wire.replies import table
+from switchyard_core.wire.schemas import FREE_TEXT, NO_ARGUMENTS, arguments_schema
 
 __all__ = ["schema_format", "write_tools"]
 
-#: Of a tool that takes free text.
-_FREE_TEXT = (
-    b'{"type":"object","properties":{"input":{"type":"string"}},'
-    b'"required":["input"],"additionalProperties":false}'
-)
 #: Tools that may be strict in one request, says the API.
 _MOST_STRICT = 20
 
@@ -33,7 +38,7 @@ def write_tools(
     if not tools and called:
         # The API refuses calls in the history without tools (anthropic-sdk-python#494).
         request.told.changed.append("offered the history's tools, which must not be called")
-        tools = [Block({"name": name, "input_schema": EMPTY}) for name in called]
+        tools = [Block({"name": name, "input_schema": NO_ARGUMENTS}) for name in called]
         choice = {"type": "none"}
     schema = request.schema
     free = choice.get("type") in (None, "auto", "none")
@@ -56,8 +61,9 @@ def _called(request: NeutralRequest, names: ToolNames) -> Iterator[str]:
 
 def _chosen(request: NeutralRequest, names: ToolNames) -> tuple[list[Block], dict[str, Any]]:
     """Return the tools that the model may call; allowed ones cut them, and nothing widens."""
-    tools = {tool.tool: tool for tool in request.tools}
+    tools = {tool.tool: tool for tool in one_of_each(request.tools, request.told)}
     choice = request.choice
+    tell_lost_choice(request)
     if choice is None or not tools:
         return _written(request, list(tools.values()), names), {}
     allowed = [tools[each] for each in dict.fromkeys(choice.allowed) if each in tools]
@@ -78,8 +84,6 @@ def _chosen(request: NeutralRequest, names: ToolNames) -> tuple[list[Block], dic
 
 def _written(request: NeutralRequest, tools: Sequence[AskedTool], names: ToolNames) -> list[Block]:
     told = request.told
-    if len({tool.tool for tool in request.tools}) < len(request.tools):
-        told.left_out.append("further tools of the same name")
     strict, spaces, blocks = 0, set[str](), []
     for tool in tools:
         made: dict[str, Any] = {"name": names.at_target(tool.tool).name}
@@ -89,7 +93,7 @@ def _written(request: NeutralRequest, tools: Sequence[AskedTool], names: ToolNam
         told_of = [about, tool.description, _grammar(tool) if tool.grammar else ""]
         if description := "\n\n".join(text for text in told_of if text.strip()):
             made["description"] = description
-        schema = _FREE_TEXT if tool.custom else input_schema(tool.parameters, tool.tool.name, told)
+        schema = _arguments(tool, told)
         made["input_schema"] = schema
         if tool.strict and not tool.custom:
             fits = strict < _MOST_STRICT and fits_strict(schema)
@@ -100,6 +104,12 @@ def _written(request: NeutralRequest, tools: Sequence[AskedTool], names: ToolNam
                 told.left_out.append(f"`strict` of the tool `{tool.tool.name}`")
         blocks.append(Block(made, tool.cache))
     return blocks
+
+
+def _arguments(tool: AskedTool, told: Told) -> bytes:
+    if tool.custom:
+        return FREE_TEXT
+    return arguments_schema(tool.parameters, tool.tool.name, told)
 
 
 def _grammar(tool: AskedTool) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 from urllib.parse import unquote_to_bytes
 
-from switchyard_core.jsonio.tree import JsonTextError, ObjectText, array_of, encode, object_of
+from switchyard_core.jsonio.tree import array_of, encode, object_of
 from switchyard_core.wire.format import Format
 from switchyard_core.wire.history import fixed_text
 from switchyard_core.wire.naming import ToolNames
@@ -25,7 +25,7 @@ from switchyard_core.wire.neutral import (
     Turn,
     Words,
 )
-from switchyard_core.wire.pairing import paired
+from switchyard_core.wire.pairing import arguments_object, paired
 
 __all__ = ["Block", "Row", "contents", "mark", "text_block", "write_history"]
 
@@ -214,20 +214,8 @@ class _Rows:
 
     def _input(self, call: Call) -> bytes:
         """Return the arguments as the object that the API demands."""
-        if call.custom:
-            return encode({"input": call.arguments})
-        text = call.arguments.strip()
-        if not text:
-            return b"{}"
         # Half an emoji is legal in JSON as an escape only.
-        raw = text.encode("utf-8", "backslashreplace")
-        try:
-            ObjectText(raw)
-        except JsonTextError:
-            told = f"kept arguments of `{call.tool.name}` that are not a JSON object as `_raw`"
-            self._told.changed.append(told)
-            return encode({"_raw": call.arguments})
-        return raw
+        return arguments_object(call, self._told).strip().encode("utf-8", "backslashreplace")
 
     def _result(self, result: Result) -> Block:
         made: dict[str, Any] = {"type": "tool_result", "tool_use_id": result.call_id}
@@ -248,7 +236,7 @@ class _Rows:
         kind = "image" if part.kind == "image" else "document"
         if found is not None:
             kind, source = _inline(found)
-        elif part.url.startswith(("https://", "http://")):
+        elif part.url[:8].lower().startswith(("https://", "http://")):
             source = {"type": "url", "url": part.url}
         if source is None:
             about = found["type"] if found is not None else part.url.partition(":")[0]

@@ -20,7 +20,9 @@ from switchyard_core.wire.neutral import (
     ToolName,
     Turn,
     Words,
+    is_empty_data,
 )
+from switchyard_core.wire.pairing import odd_result, result_parts
 from switchyard_core.wire.responses.offered import Offered
 
 __all__ = ["read_history", "read_instructions"]
@@ -220,17 +222,17 @@ class _History:
 
     def _result(self, item: _Item, place: str) -> None:
         kind = word(item.type)
-        raw = bytes(item.output)
+        raw, lost = bytes(item.output), len(self._told.lost)
         if kind == "shell_call_output" and raw[:1] == b"[":
             parts: list[NeutralPart] = list(_text(raw.decode("utf-8", "replace")))
-        elif raw[:1] == b"{":  # a screenshot
+        elif raw[:1] == b"{" and kind == "computer_call_output":  # a screenshot
             parts = self._content(b"[" + raw + b"]", f"{place}.output")
         else:
-            parts = self._content(raw, f"{place}.output")
+            parts = [*odd_result(raw)] or self._content(raw, f"{place}.output")
         self.start("tool").append(
             Result(
                 call_id=word(item.call_id) or self.aliases.get(word(item.id), word(item.id)),
-                parts=tuple([part for part in parts if isinstance(part, Words | Media)]),
+                parts=result_parts(parts, lost=len(self._told.lost) > lost),
                 failed=kind == "apply_patch_call_output" and item.status == "failed",
                 custom=kind == "custom_tool_call_output",
             )
@@ -293,7 +295,7 @@ class _History:
 def _media(part: _Part, kind: str) -> Media | None:
     """Return an image or file that the request holds or that has an address."""
     detail = "" if part.detail == "auto" else word(part.detail)
-    if kind in _IMAGES and word(part.image_url).strip():
+    if kind in _IMAGES and word(part.image_url).strip() and not is_empty_data(part.image_url):
         return Media(kind="image", url=part.image_url, detail=detail)
     if kind != "input_file":
         return None
@@ -303,7 +305,7 @@ def _media(part: _Part, kind: str) -> Media | None:
     if data and not data.startswith("data:"):
         media_type = guess_type(name)[0] or "application/octet-stream"
         data = f"data:{media_type};base64,{data}"
-    if not data and not url:
+    if (not data or is_empty_data(data)) and not url:
         return None
     return Media(kind="file", url=data or url, detail=detail, name=name)
 

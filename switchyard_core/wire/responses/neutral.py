@@ -8,7 +8,7 @@ from typing import Any
 from switchyard_core.jsonio.tree import ObjectText, encode, loads, object_of
 from switchyard_core.wire.format import Format
 from switchyard_core.wire.naming import ToolNames
-from switchyard_core.wire.neutral import Facts, NeutralRequest, Schema, Told
+from switchyard_core.wire.neutral import Facts, NeutralRequest, Schema, Told, tell_lost_choice
 from switchyard_core.wire.responses.items import read_history, read_instructions
 from switchyard_core.wire.responses.offered import (
     Offered,
@@ -200,7 +200,7 @@ def write_request(request: NeutralRequest, facts: Facts, target: Format) -> byte
         request = by_tool(request)
     told, names = request.told, ToolNames(request.tools, target)
     history = write_history(request, names, target)
-    tools = write_tools(request.tools, names)
+    tools = write_tools(request.tools, names, told)
     said = "\n\n".join([words.text for words in request.instructions])
     members: dict[str, Any] = {"model": request.model}
     if said and history != b"[]":
@@ -214,8 +214,7 @@ def write_request(request: NeutralRequest, facts: Facts, target: Format) -> byte
         members |= write_choice(request, names)
         if request.parallel is not None:
             members["parallel_tool_calls"] = request.parallel
-    elif request.choice is not None and request.choice.mode == "required":
-        told.left_out.append("the choice of a tool, for there are none")
+    tell_lost_choice(request)
     members |= _written_settings(request)
     _name_rest(request)
     return object_of(members)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from switchyard_core.jsonio.tree import ObjectText, array_of, encode, loads, object_of
+from switchyard_core.jsonio.tree import array_of, encode, loads, object_of
 from switchyard_core.wire.history import NULL, decode_items, decode_one, fixed_text, word
 from switchyard_core.wire.naming import ToolNames
 from switchyard_core.wire.neutral import (
@@ -18,13 +18,12 @@ from switchyard_core.wire.neutral import (
     NeutralRequest,
     Told,
     ToolName,
+    one_of_each,
 )
+from switchyard_core.wire.schemas import arguments_schema
 from switchyard_core.wire.shapes import type_of
 
 __all__ = ["Offered", "by_tool", "read_choice", "write_choice", "write_tools"]
-
-#: What OpenAI demands of the schema of a tool's arguments.
-_DEMANDED = {"type": b'"object"', "properties": b"{}"}
 
 
 class _Tool(msgspec.Struct):
@@ -73,6 +72,7 @@ class Offered:
             self.add(bytes(tool.tools), f"{place}.tools", tool)
         else:
             asked = _asked(tool, space)
+            one_of_each((*filter(None, (self._found.get(asked.tool),)), asked), self._told)
             self._found[asked.tool] = asked
 
 
@@ -148,17 +148,17 @@ def by_tool(request: NeutralRequest) -> NeutralRequest:
     return replace(request, tools=(*request.tools, tool), choice=forced, schema=None)
 
 
-def write_tools(tools: Sequence[AskedTool], names: ToolNames) -> bytes:
+def write_tools(tools: Sequence[AskedTool], names: ToolNames, told: Told) -> bytes:
     """Return the array of tools, those of a namespace together; ``b""`` without any."""
     groups: dict[tuple[str, int], list[AskedTool]] = {}
-    for number, tool in enumerate(tools):
+    for number, tool in enumerate(one_of_each(tools, told)):
         space = tool.tool.namespace
         groups.setdefault((space, 0 if space else number), []).append(tool)
-    return array_of([_group(group, names) for group in groups.values()]) if groups else b""
+    return array_of([_group(group, names, told) for group in groups.values()]) if groups else b""
 
 
-def _group(tools: Sequence[AskedTool], names: ToolNames) -> bytes:
-    space, written = tools[0].tool.namespace, [_written(tool, names) for tool in tools]
+def _group(tools: Sequence[AskedTool], names: ToolNames, told: Told) -> bytes:
+    space, written = tools[0].tool.namespace, [_written(tool, names, told) for tool in tools]
     if not space:
         return written[0]
     about = next((tool.about_namespace for tool in tools if tool.about_namespace), "")
@@ -166,7 +166,7 @@ def _group(tools: Sequence[AskedTool], names: ToolNames) -> bytes:
     return object_of({**named, "tools": array_of(written)})
 
 
-def _written(tool: AskedTool, names: ToolNames) -> bytes:
+def _written(tool: AskedTool, names: ToolNames, told: Told) -> bytes:
     name = names.at_target(tool.tool).name
     members: dict[str, Any] = {"type": "custom" if tool.custom else "function", "name": name}
     if tool.description:
@@ -175,19 +175,10 @@ def _written(tool: AskedTool, names: ToolNames) -> bytes:
         if tool.grammar:
             members["format"] = tool.grammar
     else:
-        members["parameters"] = _schema(tool.parameters)
+        members["parameters"] = arguments_schema(tool.parameters, tool.tool.name, told)
         # Without it the provider would demand every parameter.
         members["strict"] = bool(tool.strict)
     return object_of(members)
-
-
-def _schema(parameters: bytes) -> bytes:
-    """Return a schema that says the same and has what the provider demands."""
-    schema = ObjectText(parameters or b"{}")
-    for key, value in _DEMANDED.items():
-        if key not in schema:
-            schema.set(key, value)
-    return schema.dump()
 
 
 def write_choice(request: NeutralRequest, names: ToolNames) -> dict[str, Any]:

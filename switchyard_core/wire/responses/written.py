@@ -41,6 +41,10 @@ def write_history(request: NeutralRequest, names: ToolNames, target: Format) -> 
             items += [_result(part, told) for part in turn.parts if isinstance(part, Result)]
         else:
             items += _said(turn, len(items), names, told)
+    if not items and not request.instructions:
+        told.changed.append("added a message of the user, for there was none")
+        text = {"type": "input_text", "text": fixed_text("go_on")}
+        items.append(_message("user", [text], 0))
     return encode(items)
 
 

@@ -166,10 +166,10 @@ def test_blocks_within_a_result_are_named_by_their_place() -> None:
         {
             "type": "tool_result",
             "tool_use_id": "a",
-            "content": [{"type": "tool_reference", "tool_name": "x"}],
+            "content": [{"type": "hologram", "tool_name": "x"}],
         },
     )
-    assert told.lost == ["tool_reference messages[0].content[0].content[0]"]
+    assert told.lost == ["hologram messages[0].content[0].content[0]"]
 
 
 def test_signatures_and_citations_are_told_once() -> None:

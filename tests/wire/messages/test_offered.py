@@ -156,7 +156,7 @@ def test_names_with_namespaces_or_odd_characters_are_the_same_everywhere() -> No
 def test_tools_of_one_name_are_offered_once() -> None:
     body, told = written(tools=(*TOOLS, AskedTool(tool=READ, description="again")))
     assert len({tool["name"] for tool in body["tools"]}) == len(body["tools"]) == 2
-    assert told == ["left out further tools of the same name"]
+    assert told == ["left out an earlier tool `read` of the same name"]
 
 
 def test_schema_is_a_forced_tool_where_the_model_has_no_other_way() -> None:
