@@ -24,7 +24,8 @@ from switchyard_core.wire.rewrites.repairs import REPAIRS
 from switchyard_core.wire.shapes import odd_values
 from tests.support.mutated import broken_bodies
 
-TYPES = {rewrite.name: rewrite for rewrite in CORE_REWRITES}
+#: All that patch a body: `translate` writes another one, see test_round_trips.py.
+TYPES = {rewrite.name: rewrite for rewrite in CORE_REWRITES if rewrite.name != "translate"}
 TIMES = int(os.environ.get("SWITCHYARD_STRESS_TIMES", "1"))
 EXAMPLES = 500 * TIMES
 pytestmark = pytest.mark.timeout(60 * TIMES)
