@@ -67,7 +67,7 @@ class ChatReader(AnswerReader):
 
     def __init__(self, teller: AnswerTeller) -> None:
         super().__init__(teller)
-        self._begun = self._over = self._refused = False
+        self._begun = self._over = False
         self._calls = ToldCalls(teller)
         #: The text that is being said, and its key: texts of one kind are one part until another
         #: kind begins.
@@ -194,7 +194,6 @@ class ChatReader(AnswerReader):
             self._calls.settle()
             self._saying, self._parts = kind, self._parts + 1
             self._key = f"{kind} {self._parts}"
-            self._refused = self._refused or kind == "refusal"
             self.teller.open(self._key, AnswerPart(kind=kind))
         self.teller.more(self._key, raw)
 
@@ -228,7 +227,7 @@ class ChatReader(AnswerReader):
         self._hush()
         self._calls.end()
         self._over = True
-        self.teller.end(self._stop or ("refusal" if self._refused else ""), self._usage)
+        self.teller.end(self._stop, self._usage)
 
 
 def openai_usage(told: Mapping[str, Any]) -> ModelUsage:

@@ -68,7 +68,7 @@ class ResponsesReader(AnswerReader):
         self._early: dict[_Key, bytes] = {}
         #: Items that were told: place with sort, and ids; some proxies change ids on the way.
         self._known: set[Any] = set()
-        self._calls = self._refused = False
+        self._calls = False
 
     def event(self, name: str, data: bytes) -> None:
         """Read one event of a stream."""
@@ -155,7 +155,6 @@ class ResponsesReader(AnswerReader):
         self._live[key] = ""
         self._said.add(key)
         self._known |= {key[0], (key[0], "reasoning" if kind == "reasoning" else "message")}
-        self._refused = self._refused or kind == "refusal"
         self.teller.open(key, AnswerPart(kind=kind))
         return True
 
@@ -319,7 +318,7 @@ class ResponsesReader(AnswerReader):
         cut = cut_reason(response.incomplete_details)
         if response.status == "incomplete" and cut:
             return cut
-        return "calls" if self._calls else "refusal" if self._refused else "stop"
+        return "calls" if self._calls else "stop"
 
     def _ping(self, data: bytes) -> None:
         del data
