@@ -236,13 +236,16 @@ class Retelling:
             yield plain
 
     async def _stream(self) -> AsyncIterator[bytes]:
+        translation = self._translation
         async for plain in self._plain():
-            told = self._translation.feed(plain)
+            told = translation.feed(plain)
             if told:
                 yield told
-        told = self._translation.end()
+                translation.check()
+        told = translation.end()
         if told:
             yield told
+            translation.check()
 
     async def _collected(self) -> bytes:
         """Return a stream as the whole answer that the caller asked for."""

@@ -71,6 +71,8 @@ class AnswerTranslation:
         self._teller = Teller(asked)
         self._teller.streams = streams is not False
         self._reader = source.reader(self._teller)
+        self._failure: UpstreamError | None = None
+        self._ended = False
 
     @property
     def usage(self) -> ModelUsage | None:
@@ -80,10 +82,14 @@ class AnswerTranslation:
     def feed(self, chunk: bytes) -> bytes:
         """Return the caller's bytes for a chunk of a stream, ``b""`` for none yet.
 
+        What was said before an error is returned first, and the next call raises, whatever the
+        borders of chunks are: :meth:`check`.
+
         Raises:
             UpstreamError: The provider reports an error (``failed``), or what it sends is not an
                 answer (``protocol``). Nothing may follow.
         """
+        self.check()
         reader, teller = self._reader, self._teller
         try:
             for event in self._cutter.feed(chunk):
@@ -92,7 +98,7 @@ class AnswerTranslation:
                 elif event.is_comment:
                     teller.ping()
         except _UNREADABLE as error:
-            self._fail(error)
+            return self._left(self._failed(error))
         out = teller.out
         return out.pop() if len(out) == 1 else teller.taken()
 
@@ -102,19 +108,24 @@ class AnswerTranslation:
         Raises:
             UpstreamError: As in :meth:`feed`, or the provider's stream had no end (``cut``).
         """
-        reader = self._reader
+        self.check()
+        if self._ended:
+            return b""
+        reader, self._ended = self._reader, True
         try:
             for event in self._cutter.end():
                 if event.data:
                     reader.event(event.name, event.data)
-        except _UNREADABLE as error:
-            # Half an event is the sign of a stream that was cut.
-            self._fail(error, "cut")
-        try:
             reader.finish()
         except _UNREADABLE as error:
-            self._fail(error, "cut")
+            # Half an event is the sign of a stream that was cut.
+            return self._left(self._failed(error, "cut"))
         return self._told()
+
+    def check(self) -> None:
+        """Raise the error that the last call kept back until its bytes were taken."""
+        if self._failure is not None:
+            raise self._failure from None
 
     def whole(self, body: bytes) -> bytes:
         """Return a whole answer.
@@ -153,11 +164,21 @@ class AnswerTranslation:
     def _told(self) -> bytes:
         return self._teller.taken() if self._teller.streams else self._teller.whole()
 
-    def _fail(self, error: Exception, kind: str = "protocol") -> NoReturn:
-        # Nothing may follow: what was written looks like an answer.
-        self._teller.taken()
+    def _left(self, failure: UpstreamError) -> bytes:
+        """Return what was said before a failure, which is raised if that is nothing."""
+        self._failure = failure
+        # A whole answer would look like a complete one.
+        told = self._teller.taken() if self._teller.streams else b""
+        if not told:
+            raise failure from None
+        return told
+
+    def _fail(self, error: Exception) -> NoReturn:
+        raise self._failed(error) from None
+
+    def _failed(self, error: Exception, kind: str = "protocol") -> UpstreamError:
         if isinstance(error, ReportedError):
             said = f": {error.said[:_MOST_CHARS]}" if error.said else ""
-            raise UpstreamError(f"{error}{said}", kind="failed") from None
+            return UpstreamError(f"{error}{said}", kind="failed")
         msg = f"not an answer of {self._source.name}: {str(error)[:_MOST_CHARS]}"
-        raise UpstreamError(msg, kind=kind) from None
+        return UpstreamError(msg, kind=kind)

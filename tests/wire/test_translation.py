@@ -861,6 +861,7 @@ def failing(source: str, caller: str, *chunks: bytes) -> tuple[bytes, UpstreamEr
         for chunk in chunks:
             sent += made.feed(chunk)
         sent += made.end()
+        made.check()
     except UpstreamError as error:
         return sent, error
     pytest.fail("it did not fail")
@@ -894,6 +895,74 @@ def test_a_provider_that_fails_within_its_stream(source, caller):
     assert caught.value.kind == "failed"
     assert "the provider reports an error" in caught.value.message
     check_stream(caller, sent, complete=False)
+
+
+def with_choice(**error: Any) -> bytes:
+    """Return the last chunk of OpenRouter: a word more, and why there is no other."""
+    made = chunk("error", content="!")
+    made["choices"][0] |= error
+    return sent(made)
+
+
+#: How streams end in an error: the bytes, the kind, and what is said.
+FAULTS: dict[str, tuple[bytes, str, str]] = {
+    "an error": (sent({"error": {"message": "boom", "code": "x_1"}}), "failed", "(x_1): boom"),
+    "no JSON": (sent("{"), "protocol", "not an answer"),
+    "half an event": (b"data: {", "cut", "not an answer"),
+    "nothing": (b"", "cut", "before its answer"),
+}
+#: The same in a chunk that says something, too.
+CHAT_FAULTS: dict[str, tuple[bytes, str, str]] = {
+    "beside the choices": (
+        sent({**chunk("error", content="!"), "error": {"message": "boom", "code": 502}}),
+        "failed", "(502): boom",
+    ),
+    "in the choice": (
+        with_choice(error={"message": "boom", "code": "x_1"}), "failed", "(x_1): boom",
+    ),
+    "a word for the end": (with_choice(), "failed", "the answer failed"),
+    "no blank line behind the last words": (sent(chunk(content="!"))[:-2], "cut", "before its"),
+}  # fmt: skip
+
+
+@given(st.sampled_from(PAIRS), st.sampled_from(list(FAULTS)), st.data())
+def test_what_was_said_before_an_error_is_sent_whatever_the_borders_are(pair, fault, data):
+    events, _ = source_of(pair[0], ANSWERS["thoughts, text, calls"], caller=pair[1])
+    stream = b"".join(events[: data.draw(st.integers(1, len(events) - 2))]) + FAULTS[fault][0]
+    cuts = sorted(data.draw(st.sets(st.integers(1, len(stream) - 1), max_size=20)))
+    chunks = [stream[a:b] for a, b in zip([0, *cuts], [*cuts, len(stream)], strict=True)]
+    apart = [bytes([byte]) for byte in stream]
+
+    told = [failing(*pair, *each) for each in (chunks, apart, [stream])]
+
+    assert told[0][0] == told[1][0] == told[2][0]
+    assert {(error.kind, error.message) for _, error in told} == {(
+        FAULTS[fault][1], told[0][1].message,
+    )}  # fmt: skip
+    assert FAULTS[fault][2] in told[0][1].message
+
+
+@pytest.mark.parametrize("caller", FORMATS)
+def test_words_in_the_chunk_of_an_error_are_sent_before_it(caller):
+    missed = []
+    for case, (last, kind, words) in CHAT_FAULTS.items():
+        out, error = failing(CHAT, caller, sent(chunk(content="Hel")) + last)
+        check_stream(caller, out, complete=False)
+        if b"Hel" not in out or b'"!"' not in out or error.kind != kind:
+            missed.append((case, out, error))
+        elif words not in error.message:
+            missed.append((case, error.message))
+
+    assert missed == []
+
+
+def test_nothing_follows_an_error():
+    made = translation(CHAT, MESSAGES)
+    assert made.feed(sent(chunk(content="Hi"), {"error": "boom"}, chunk(content="no")))
+
+    for call_again in (made.check, made.end, lambda: made.feed(sent(chunk(content="no")))):
+        with pytest.raises(UpstreamError, match="boom"):
+            call_again()
 
 
 @pytest.mark.parametrize(("source", "caller"), PAIRS)

@@ -15,7 +15,7 @@ from switchyard_core.jsonio.tree import JsonTextError, ObjectText, encode, loads
 from switchyard_core.wire.answers import AnswerPart
 from switchyard_core.wire.chat.calls import Named, Piece, ToldCalls, odd_named, odd_pieces
 from switchyard_core.wire.history import NULL, word
-from switchyard_core.wire.replies import ShapeError, count, refuse_error, table
+from switchyard_core.wire.replies import ReportedError, ShapeError, count, refuse_error, table
 from switchyard_core.wire.retelling import AnswerReader, AnswerTeller
 
 __all__ = ["ChatReader", "openai_usage"]
@@ -23,6 +23,7 @@ __all__ = ["ChatReader", "openai_usage"]
 _Said = Literal["text", "reasoning", "refusal"]
 
 _EMPTY = b'""'
+_NOTHING = (b"null", _EMPTY)
 _DONE = b"[DONE]"
 #: What some servers write for the null of an answer that goes on.
 _NO_REASON = "null"
@@ -88,9 +89,7 @@ class ChatReader(AnswerReader):
             return
         if name == "ping":
             self.teller.ping()
-        if not self._begun or name or chunk.error != NULL or chunk.object == "error":
-            self._first(name, data)
-        self._chunk(chunk)
+        self._read(name, data, chunk)
 
     def finish(self) -> None:
         """Note that the stream has ended."""
@@ -104,7 +103,7 @@ class ChatReader(AnswerReader):
     def whole(self, body: bytes) -> None:
         """Read a whole answer."""
         chunk = _chunk(body)
-        self._first("", body)
+        self._first("", body, chunk)
         if chunk.choices is None:
             msg = "`choices` is not an array"
             raise ShapeError(msg)
@@ -125,14 +124,25 @@ class ChatReader(AnswerReader):
         if data.strip() == _DONE:
             self._end()
         elif data.strip():
-            self._first("", data)
-            self._chunk(_chunk(data))
+            self._read("", data, _chunk(data))
 
-    def _first(self, name: str, data: bytes) -> None:
+    def _read(self, name: str, data: bytes, chunk: _Chunk) -> None:
+        """Read a chunk; what it says comes before the error in it."""
+        if not self._begun or name or chunk.error != NULL or chunk.object == "error":
+            self._first(name, data, chunk)
+        self._chunk(chunk)
+
+    def _first(self, name: str, data: bytes, chunk: _Chunk) -> None:
         """Read what is beside the choices: an error, or the head of the answer."""
         tree = table(_load(data))
         failed = name == "error" or tree.get("object") == "error"
-        refuse_error({**tree, "type": "error"} if failed else tree)
+        try:
+            refuse_error({**tree, "type": "error"} if failed else tree)
+        except ShapeError:
+            for choice in chunk.choices or ():
+                if choice.delta is not None and not choice.index:
+                    self._said(choice.delta)
+            raise
         if not self._begun and (tree.get("choices") or tree.get("id")):
             self._begun = True
             created: Any = tree.get("created")
@@ -156,11 +166,10 @@ class ChatReader(AnswerReader):
             self._count(bytes(chunk.usage))
 
     def _choice(self, choice: _Choice, delta: _Delta | None) -> None:
-        if choice.error != NULL:
-            msg = "the provider reports an error in the choice"
-            raise ShapeError(msg)
         if delta is not None:
             self._said(delta)
+        if choice.error != NULL:
+            refuse_error({"error": _load(bytes(choice.error)) or {}, "type": "error"})
         if choice.finish_reason and choice.finish_reason != _NO_REASON:
             self._stop = _stop(choice.finish_reason)
         if choice.usage != NULL:
@@ -168,9 +177,12 @@ class ChatReader(AnswerReader):
 
     def _said(self, delta: _Delta) -> None:
         """Tell what a message says, or a piece of it: thoughts come first."""
-        thought = delta.reasoning_content if delta.reasoning_content != NULL else delta.reasoning
-        if thought != NULL:
-            self._say("reasoning", bytes(thought))
+        # Servers with several keys leave all but one empty.
+        thought = bytes(delta.reasoning_content)
+        if thought in _NOTHING:
+            thought = bytes(delta.reasoning)
+        if thought not in _NOTHING:
+            self._say("reasoning", thought)
         elif delta.reasoning_details != NULL:
             self._say("reasoning", _joined(bytes(delta.reasoning_details), "text", "summary"))
         if delta.content != NULL:
@@ -250,7 +262,7 @@ def _stop(reason: str) -> str:
     found = _stops().get(reason.lower(), "")
     if found == "failed":
         msg = "the provider reports that the answer failed"
-        raise ShapeError(msg)
+        raise ReportedError(msg, "")
     return found
 
 

@@ -404,6 +404,14 @@ SAID: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {
         {"reasoning": "Hm.", "reasoning_content": "Hm.", "reasoning_details": [{"text": "Hm."}]},
         [("reasoning", "Hm.")],
     ),
+    "an empty key beside": (
+        {"reasoning_content": "", "reasoning": "Hm.", "content": "Hi."},
+        [("reasoning", "Hm."), ("text", "Hi.")],
+    ),
+    "empty keys beside details": (
+        {"reasoning_content": None, "reasoning": "", "reasoning_details": [{"text": "Hm."}]},
+        [("reasoning", "Hm.")],
+    ),
     "details alone": (
         {"reasoning_details": [{"type": "reasoning.text", "text": "Hm."}, {"data": "x"}, 3]},
         [("reasoning", "Hm.")],
@@ -584,7 +592,7 @@ FAILURES = {
     '{"error":"sk-secret"}': "no code",
     '{"object":"error","message":"sk-secret","type":"BadRequestError","code":400}': "400",
     '{"id":"c1","choices":[{"delta":{"content":"x"},"finish_reason":"error"}]}': "failed",
-    '{"id":"c1","choices":[{"delta":{},"error":{"code":502}}]}': "error in the choice",
+    '{"id":"c1","choices":[{"delta":{},"error":{"code":502}}]}': "reports an error (502)",
     '{"id":"c1","choices":[{"delta":{},"finish_reason":"insufficient_system_resource"}]}': "failed",
     "not JSON": "not JSON",
     "[1]": "not a JSON object",
