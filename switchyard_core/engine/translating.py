@@ -125,6 +125,7 @@ def _refuse_missing_history(request: Request, own: Sequence[Rewrite], target: Ta
         f"`{target.wire_format}`: send the whole history in `{request.history_key}`",
         code="history_required",
         param=missing[0],
+        details=FORMATS[request.wire_format].asks_for_history(missing),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -16,6 +17,12 @@ __all__ = ["error_event", "fail", "log_fault", "problem_of"]
 
 #: Refusals that the same request may escape a moment later.
 _WORTH_A_RETRY = frozenset({408, 409, 425, 429})
+
+#: What providers report inside of an answer, and the code and status that say it to a caller.
+_REPORTED = (
+    (re.compile(r"overloaded|slow_down"), "overloaded_error", 529),
+    (re.compile(r"rate.?limit", re.IGNORECASE), "rate_limit_exceeded", 429),
+)
 
 #: Status of a request that does not fit the model's window.
 _REFUSED = 400
@@ -37,6 +44,9 @@ def problem_of(error: BaseException, request_id: str) -> RequestError:
             # Clients compact their history on it.
             message = f"prompt is too long: {error.message}"
             return RequestError(message, "context_length_exceeded", _REFUSED, headers=final)
+        for told, code, status in _REPORTED if error.kind == "failed" else ():
+            if told.search(error.message):
+                return RequestError(error.message, code, status, headers=final)
         return RequestError(error.message, f"upstream_{error.kind}", error.status, headers=final)
     if isinstance(error, PluginError):
         return RequestError(
@@ -90,6 +100,8 @@ async def fail(
 ) -> None:
     """Answer with an error in the shape of a wire format; a fault of ours goes to the log."""
     problem = problem_of(error, exchange.request_id)
+    if problem.code == _REPORTED[0][1]:
+        problem = replace(problem, status=format_of(wire_format).overloaded)
     log_fault(exchange, error)
     names = dict.fromkeys(("x-request-id", format_of(wire_format).request_id_header))
     headers = [*about, *problem.headers.items(), *((n, exchange.request_id) for n in names)]

@@ -194,6 +194,11 @@ class Format(ABC):
         """Return whether the request continues a history that it does not hold."""
         return lacks_history(fields.raw(self.history_key) or b"", conversation)
 
+    def asks_for_history(self, keys: Sequence[str]) -> Mapping[str, Any]:
+        """Return members of an error that make clients send the whole history again."""
+        del keys
+        return {}
+
     def hidden_history(self, fields: ObjectText) -> tuple[str, ...]:
         """Return the places where a part of the history is that only its provider can read."""
         del fields

@@ -143,6 +143,8 @@ class AnswerTranslation:
     def error(self, status: int, body: bytes, request_id: str) -> bytes:
         """Return an error answer; its code and type stay where the caller's format has them."""
         told = told_error(body)
+        if status == self._source.overloaded:
+            status = self._caller.overloaded
         if meaning_of(body, status) == "overflow":
             told = self._caller.overflow(told)
         return encode(self._caller.translated_error(status, told, request_id))

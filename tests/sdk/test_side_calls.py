@@ -221,3 +221,35 @@ def test_anthropics_own_tool_runner_plans_then_executes(stand):
     assert last.content[-1].text == "Done: the sum is right."
     assert to.models == [PLANNER, PLANNER, EXECUTOR]
     assert all(record.header("anthropic-version") for record in to.sent)
+
+
+def test_anthropics_own_tool_runner_works_at_targets_of_another_format(stand):
+    """It holds the history in a thread, and sends all of it where it learns that none is kept."""
+    to = stand()
+    done = []
+
+    @anthropic.beta_tool
+    def read_file(path: str) -> str:
+        """Read a file."""
+        done.append(("read", path))
+        return "return a - b"
+
+    @anthropic.beta_tool
+    def edit_file(path: str, old_text: str, new_text: str) -> str:
+        """Edit a file."""
+        done.append(("edit", path, old_text, new_text))
+        return "edited"
+
+    with Messages().client(to, blocking=True) as client:
+        last = client.beta.messages.tool_runner(
+            model=route_id("openai_chat"),
+            max_tokens=99,
+            messages=USER,
+            tools=[read_file, edit_file],
+            extra_headers=SESSION,
+        ).until_done()
+
+    assert done == [("read", "calc.py"), ("edit", "calc.py", "a - b", "a + b")]
+    assert last.content[-1].text == "Done: the sum is right."
+    assert to.models == [PLANNER, PLANNER, EXECUTOR]
+    assert not any("thread" in record.json() for record in to.sent)

@@ -239,7 +239,7 @@ class ChatReader(AnswerReader):
         self._hush()
         self._calls.end()
         self._over = True
-        self.teller.end(self._stop, self._usage)
+        self.teller.end(self._stop or "", self._usage)
 
 
 def openai_usage(told: Mapping[str, Any]) -> ModelUsage:

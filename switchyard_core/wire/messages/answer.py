@@ -52,8 +52,9 @@ _ERROR_TYPES: Mapping[int, str] = {
 }
 #: What an error says of a request that does not fit.
 _TOO_LONG = "prompt is too long"
-#: Every type of an error.
-_ERROR_WORDS = frozenset({*_ERROR_TYPES.values(), "api_error", "billing_error", "timeout_error"})
+#: Types of statuses that other providers use, and those of a status that says nothing.
+_OTHER_TYPES: Mapping[int, str] = {402: "billing_error", 504: "timeout_error"}
+_SERVER_TYPES = frozenset({"overloaded_error", "timeout_error"})
 
 
 class MessagesWriter(PartWriter):
@@ -273,8 +274,13 @@ class AnthropicMessages(MessagesRequests):
         apart = told.code and told.code not in told.message
         message = f"{told.message} ({told.code})" if apart else told.message
         body = self.provider_error(status, message, request_id)
-        if told.kind in _ERROR_WORDS:
-            body["error"]["type"] = told.kind
+        # Clients act on the type, and other formats have one type for many statuses.
+        kind = _ERROR_TYPES.get(status) or _OTHER_TYPES.get(status)
+        if kind is None and status < 500:  # HTTP
+            kind = "invalid_request_error"
+        elif kind is None and told.kind in _SERVER_TYPES:
+            kind = told.kind
+        body["error"]["type"] = kind or "api_error"
         return body
 
     def provider_error_event(self, status: int, message: str, number: int) -> Event:

@@ -158,6 +158,15 @@ class MessagesRequests(Format):
         thread = fields.object("thread")
         return ("thread",) if thread is not None and thread.text("type") == "continue" else ()
 
+    def asks_for_history(self, keys: Sequence[str]) -> Mapping[str, Any]:
+        """Return what makes the official SDK go on without a thread.
+
+        Source: its thread state, which reads ``error.details``.
+        """
+        if "thread" not in keys:
+            return {}
+        return {"details": {"error_code": "thread_unsupported_request", "unsupported": ["thread"]}}
+
     def hidden_history(self, fields: ObjectText) -> tuple[str, ...]:
         """Return the compactions that cannot be read."""
         raw = fields.raw("messages") or b""
