@@ -16,7 +16,7 @@ from switchyard_core.wire.neutral import AskedTool, ToolName
 if TYPE_CHECKING:
     from switchyard_core.wire.format import Format
 
-__all__ = ["ToolNames", "hashed_id", "id_at_target", "id_for_caller", "told_apart"]
+__all__ = ["ToolNames", "flat_name", "hashed_id", "id_at_target", "id_for_caller", "told_apart"]
 
 #: Between a namespace and a name where the format has no namespaces.
 _BETWEEN = "__"
@@ -87,6 +87,11 @@ def _coded(made: str) -> str:
     return _TO_ESCAPE.sub(lambda match: b"-%02x" % match[0][0], raw).decode()
 
 
+def flat_name(tool: ToolName) -> str:
+    """Return a tool's name with its namespace in it."""
+    return tool.namespace + _BETWEEN + tool.name if tool.namespace else tool.name
+
+
 class ToolNames:
     """Names of tools at a target, and back; both follow from the caller's request alone.
 
@@ -135,7 +140,7 @@ class ToolNames:
 
     def _named(self, tool: ToolName) -> ToolName:
         space = self._space(tool)
-        flat = tool.name if space or not tool.namespace else tool.namespace + _BETWEEN + tool.name
+        flat = tool.name if space else flat_name(tool)
         plain = _ILLEGAL.sub("_", flat) or "tool"
         longest = self._target.longest_name
         if plain != flat or len(plain) > longest:

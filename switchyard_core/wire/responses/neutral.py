@@ -13,6 +13,7 @@ from switchyard_core.wire.responses.items import read_history, read_instructions
 from switchyard_core.wire.responses.offered import (
     Offered,
     by_tool,
+    in_spaces,
     read_choice,
     write_choice,
     write_tools,
@@ -70,7 +71,7 @@ def read_request(fields: ObjectText, history: bytes) -> NeutralRequest:
     apart = read_instructions(fields.raw("instructions"), told)
     leading, turns = read_history(history, offered, told)
     told.lost += [key for key in _ELSEWHERE if fields.raw(key) not in _NOTHING]
-    choice = read_choice(fields.raw("tool_choice"), told)
+    choice = in_spaces(read_choice(fields.raw("tool_choice"), told), offered.tools)
     schema, verbosity = reader.text()
     settings = reader.settings()
     if verbosity:

@@ -10,7 +10,7 @@ import msgspec
 
 from switchyard_core.jsonio.tree import array_of, encode, loads, object_of
 from switchyard_core.wire.history import NULL, decode_items, decode_one, fixed_text, word
-from switchyard_core.wire.naming import ToolNames
+from switchyard_core.wire.naming import ToolNames, flat_name
 from switchyard_core.wire.neutral import (
     SCHEMA_TOOL,
     AskedTool,
@@ -23,7 +23,7 @@ from switchyard_core.wire.neutral import (
 from switchyard_core.wire.schemas import arguments_schema
 from switchyard_core.wire.shapes import type_of
 
-__all__ = ["Offered", "by_tool", "read_choice", "write_choice", "write_tools"]
+__all__ = ["Offered", "by_tool", "in_spaces", "read_choice", "write_choice", "write_tools"]
 
 
 class _Tool(msgspec.Struct):
@@ -110,6 +110,24 @@ def read_choice(raw: bytes | None, told: Told) -> Choice | None:
         return Choice(mode="required", allowed=(name,))
     told.lost.append(f"tool_choice ({word(asked.type) or 'of no known type'})")
     return Choice(mode="none")
+
+
+def in_spaces(choice: Choice | None, tools: Sequence[AskedTool]) -> Choice | None:
+    """Return a choice whose bare names are those of tools in a namespace, where one has each.
+
+    A choice by name has no place for the namespace.
+    """
+    if choice is None or not choice.allowed:
+        return choice
+    offered = [each.tool for each in tools]
+    return replace(choice, allowed=tuple([_meant(name, offered) for name in choice.allowed]))
+
+
+def _meant(name: ToolName, offered: Sequence[ToolName]) -> ToolName:
+    if name in offered or name.namespace:
+        return name
+    found = [each for each in offered if name.name in (each.name, flat_name(each))]
+    return found[0] if len(found) == 1 else name
 
 
 def _allowed(asked: _Tool, told: Told) -> Choice:

@@ -533,11 +533,12 @@ def test_reasons_to_stop() -> None:
     assert found == {word: [told, told] for word, told in STOPS.items()}
 
 
-def test_refusal_is_the_reason_where_the_provider_says_stop() -> None:
+def test_refusal_ends_as_the_provider_says() -> None:
     found = listened(chunk({"refusal": "No."}), chunk(finish="stop"))
 
+    assert list(found.parts.values()) == [{"kind": "refusal", "text": "No."}]
     assert found.ended is not None
-    assert found.ended[0] == "refusal"
+    assert found.ended[0] == ""
 
 
 USAGE = {"prompt_tokens": 9, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 4}}

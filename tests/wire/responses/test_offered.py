@@ -278,3 +278,25 @@ def test_a_tool_that_must_be_called_stands_over_the_schema() -> None:
     assert request.told.lines == [
         "left out the schema of the answer, beside tools that must be called"
     ]
+
+
+def test_bare_name_of_a_choice_is_the_tool_of_the_one_namespace_that_has_it() -> None:
+    tool = {"type": "namespace", "name": "ns", "tools": [FUNCTION]}
+    meant = ToolName(name=FUNCTION["name"], namespace="ns")
+    for name in (FUNCTION["name"], f"ns__{FUNCTION['name']}"):
+        by_name = {"type": "function", "name": name}
+        allowed = {"type": "allowed_tools", "mode": "auto", "tools": [by_name]}
+
+        assert read(tools=[tool], tool_choice=by_name).choice == Choice(
+            mode="required", allowed=(meant,)
+        )
+        assert read(tools=[tool], tool_choice=allowed).choice == Choice(
+            mode="auto", allowed=(meant,)
+        )
+
+    two = [tool, {**tool, "name": "other"}]
+    unknown = ToolName(name=FUNCTION["name"])
+    by_name = {"type": "function", "name": FUNCTION["name"]}
+    assert read(tools=two, tool_choice=by_name).choice == Choice(
+        mode="required", allowed=(unknown,)
+    )

@@ -337,7 +337,7 @@ STREAMS: dict[str, tuple[list[Event], list[tuple[str, str, str]], str]] = {
             completed(message(refusal="I cannot.")),
         ],
         [("refusal", "", "I cannot.")],
-        "refusal",
+        "stop",
     ),
     "text and a refusal": (
         [
@@ -346,7 +346,7 @@ STREAMS: dict[str, tuple[list[Event], list[tuple[str, str, str]], str]] = {
             completed(),
         ],
         [("text", "", "Hm."), ("refusal", "", "No.")],
-        "refusal",
+        "stop",
     ),
     "hosted items": (
         [
