@@ -28,7 +28,12 @@ from switchyard_core.engine.opening import Opening
 from switchyard_core.engine.replies import FAILURE_BYTES, failure_of
 from switchyard_core.engine.response import Outcome, Response, succeeded
 from switchyard_core.engine.routes import RequestFacts, Routed, RouteRuntime
-from switchyard_core.engine.translating import Retelling, counts_here, endpoint_at, estimated_count
+from switchyard_core.engine.translating import (
+    TranslatedAnswer,
+    counts_here,
+    endpoint_at,
+    estimated_count,
+)
 from switchyard_core.errors import PolicyError, RefusedError, ReplayError, UpstreamError
 from switchyard_core.explain.explanation import Explanation, explain
 from switchyard_core.identity import Identity
@@ -308,9 +313,10 @@ class Switchyard:
                 again = await self._next(routed, decision, answer, opening) if tries else None
                 across = outgoing.wire_format != request.wire_format
                 if across and again is None and isinstance(answer, UpstreamResponse):
-                    retelling = Retelling(routed, self.policy.targets[outgoing.target], self.world)
-                    answer = await retelling.of(answer, opening, certain=decision.frees)
-                    trace = retelling.trace
+                    target = self.policy.targets[outgoing.target]
+                    translated = TranslatedAnswer(routed, target, self.world)
+                    answer = await translated.of(answer, opening, certain=decision.frees)
+                    trace = translated.trace
             except BaseException as error:
                 # The client left, or the router failed: nobody will read this answer.
                 if isinstance(answer, UpstreamResponse):

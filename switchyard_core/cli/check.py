@@ -83,8 +83,8 @@ def command(
             for finding in result.findings:
                 click.echo(_annotation(finding))
     else:
-        for name, result in results if explain_targets else ():
-            for line in _told(name, result):
+        for name, result in results:
+            for line in (_told if explain_targets else _own_losses)(name, result):
                 click.echo(line)
         _print_text(results)
     ctx.exit(_exit_code([result for _, result in results], strict=strict))
@@ -156,8 +156,19 @@ def _told(name: str, result: CheckResult) -> Iterator[str]:
     for route in result.policy.routes.values() if result.policy is not None else ():
         yield f"{name}: route {route.name}: targets speak {', '.join(route.wire_formats) or '-'}"
         for caller, spoken, lost in _pairs(route):
-            gone = [what for what, becomes in lost.items() if becomes.startswith(_GONE)]
-            yield f"  {caller} -> {spoken} leaves out {'; '.join(gone)}"
+            yield f"  {caller} -> {spoken} leaves out {_gone(lost)}"
+
+
+def _own_losses(name: str, result: CheckResult) -> Iterator[str]:
+    """Yield what a route loses between the wire formats of its own targets, for people."""
+    for route in result.policy.routes.values() if result.policy is not None else ():
+        for one, other, lost in _pairs(route):
+            if one in route.wire_formats:
+                yield f"{name}: route {route.name}: {one} -> {other} loses {_gone(lost)}"
+
+
+def _gone(lost: Mapping[str, str]) -> str:
+    return "; ".join(what for what, becomes in lost.items() if becomes.startswith(_GONE))
 
 
 def _pairs(route: Route) -> Iterator[tuple[str, str, Mapping[str, str]]]:

@@ -25,7 +25,7 @@ from switchyard_core.world import World
 
 __all__ = [
     "ESTIMATED",
-    "Retelling",
+    "TranslatedAnswer",
     "across_formats",
     "counts_here",
     "endpoint_at",
@@ -148,7 +148,7 @@ async def _once(body: bytes) -> AsyncIterator[bytes]:
     yield body
 
 
-class Retelling:
+class TranslatedAnswer:
     """Tells the answer to one request in the caller's wire format.
 
     ``trace`` sees the provider's own bytes, without their content encoding.

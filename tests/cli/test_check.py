@@ -272,6 +272,26 @@ def test_explained_routes_name_the_pairs_that_they_translate(folder: Path) -> No
     assert pairs[-1]["changes"]["cache marks"] == "left out"
 
 
+def test_plain_check_says_what_is_lost_between_the_formats_of_a_routes_own_targets(
+    folder: Path,
+) -> None:
+    (folder / "mixed.toml").write_text(MIXED)
+    registry = registry_of([switchyard_plan_execute])
+
+    def lost(name: str) -> list[str]:
+        arguments = ["check", name, "--offline"]
+        lines = CliRunner().invoke(cli, arguments, obj=registry).output.splitlines()
+        return [line for line in lines if " loses " in line]
+
+    (folder / "two.toml").write_text(TWO)
+    there, back = lost("mixed.toml")
+    assert there.startswith("mixed.toml: route both: openai_chat -> anthropic_messages loses ")
+    assert back.startswith("mixed.toml: route both: anthropic_messages -> openai_chat loses ")
+    assert "cache marks" in back
+    assert "cache marks" not in there
+    assert lost("two.toml") == []
+
+
 def test_explained_targets_are_in_the_json(folder: Path) -> None:
     (file,) = json.loads(explained(folder, "--output", "json"))["files"]
 
