@@ -41,7 +41,8 @@ from switchyard_core.wire.retelling import AnswerReader, AnswerTeller
 __all__ = ["ResponsesReader"]
 
 #: A part: the place of its item, and its own in the item or one of the two below.
-_Key = tuple[int | str | None, int | str | None]
+_Place = int | str | None
+_Key = tuple[_Place, int | str | None]
 _CALL = -1
 _REASONING = -2
 
@@ -68,6 +69,10 @@ class ResponsesReader(AnswerReader):
         self._early: dict[_Key, bytes] = {}
         #: Items that were told: place with sort, and ids; some proxies change ids on the way.
         self._known: set[Any] = set()
+        #: Some servers give every item the same place: the item that is complete at a place, and
+        #: the place in our count of the one that followed it there.
+        self._complete_at: dict[_Place, str] = {}
+        self._moved: dict[_Place, _Place] = {}
         self._calls = False
 
     def event(self, name: str, data: bytes) -> None:
@@ -107,20 +112,20 @@ class ResponsesReader(AnswerReader):
 
     def _text(self, data: bytes) -> None:
         piece = delta_in(data)
-        key = (piece.output_index, piece.content_index)
+        key = (self._at(piece.output_index), piece.content_index)
         raw = bytes(piece.delta)
         if (key in self._live and raw[:1] == b'"') or self._opens(key, "text", raw):
             self.teller.more(key, raw)
 
     def _refusal(self, data: bytes) -> None:
         piece = delta_in(data)
-        key, raw = (piece.output_index, piece.content_index), bytes(piece.delta)
+        key, raw = (self._at(piece.output_index), piece.content_index), bytes(piece.delta)
         if (key in self._live and raw[:1] == b'"') or self._opens(key, "refusal", raw):
             self.teller.more(key, raw)
 
     def _call_piece(self, data: bytes) -> None:
         piece = delta_in(data)
-        key, raw = (piece.output_index, _CALL), bytes(piece.delta)
+        key, raw = (self._at(piece.output_index), _CALL), bytes(piece.delta)
         # A call that was not announced is told when it is complete.
         if key in self._live and raw[:1] == b'"' and raw != EMPTY:
             self._said.add(key)
@@ -136,7 +141,7 @@ class ResponsesReader(AnswerReader):
         self._think(piece, ("content", piece.content_index))
 
     def _think(self, piece: Delta, place: tuple[str, Any]) -> None:
-        key, raw = (piece.output_index, _REASONING), bytes(piece.delta)
+        key, raw = (self._at(piece.output_index), _REASONING), bytes(piece.delta)
         if key not in self._live and not self._opens(key, "reasoning", raw):
             return
         last = self._thinking.setdefault(key, place)
@@ -172,16 +177,16 @@ class ResponsesReader(AnswerReader):
 
     def _text_done(self, data: bytes) -> None:
         done = placed(data, Done)
-        self._complete((done.output_index, done.content_index), "text", done.text)
+        self._complete((self._at(done.output_index), done.content_index), "text", done.text)
 
     def _refusal_done(self, data: bytes) -> None:
         done = placed(data, Done)
-        self._complete((done.output_index, done.content_index), "refusal", done.refusal)
+        self._complete((self._at(done.output_index), done.content_index), "refusal", done.refusal)
 
     def _call_done(self, data: bytes) -> None:
         done = placed(data, Done)
         raw = done.arguments if bytes(done.arguments) != b"null" else done.input
-        key = (done.output_index, _CALL)
+        key = (self._at(done.output_index), _CALL)
         if key in self._live:
             self._known.add((key[0], "call"))
             self._arguments(key, as_text(bytes(raw)))
@@ -206,13 +211,27 @@ class ResponsesReader(AnswerReader):
         event = placed(data, ItemEvent)
         item = item_in(event.item)
         if item is not None and word(item.type) in CALLS:
-            self._open_call((event.output_index, _CALL), item)
+            self._open_call((self._place(event.output_index, item), _CALL), item)
+        elif item is not None:
+            self._place(event.output_index, item)
 
     def _item_done(self, data: bytes) -> None:
         event = placed(data, ItemEvent)
         item = item_in(event.item)
         if item is not None:
-            self._tell(event.output_index, item)
+            place = self._place(event.output_index, item)
+            self._tell(place, item)
+            self._complete_at[place] = word(item.call_id) or word(item.id)
+
+    def _at(self, index: _Place) -> _Place:
+        return self._moved.get(index, index) if self._moved else index
+
+    def _place(self, index: _Place, item: Item) -> _Place:
+        """Return the place of an item; another one than the complete one there has its own."""
+        place, made = self._at(index), word(item.call_id) or word(item.id)
+        if made and self._complete_at.get(place, made) != made:
+            place = self._moved[index] = f"{index} again {len(self._complete_at)}"
+        return place
 
     def _open_call(self, key: _Key, item: Item) -> None:
         kind, name = word(item.type), word(item.name)

@@ -339,6 +339,32 @@ STREAMS: dict[str, tuple[list[Event], list[tuple[str, str, str]], str]] = {
         [("refusal", "", "I cannot.")],
         "stop",
     ),
+    "all items at one place": (
+        [
+            added(call(), 0),
+            piece(ARGUMENTS, '{"a":1}'),
+            ready(call('{"a":1}')),
+            added(call(call_id="call_2", id="fc_2")),
+            piece(ARGUMENTS, '{"b":'),
+            piece(ARGUMENTS, "1}"),
+            ready(call('{"b":1}', call_id="call_2", id="fc_2")),
+            ready(message("One.")),
+            ready(message("Two.", item_id="msg_2")),
+            completed(
+                call('{"a":1}'),
+                call('{"b":1}', call_id="call_2", id="fc_2"),
+                message("One."),
+                message("Two.", item_id="msg_2"),
+            ),
+        ],
+        [
+            ("call", "read", '{"a":1}'),
+            ("call", "read", '{"b":1}'),
+            ("text", "", "One."),
+            ("text", "", "Two."),
+        ],
+        "calls",
+    ),
     "text and a refusal": (
         [
             piece(TEXT, "Hm.", content_index=0),
