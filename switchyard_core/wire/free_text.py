@@ -134,16 +134,18 @@ class ObjectOnly:
         self._key = key
         self._waits = waits
         self._held: list[str] = []
+        self._blank = True
         self.passes = False
 
     def piece(self, raw: bytes) -> bytes:
         """Return a piece, or nothing while it may be something else."""
         if self.passes:
             return raw
-        self._held.append(loads(raw))
-        if self._waits or not self._held[-1].lstrip().startswith("{"):
-            return b""
-        if "".join(self._held[:-1]).strip():
+        text: str = loads(raw)
+        self._held.append(text)
+        begins = self._blank and text.lstrip().startswith("{")
+        self._blank = self._blank and not text.strip()
+        if self._waits or not begins:
             return b""
         self.passes = True
         return encode("".join(self._held))
@@ -153,6 +155,9 @@ class ObjectOnly:
         text = "".join(self._held).strip()
         if self.passes or text in ("", "null"):
             return b""
+        # Some servers write the object as text within the text.
+        inner = _text_in(text)
+        text = inner if _is_object(inner) else text
         return encode(text if _is_object(text) else encode({self._key: text}).decode())
 
 
@@ -162,3 +167,12 @@ def _is_object(text: str) -> bool:
     except JsonTextError:
         return False
     return isinstance(value, dict)
+
+
+def _text_in(text: str) -> str:
+    """Return the text that a JSON string holds, ``""`` for other JSON."""
+    try:
+        value: Any = loads(text.encode("utf-8", "surrogatepass"))
+    except JsonTextError:
+        return ""
+    return value if isinstance(value, str) else ""

@@ -101,7 +101,8 @@ class Teller(AnswerTeller):
         #: What takes the pieces of the current part as they come, `None` where they are retold.
         self._direct: Callable[[bytes], bytes] | None = None
         self._retelling: Retelling | None = None
-        self._ids: set[str] = set()
+        #: How many calls had each id.
+        self._ids: dict[str, int] = {}
         self._called = self._forced = False
         #: Whether the current part is over, and its end waits for what follows.
         self._ending = False
@@ -324,9 +325,6 @@ class Teller(AnswerTeller):
         else:
             prefix = asked.caller.writer.call_prefix.partition("_")[0]
             told = f"{prefix}_{asked.new_id(prefix).removeprefix(f'{prefix}_')}"
-        number = 0
-        while told in self._ids:
-            number += 1
-            told = told_apart(made, number, asked.caller)
-        self._ids.add(told)
-        return told
+        number = self._ids.get(told, 0)
+        self._ids[told] = number + 1
+        return told_apart(made, number, asked.caller) if number else told

@@ -109,7 +109,9 @@ def test_arguments_of_a_format_that_takes_objects_alone():
         "  ": "",
         "[1]": '{"_raw":"[1]"}',
         "ls -la": '{"_raw":"ls -la"}',
-        '"{}"': '{"_raw":"\\"{}\\""}',
+        '"{}"': "{}",
+        '"{\\"a\\":1}"': '{"a":1}',
+        '"ls"': '{"_raw":"\\"ls\\""}',
     }
     missed = [
         (given, found)
