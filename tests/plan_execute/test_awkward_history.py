@@ -101,7 +101,7 @@ async def test_nothing_that_a_provider_refuses_remains_and_nothing_else_is_lost(
         if not served.sent:
             continue
         sent = served.outgoing.body
-        problems += [f"{pair}: {each}" for each in validity_problems(spoken, sent, sdk=True)]
+        problems += [f"{pair}: {each}" for each in validity_problems(spoken, sent)]
         problems += [f"{pair}: {seal} remains" for seal in re.findall(rb"SEAL-\w+", sent)]
         arrived = sorted(said(FORMATS[spoken].neutral(ObjectText(sent))), key=str)
         wanted = [each for each in KEPT if each[1] != MISSING.get(name)]

@@ -76,9 +76,7 @@ async def test_translated_body(snapshot, name):
         if (served.target, served.outgoing.wire_format) != (target, spoken):
             problems.append(f"{pair}: {served.target} got {served.outgoing.wire_format}")
         bodies[pair] = served.outgoing.body
-        problems += [
-            f"{pair}: {each}" for each in validity_problems(spoken, bodies[pair], sdk=True)
-        ]
+        problems += [f"{pair}: {each}" for each in validity_problems(spoken, bodies[pair])]
     # Which pair it is has no influence on the door.
     again = await play(scenario, caller, "http", formats={target: spoken})
 
